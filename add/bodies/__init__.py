@@ -7,7 +7,7 @@ from add.bodies.net import NetBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.obstacle import ObstacleBody
 from add.bodies.rigid import RigidBody
-from add.bodies.soft import PointAnchor, PointMass, SoftBody
+from add.bodies.soft import PointAnchor, PointMass, Region, SoftBody
 from add.bodies.thin import Layer, Seam, ThinBody
 from add.bodies.tree import TreeBody
 from add.bodies.tree_joints import TreeDrive, TreeJoint
@@ -32,6 +32,7 @@ __all__ = [
     "Pin",
     "PointAnchor",
     "PointMass",
+    "Region",
     "RigidBody",
     "Seam",
     "SoftBody",

@@ -147,6 +147,11 @@ class Body(ABC):
         """Nodes, or corners of what is drawn or touched, in the rest frame (n, 3) [m]."""
 
     @property
+    def n_nodes(self) -> int:
+        """Number of nodes that stand for its shape."""
+        return len(self.rest)
+
+    @property
     def moves(self) -> bool:
         """Whether forces move it: False where its motion is given."""
         return True

@@ -45,7 +45,7 @@ WEIGHT = Joined(Gravity, ("gravity",))
 
 
 class Elements(NamedTuple):
-    """Elements of one body: as in `ElementBatch`; moduli, viscosity and beta as indices in theta.
+    """Elements of one region: as in `ElementBatch`; moduli, viscosity and beta (n_groups,) as indices in theta.
 
     ``relaxed`` (ne nq, 7) are those of kappa and M of every point, where stress relaxes.
     """
@@ -53,10 +53,11 @@ class Elements(NamedTuple):
     cells: IntArray
     gradients: FloatArray
     weights: FloatArray
+    group: IntArray
     mean_dilatation: bool
     moduli: IntArray
-    viscosity: int
-    beta: int
+    viscosity: IntArray
+    beta: IntArray
     relaxed: IntArray | None = None
 
 
@@ -65,23 +66,25 @@ class Elements(NamedTuple):
 class Elasticity(Family):
     """Elasticity of the elements of one family and one law, and their viscosity; parts are `Elements`."""
 
-    element: str
+    element: str  # its family and nodes: arrays that go together
     law: Material
     viscous: bool
     relaxes: bool = False
 
     def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
         """Return one term, or two."""
+        sizes = [part.moduli.shape[0] for part in parts]
+        starts = np.cumsum([0, *sizes[:-1]])
         batch = ElementBatch(
             cells=np.concatenate([part.cells for part in parts]),
             gradients=np.concatenate([part.gradients for part in parts]),
             weights=np.concatenate([part.weights for part in parts]),
-            group=np.repeat(np.arange(len(parts)), [part.cells.shape[0] for part in parts]),
-            mean_dilatation=np.array([part.mean_dilatation for part in parts]),
+            group=np.concatenate([start + part.group for start, part in zip(starts, parts, strict=True)]),
+            mean_dilatation=np.repeat([part.mean_dilatation for part in parts], sizes),
             law=self.law,
-            moduli=np.array([part.moduli for part in parts]),
+            moduli=np.concatenate([part.moduli for part in parts]),
         )
-        nu, beta = (np.array([getattr(part, key) for part in parts]) for key in ("viscosity", "beta"))
+        nu, beta = (np.concatenate([getattr(part, key) for part in parts]) for key in ("viscosity", "beta"))
         elastic = Elastic(_of_points(batch, parts) if self.relaxes else batch)
         return [elastic, Viscous(batch, nu, beta)] if self.viscous else [elastic]
 

@@ -12,16 +12,18 @@ from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Lay
 from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.kinematics import Kinematics
+from add.equations.layout import ParameterLayout
 from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
-from add.geometry import Locator, SoftMesh, Surface, mass_pairs, quadrature_geometry, surface
-from add.materials import NEO_HOOKEAN, Material
+from add.geometry import Locator, SoftMesh, Surface, enhanced_geometry, mass_pairs, quadrature_geometry, surface
+from add.materials import NEO_HOOKEAN, Material, element_loops
 from add.terms import PointConstraint, Relaxation
 from add.typing import FloatArray, IntArray
 
-_SCALARS = (
+#: Numbers of a material beside those of its law.
+MATERIAL_SCALARS = (
     ("density", "kg/m^3"),
     ("viscosity", "Pa s"),
     ("rayleigh_mass", "1/s"),
@@ -59,6 +61,47 @@ class PointAnchor:
 
 @final
 @dataclass(frozen=True)
+class Region:
+    """Elements of one material.
+
+    Attributes
+    ----------
+    name : str
+        Empty for the body's own material: its numbers are ``bodies.BODY.KEY``, others ``bodies.BODY.regions.NAME.KEY``.
+    law : Material
+    elements : (n,)
+    fields : names of the law's parameters that have a number for each element
+    branches : tuple of (name, how many)
+        The branches that its stress relaxes by, see `add.materials.relaxation`.
+    """
+
+    name: str
+    law: Material
+    elements: IntArray
+    fields: frozenset[str] = frozenset()
+    branches: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Sets of moduli: one, or one for each element."""
+        return self.elements.size if self.fields else 1
+
+    def place(self, body: str) -> str:
+        """Return what the names of its numbers in theta begin with."""
+        return f"bodies.{body}.regions.{self.name}" if self.name else f"bodies.{body}"
+
+    def moduli(self, body: str, parameters: ParameterLayout) -> IntArray:
+        """Return the places in theta of all sets of moduli (n_rows, n_p)."""
+        blocks = [parameters[f"{self.place(body)}.{modulus.key}"].indices for modulus in self.law.parameters]
+        return np.stack([np.broadcast_to(block.ravel(), self.n_rows) for block in blocks], axis=1)
+
+    def groups(self) -> IntArray:
+        """Return the set of each of its elements (n,)."""
+        return np.arange(self.elements.size) * (self.n_rows > 1)
+
+
+@final
+@dataclass(frozen=True)
 class SoftBody(NodalBody):
     """A soft body: its mesh, its law, and what is attached to it.
 
@@ -69,8 +112,11 @@ class SoftBody(NodalBody):
     law : Material
     mean_dilatation, lumped, viscous : bool
         Against locking; HRZ mass; whether viscosity or stiffness-proportional damping act.
-    branches : tuple of (name, how many)
-        The branches that its stress relaxes by, see `add.materials.relaxation`.
+    enhanced : bool
+        Of hex8: whether each element has three inner nodes, which come behind those of the mesh and have no mass; see
+        `add.geometry.enhanced_geometry`.
+    regions : tuple of Region
+        Each element is in one; none where the law holds for the whole body.
     """
 
     order: ClassVar[int] = 0
@@ -81,16 +127,29 @@ class SoftBody(NodalBody):
     mean_dilatation: bool = False
     lumped: bool = False
     viscous: bool = True
-    branches: tuple[tuple[str, int], ...] = ()
     pins: tuple[Pin, ...] = ()
     loads: tuple[NodalLoad, ...] = ()
     masses: tuple[PointMass, ...] = ()
     anchors: tuple[PointAnchor, ...] = ()
+    regions: tuple[Region, ...] = ()
+    enhanced: bool = False
+
+    @cached_property
+    def materials(self) -> tuple[Region, ...]:
+        """The regions, or the one that is the whole body."""
+        return self.regions or (Region("", self.law, np.arange(self.mesh.n_elements)),)
+
+    @cached_property
+    def rest(self) -> FloatArray:
+        """Nodes of the mesh, and inner ones of enhanced elements."""
+        if not self.enhanced:
+            return self.mesh.points
+        return np.concatenate([self.mesh.points, np.repeat(self.mesh.points[self.mesh.cells].mean(axis=1), 3, axis=0)])
 
     @property
-    def rest(self) -> FloatArray:
-        """Nodes of the mesh."""
-        return self.mesh.points
+    def n_nodes(self) -> int:
+        """Number of nodes of the mesh."""
+        return self.mesh.n_nodes
 
     @cached_property
     def surface(self) -> Surface:
@@ -98,9 +157,9 @@ class SoftBody(NodalBody):
         return surface(self.mesh)
 
     def mass_shares(self) -> FloatArray:
-        """Return row sums of the mass matrix over the mass."""
+        """Return row sums of the mass matrix over the mass, those of one density for all regions."""
         pairs = mass_pairs(self.mesh, lumped=self.lumped)
-        weights = np.bincount(pairs.rows, pairs.values, self.mesh.n_nodes)
+        weights = np.bincount(pairs.rows, pairs.values, len(self.rest))
         return weights / weights.sum()
 
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
@@ -110,15 +169,18 @@ class SoftBody(NodalBody):
 
     def parameters(self) -> list[Block]:
         """Return moduli, density, dampings, pose and point masses."""
-        at = f"bodies.{self.name}"
-        moduli = [(modulus.key, modulus.unit) for modulus in self.law.parameters]
-        blocks: list[Block] = [(f"{at}.{key}", (), unit) for key, unit in (*moduli, *_SCALARS)]
+        at, blocks = f"bodies.{self.name}", list[Block]()
+        for region in self.materials:
+            place = region.place(self.name)
+            for key, unit, _ in region.law.parameters:
+                blocks.append((f"{place}.{key}", (region.elements.size,) if key in region.fields else (), unit))
+            blocks += [(f"{place}.{key}", (), unit) for key, unit in MATERIAL_SCALARS]
         blocks += [(f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
-        if self.branches:
-            points = self._geometry[1].shape
+        for region in (region for region in self.materials if region.branches):
+            place, points = region.place(self.name), self._elements(region)[2].shape
             for key, unit in _BRANCH:
-                blocks += [(f"{at}.relaxation.{name}.{key}", (n,), unit) for name, n in self.branches]
-            blocks += [(f"{at}.relaxed", (1,), "-"), (f"{at}.memory", (*points, 6), "Pa")]
+                blocks += [(f"{place}.relaxation.{name}.{key}", (n,), unit) for name, n in region.branches]
+            blocks += [(f"{place}.relaxed", (1,), "-"), (f"{place}.memory", (*points, 6), "Pa")]
         return [*blocks, *((mass.parameter, (), "kg") for mass in self.masses)]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
@@ -129,18 +191,9 @@ class SoftBody(NodalBody):
         """Return inertia and weight, elasticity and viscosity, loads."""
         first = self.first_node(at)
 
-        def index(key: str) -> int:
-            return at.parameters[f"bodies.{self.name}.{key}"].start
-
-        pairs = mass_pairs(self.mesh, lumped=self.lumped)
-        masses = np.repeat(pairs.values[:, None], 3, axis=1)
-        density = index("density")
-        count, drag = pairs.rows.size, index("rayleigh_mass")
-        inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
-        weights = np.bincount(pairs.rows, pairs.values, self.mesh.n_nodes).astype(float)
-        nodes = first + np.arange(self.mesh.n_nodes)
-        out: list[Part | Term] = [Part(NODAL_INERTIA, inertia)]
-        out.append(Part(WEIGHT, (nodes, weights, np.full(nodes.size, density))))
+        out: list[Part | Term] = []
+        for region in self.materials:
+            out += self._region_parts(region, at)
         for mass in self.masses:
             k, own = mass.nodes.size, at.parameters[mass.parameter].start
             acting = np.isin(np.arange(3), mass.axes).astype(float)
@@ -148,43 +201,73 @@ class SoftBody(NodalBody):
             rows, cols = first + np.repeat(mass.nodes, k), first + np.tile(mass.nodes, k)
             out.append(Part(NODAL_INERTIA, (rows, cols, products, np.full(k * k, own), np.full(k * k, -1))))
             out.append(Part(WEIGHT, (first + mass.nodes, mass.weights, np.full(k, own))))
-        moduli, relaxed = self._moduli(at), None
-        if self.branches:
-            kappa, stress = self._remembered(at)
-            stress = stress.reshape(-1, stress.shape[-1])
-            relaxed = np.concatenate([np.broadcast_to(kappa, (len(stress), 1)), stress], axis=1)
-        damping = index("viscosity"), index("rayleigh_stiffness")
-        elements = Elements(first + self.mesh.cells, *self._geometry, self.mean_dilatation, moduli, *damping, relaxed)
-        out.append(Part(Elasticity(self.mesh.family.name, self.law, self.viscous, relaxed is not None), elements))
         return [*out, *self.load_terms(at)]
 
-    @cached_property
-    def _geometry(self) -> tuple[FloatArray, FloatArray]:
-        """Gradients and weights at the quadrature points."""
-        return quadrature_geometry(self.mesh)
+    def _elements(self, region: Region) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return nodes of the elements of a region, gradients and weights at their quadrature points."""
+        mesh = SoftMesh(self.mesh.points, self.mesh.cells[region.elements], self.mesh.family)
+        if not self.enhanced:
+            return mesh.cells, *quadrature_geometry(mesh)
+        inner = self.mesh.n_nodes + 3 * region.elements[:, None] + np.arange(3)
+        return np.concatenate([mesh.cells, inner], axis=1), *enhanced_geometry(mesh)
 
-    def _moduli(self, at: Layouts) -> IntArray:
-        own = [at.parameters[f"bodies.{self.name}.{modulus.key}"].start for modulus in self.law.parameters]
-        return np.array(own)
+    def _region_parts(self, region: Region, at: Layouts) -> list[Part | Term]:
+        """Return inertia, weight, elasticity and viscosity of the elements of a region."""
+        first, place = self.first_node(at), region.place(self.name)
+        mesh = SoftMesh(self.mesh.points, self.mesh.cells[region.elements], self.mesh.family)
 
-    def _remembered(self, at: Layouts) -> tuple[IntArray, IntArray]:
-        """Return the places in theta of kappa (1,) and M (ne, nq, 6)."""
-        kappa, stress = (at.parameters[f"bodies.{self.name}.{key}"].indices for key in ("relaxed", "memory"))
-        return kappa, stress
+        def index(key: str) -> int:
+            return at.parameters[f"{place}.{key}"].start
+
+        pairs = mass_pairs(mesh, lumped=self.lumped)
+        masses = np.repeat(pairs.values[:, None], 3, axis=1)
+        density = index("density")
+        count, drag = pairs.rows.size, index("rayleigh_mass")
+        inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
+        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)
+        nodes = first + np.arange(mesh.n_nodes)
+        nu, beta = (np.full(region.n_rows, index(key)) for key in ("viscosity", "rayleigh_stiffness"))
+        moduli, relaxed = region.moduli(self.name, at.parameters), None
+        if region.branches:
+            kappa, stress = (at.parameters[f"{place}.{key}"].indices for key in ("relaxed", "memory"))
+            stress = stress.reshape(-1, stress.shape[-1])
+            relaxed = np.concatenate([np.broadcast_to(kappa, (len(stress), 1)), stress], axis=1)
+        cells, gradients, volumes = self._elements(region)
+        elements = Elements(
+            first + cells, gradients, volumes, region.groups(), self.mean_dilatation, moduli, nu, beta, relaxed
+        )
+        family = f"{mesh.family.name} {cells.shape[1]}"
+        return [
+            Part(NODAL_INERTIA, inertia),
+            Part(WEIGHT, (nodes, weights, np.full(nodes.size, density))),
+            Part(Elasticity(family, region.law, self.viscous, relaxed is not None), elements),
+        ]
 
     def memories(self, at: Layouts) -> list[Memory]:
-        """Return the stress that its branches remember."""
-        if not self.branches:
-            return []
-        cells, one = self.mesh.cells, np.array([int(self.mean_dilatation)])
-        own = [f"bodies.{self.name}.relaxation.{name}" for name, _ in self.branches]
-        shares, times = (
-            np.concatenate([at.parameters[f"{branch}.{key}"].indices for branch in own]) for key, _ in _BRANCH
-        )
-        group = np.zeros(cells.shape[0], dtype=np.int64)
-        elements = cells, *self._geometry, group, one, self.law, self._moduli(at)[None]
-        first, n = at.dofs[self.name].start, self.mesh.n_nodes
-        return [Relaxation(first, n, *elements, shares, times, *self._remembered(at))]
+        """Return the stress that the branches of its materials remember."""
+        out: list[Memory] = []
+        for region in (region for region in self.materials if region.branches):
+            place = region.place(self.name)
+            own = [f"{place}.relaxation.{name}" for name, _ in region.branches]
+            shares, times = (
+                np.concatenate([at.parameters[f"{branch}.{key}"].indices for branch in own]) for key, _ in _BRANCH
+            )
+            mean = np.full(region.n_rows, int(self.mean_dilatation))
+            moduli = region.moduli(self.name, at.parameters)
+            elements = *self._elements(region), region.groups(), mean, region.law, moduli
+            kappa, stress = (at.parameters[f"{place}.{key}"].indices for key in ("relaxed", "memory"))
+            first = at.dofs[self.name].start
+            out.append(Relaxation(first, len(self.rest), *elements, shares, times, kappa, stress))
+        return out
+
+    def young(self, theta: FloatArray, at: Layouts) -> FloatArray:
+        """Return Young's moduli at small strains of all sets of moduli, without fibres [Pa]."""
+        out = []
+        for region in self.materials:
+            lame = element_loops(region.law).linear_moduli(theta[region.moduli(self.name, at.parameters)])[0]
+            mu, lam = lame.T
+            out.append(mu * (3.0 * lam + 2.0 * mu) / (lam + mu))
+        return np.concatenate(out)
 
     def constraints(self, at: Layouts) -> list[Constraint]:
         """Return the anchors."""
@@ -209,16 +292,23 @@ class SoftBody(NodalBody):
         return ContactMesh(self.mesh.points[found.nodes], found.nodes, faces, np.zeros((0, 2), dtype=np.int64))
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
-        """Return mesh and law."""
-        moduli = [at.parameters.view(theta, f"bodies.{self.name}.{modulus.key}") for modulus in self.law.parameters]
+        """Return mesh and law; sets of moduli are NaN in regions of other laws."""
+        law = self.materials[0].law
+        rows = [np.full((region.n_rows, len(law.parameters)), np.nan) for region in self.materials]
+        group = np.zeros(self.mesh.n_elements, dtype=np.int64)
+        for k, region in enumerate(self.materials):
+            group[region.elements] = region.groups() + sum(len(part) for part in rows[:k])
+            if region.law is law:
+                rows[k] = theta[region.moduli(self.name, at.parameters)]
         values = {
             "family": self.mesh.family.name,
             "rest": self.mesh.points,
             "cells": self.mesh.cells,
             "surface": self.surface.triangles,
-            "model": "formula" if self.law.formula else self.law.name,
-            "formula": self.law.formula,
-            "moduli": tuple(float(value) for value in moduli),
+            "model": "formula" if law.formula else law.name,
+            "formula": law.formula,
+            "moduli": np.concatenate(rows),
+            "group": group,
             "mean_dilatation": self.mean_dilatation,
         }
         return Picture("bodies", values)

@@ -22,7 +22,7 @@ from add.geometry.mass_properties import (
 )
 from add.geometry.mesh_box import box_mesh, move_without_folding, to_tet10
 from add.geometry.mesh_check import Validated, edge_lengths, validate
-from add.geometry.quadrature import QuadratureGeometry, element_volumes, quadrature_geometry, volume
+from add.geometry.quadrature import QuadratureGeometry, element_volumes, enhanced_geometry, quadrature_geometry, volume
 from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, cylinder_surface
 from add.geometry.volume_mesh import SoftMesh
 
@@ -59,6 +59,7 @@ __all__ = [
     "edge_lengths",
     "element_masses",
     "element_volumes",
+    "enhanced_geometry",
     "facets",
     "family_by_name",
     "locate",

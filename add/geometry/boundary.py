@@ -73,6 +73,30 @@ def folded_faces(mesh: SoftMesh) -> tuple[IntArray, IntArray]:
     return a[wrong] // len(family.faces), b[wrong] // len(family.faces)
 
 
+class Neighbours(NamedTuple):
+    """Inner faces: the two `elements` of each (nf, 2), its area [m^2], how far apart their middles are [m]."""
+
+    elements: IntArray
+    areas: FloatArray
+    distances: FloatArray
+
+
+def neighbours(mesh: SoftMesh) -> Neighbours:
+    """Pairs of elements that share a face, curved ones taken as flat."""
+    family = mesh.family
+    n_corners = 4 if family.faces.shape[1] == 4 else 3
+    corners = np.sort(mesh.cells[:, family.faces[:, :n_corners]].reshape(-1, n_corners), axis=1)
+    _, slot, count = np.unique(corners, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(slot.ravel(), kind="stable")
+    one, other = order[count[slot.ravel()][order] == 2].reshape(-1, 2).T
+    faces = mesh.cells[one // len(family.faces)][np.arange(one.size)[:, None], family.faces[one % len(family.faces)]]
+    cuts = faces[:, family.face_area_triangles]
+    areas = triangle_areas(mesh.points, cuts.reshape(-1, 3)).reshape(cuts.shape[:2]).sum(axis=1)
+    elements = np.stack([one, other], axis=1) // len(family.faces)
+    middles = mesh.points[mesh.cells].mean(axis=1)[elements]
+    return Neighbours(elements, areas * family.face_area_factor, np.linalg.norm(np.ptp(middles, axis=1), axis=1))
+
+
 def boundary_faces(mesh: SoftMesh) -> BoundaryFaces:
     """Faces that belong to exactly one element, oriented outward."""
     element, face = np.nonzero(face_multiplicity(mesh) == 1)

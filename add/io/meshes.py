@@ -83,6 +83,31 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     return mesh
 
 
+def read_cell_data(path: str | PathLike[str], name: str) -> NDArray[np.float64]:
+    """Read what a mesh file says of each volume element, (ne,) or (ne, width), in the order of `read_mesh`.
+
+    Raises
+    ------
+    InputError
+        naming the file: unreadable, or without these data, which the error lists.
+    """
+    import meshio
+
+    path = Path(path)
+    way = way_to_read(path)
+    said = io.StringIO()
+    try:
+        with _quiet() as said, little_memory(path.stat().st_size):
+            raw = meshio.read(path, file_format=way.name)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"cannot be read as a mesh: {_reason(error, said.getvalue())}", file=path) from error
+    if name not in raw.cell_data:
+        known = ", ".join(f"'{key}'" for key in raw.cell_data) or "a file with cell data"
+        raise InputError("the mesh has no such cell data", file=path, found=f"'{name}'", expected=known)
+    parts = [data for block, data in zip(raw.cells, raw.cell_data[name], strict=True) if block.dim == 3 and len(data)]
+    return np.concatenate(parts).astype(np.float64)
+
+
 def write_mesh(path: str | PathLike[str], mesh: SoftMesh) -> None:
     """Write a mesh in the format that the file name asks for; `.msh` becomes MSH 2.2 in text, full precision.
 

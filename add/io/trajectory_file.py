@@ -185,8 +185,12 @@ def _write(file: Any, data: RunData) -> None:
         )  # fmt: skip
         if body.formula:
             group.attrs["formula"] = body.formula
-        for modulus, value in zip(body.law.parameters, body.moduli, strict=True):
-            group.attrs[modulus.key] = value
+        if len(body.moduli) > 1:
+            _put(group, "moduli", body.moduli)
+            _put(group, "group", body.group)
+        else:
+            for modulus, value in zip(body.law.parameters, body.moduli[0], strict=True):
+                group.attrs[modulus.key] = value
         _put(group, "rest", body.rest, "m")
         _put(group, "cells", body.cells)
         _put(group, "surface", body.surface)
@@ -283,9 +287,12 @@ def _read(file: Any) -> RunData:
         attributes = {name: _attribute(group, name) for name in ("start", "family", "model", "mean_dilatation")}
         formula = str(group.attrs.get("formula", ""))
         known = [formula_law(formula)] if formula else [law for law in MATERIALS if law.name == attributes["model"]]
-        moduli = tuple(_attribute(group, modulus.key) for law in known for modulus in law.parameters)
         arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
-        bodies.append(BodyData(_name(key), moduli=moduli, formula=formula, **attributes, **arrays))
+        if "moduli" in group:
+            arrays |= {name: _array(group, name) for name in ("moduli", "group")}
+        else:
+            arrays["moduli"] = np.array([_attribute(group, modulus.key) for law in known for modulus in law.parameters])
+        bodies.append(BodyData(_name(key), formula=formula, **attributes, **arrays))
     obstacles = [
         ObstacleData(
             _name(key),

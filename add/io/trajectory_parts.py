@@ -67,8 +67,10 @@ class BodyData:
     surface : (nt, 3) outward triangles
     model : str
         Name of the elastic law, as in `add.materials`; "formula" for one that the scene writes.
-    moduli : tuple of float
-        The law's parameters, in its order.
+    moduli : (n_sets, n_p) or (n_p,)
+        Sets of the law's parameters, in its order.
+    group : (ne,)
+        The set of each element; the first where there is one.
     mean_dilatation : bool
     formula : str
         Of the energy, where the scene writes it.
@@ -81,9 +83,10 @@ class BodyData:
     cells: IntArray
     surface: IntArray
     model: str
-    moduli: tuple[float, ...]
+    moduli: FloatArray
     mean_dilatation: bool = False
     formula: str = ""
+    group: IntArray | None = None
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
@@ -91,15 +94,21 @@ class BodyData:
         _choice(self.family, tuple(FAMILIES), f"{place}.family")
         _choice(self.model, ["formula"] if self.formula else [law.name for law in MATERIALS], f"{place}.model")
         expected = len(self.law.parameters)
-        if len(self.moduli) != expected:
-            raise InputError("wrong number", place=f"{place}.moduli", found=len(self.moduli), expected=expected)
+        moduli = np.atleast_2d(np.asarray(self.moduli, dtype=float))
+        group = np.zeros(len(self.cells), dtype=np.int64) if self.group is None else np.asarray(self.group, np.int64)
+        if moduli.shape[1:] != (expected,):
+            raise InputError("wrong number", place=f"{place}.moduli", found=moduli.shape[-1], expected=expected)
+        if group.shape != (len(self.cells),) or (group < 0).any() or (group >= len(moduli)).any():
+            raise InputError("no set of moduli for each element", place=f"{place}.group", found=group.shape,
+                             expected=f"({len(self.cells)},) of 0 to {len(moduli) - 1}")  # fmt: skip
         rest = floats(self.rest, (None, 3), f"{place}.rest")
         values = {
             "start": int(self.start),
             "rest": rest,
             "cells": nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells"),
             "surface": nodes_of(self.surface, 3, len(rest), f"{place}.surface"),
-            "moduli": tuple(float(value) for value in self.moduli),
+            "moduli": moduli,
+            "group": group,
             "mean_dilatation": bool(self.mean_dilatation),
         }
         for name, value in values.items():

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
+from scipy.special import erf
 
 from add.errors import InputError
 
@@ -222,11 +223,12 @@ class Product(Expression):
 @final
 @dataclass(frozen=True)
 class Function:
-    """A function of one argument: its name, its values, and its derivative as an expression of the argument."""
+    """A function of one argument: its name, values and derivative by the argument, and how compiled code writes it."""
 
     name: str
     values: Callable[[Any], Any]
     slope: Callable[[Expression], Expression]
+    written: str = "np.{name}({x})"
 
 
 @final
@@ -268,9 +270,17 @@ LOG: Function = Function("log", np.log, lambda x: ONE / x)
 SIN: Function = Function("sin", np.sin, lambda x: call(COS, x))
 COS: Function = Function("cos", np.cos, lambda x: total([(Fraction(-1), call(SIN, x))]))
 TANH: Function = Function("tanh", np.tanh, lambda x: ONE - call(TANH, x) ** TWO)
+ERF: Function = Function(
+    "erf", erf, lambda x: Number(Fraction(2.0 / math.sqrt(math.pi))) * call(EXP, Number(Fraction(-1)) * x**TWO),
+    "math.erf({x})",
+)  # fmt: skip
+#: One where the argument is above zero, else zero: the slope of `POS`.
+STEP: Function = Function("step", lambda x: np.heaviside(x, 0.0), lambda x: ZERO, "(1.0 if {x} > 0.0 else 0.0)")
+#: max(x, 0): what acts in tension only.
+POS: Function = Function("pos", lambda x: np.maximum(x, 0.0), lambda x: call(STEP, x), "max({x}, 0.0)")
 #: Functions of the grammar beside sqrt, which is a power.
-FUNCTIONS = {function.name: function for function in (EXP, LOG, SIN, COS, TANH)}
-_AT_ZERO = {EXP: ONE, SIN: ZERO, COS: ONE, TANH: ZERO}
+FUNCTIONS = {function.name: function for function in (EXP, LOG, SIN, COS, TANH, ERF, POS)}
+_AT_ZERO = {EXP: ONE, SIN: ZERO, COS: ONE, TANH: ZERO, ERF: ZERO, POS: ZERO, STEP: ZERO}
 
 
 def call(function: Function, argument: Expression) -> Expression:

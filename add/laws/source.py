@@ -36,7 +36,7 @@ def compiled(
     options
         Of `add.kernels.caching.njit`.
     """
-    known = {"np": np, "nan": math.nan, "__name__": __name__}
+    known = {"np": np, "math": math, "nan": math.nan, "__name__": __name__}
     text = printed(name, arguments, values, names, domain=domain, into=into)
     exec(compile(text, __file__, "exec"), known)  # of this printer, which has no word of a user's but numbers
     return njit(known[name], **options)
@@ -94,7 +94,9 @@ class _Lines:
             case Symbol():
                 return self._names[one.name]
             case Call():
-                return self._named(one, lambda: f"np.{one.function.name}({self.text(one.argument)})")
+                return self._named(
+                    one, lambda: one.function.written.format(name=one.function.name, x=self.text(one.argument))
+                )
             case Sum():
                 return self._named(one, lambda: self._sum(one))
             case Product():

@@ -1,14 +1,18 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
-from add.materials.base import Material, Modulus
+from add.materials.base import DIRECTIONS, Material, Modulus
 from add.materials.elements import ElementLoops, element_loops
 from add.materials.formulas import INVARIANTS, Formula
 from add.materials.laws import (
+    COROTATED,
     GENT,
+    HGO,
+    HOLZAPFEL_OGDEN,
     MATERIALS,
     MOONEY_RIVLIN,
     NEO_HOOKEAN,
     NEO_HOOKEAN_CIARLET,
+    OGDEN,
     ST_VENANT_KIRCHHOFF,
     YEOH,
     formula_law,
@@ -16,14 +20,21 @@ from add.materials.laws import (
 )
 from add.materials.relaxation import StressLoops, relaxing, stress_loops
 from add.materials.silicones import SILICONES, SOURCE, Silicone
+from add.materials.small_strain import LINEAR
 
 __all__ = [
+    "COROTATED",
+    "DIRECTIONS",
     "GENT",
+    "HGO",
+    "HOLZAPFEL_OGDEN",
     "INVARIANTS",
+    "LINEAR",
     "MATERIALS",
     "MOONEY_RIVLIN",
     "NEO_HOOKEAN",
     "NEO_HOOKEAN_CIARLET",
+    "OGDEN",
     "SILICONES",
     "SOURCE",
     "ST_VENANT_KIRCHHOFF",

@@ -65,3 +65,10 @@ LAME = (
     Modulus("mu", "Pa", "shear modulus, Lame's second parameter"),
     Modulus("lambda", "Pa", "Lame's first parameter"),
 )
+
+#: Unit directions of fibres at rest, which the parameters of laws with fibres end with.
+DIRECTIONS = tuple(
+    Modulus(f"{name}.{axis}", "-", f"{axis} of the unit vector of the {name} at rest")
+    for name in ("fibre", "sheet")
+    for axis in "xyz"
+)

@@ -1,12 +1,15 @@
 """Elastic laws by formula: W of invariants, its scalar derivatives made from the text, one push-forward for all.
 
-A formula is in I1, I2, J of C = F^T F, or in I1b = J^(-2/3) I1 and I2b = J^(-4/3) I2, which do not see changes of
-volume, and in parameters.
+A formula is in I1, I2, J of C = F^T F, in the principal stretches l1, l2, l3, in which it is symmetric, in the
+invariants of fibres with the directions a and s at rest, I4 = |F a|^2, I6 = |F s|^2 and I8 = F a . F s, and in
+parameters. Names with a b do not see changes of volume: I1b = J^(-2/3) I1, I2b = J^(-4/3) I2, l1b = J^(-1/3) l1,
+I4b = J^(-2/3) I4.
 
-A law has no stress at rest where
-2 W_1 + 4 W_2 + W_J = 0 at (3, 3, 1), and is linear elasticity there with
+A law has no stress at rest where 2 W_1 + 4 W_2 + W_J + W_l1 = 0 at (3, 3, 1, 1, 1, 1), and no fibre pulls there.
+Without its fibres it is linear elasticity there with
 
-    mu = 2 (W_1 + W_2),   lambda = 4 (W_11 + 4 W_12 + 4 W_22 + W_1J + 2 W_2J + W_2) + W_JJ + W_J.
+    mu = 2 (W_1 + W_2) + (W_l1l1 - W_l1l2 + W_l1)/2,
+    lambda = 4 (W_11 + 4 W_12 + 4 W_22 + W_1J + 2 W_2J + W_2) + W_JJ + W_J + W_l1l2 + 4 W_1l1 + 8 W_2l1 + 2 W_Jl1.
 
 Where a logarithm has no value (Gent's limit), neither has the law: energy and stress are NaN there, which the line
 search rejects as it does inverted elements.
@@ -24,6 +27,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.laws import (
+    ZERO,
     Expression,
     Number,
     derivative,
@@ -36,11 +40,17 @@ from add.laws import (
     walk,
 )
 
-#: Symbols of a formula that stand for the deformation, all of them positive.
-INVARIANTS = ("I1", "I2", "J", "I1b", "I2b")
 INVARIANTS_OF_C = ("I1", "I2", "J")
-_ISOCHORIC = {"I1b": parse("J**(-2/3)*I1"), "I2b": parse("J**(-4/3)*I2")}
-_REST = {"I1": Number(Fraction(3)), "I2": Number(Fraction(3)), "J": Number(Fraction(1))}
+STRETCHES = ("l1", "l2", "l3")
+#: Invariants of fibres -> the directions that they take, 0 the fibre's and 1 the sheet's.
+FIBRES = {"I4": (0, 0), "I6": (1, 1), "I8": (0, 1)}
+_POWERS = {"I1": "-2/3", "I2": "-4/3"} | dict.fromkeys(STRETCHES, "-1/3") | dict.fromkeys(FIBRES, "-2/3")
+_ISOCHORIC = {f"{name}b": parse(f"J**({power})*{name}") for name, power in _POWERS.items()}
+_OF_DEFORMATION = (*INVARIANTS_OF_C, *STRETCHES, *FIBRES)
+#: Symbols of a formula that stand for the deformation, all of them but I8 positive.
+INVARIANTS = (*_OF_DEFORMATION, *_ISOCHORIC)
+_VALUES_AT_REST = {"I1": 3, "I2": 3, "J": 1, "I8": 0} | dict.fromkeys((*STRETCHES, "I4", "I6"), 1)
+_REST = {name: Number(Fraction(value)) for name, value in _VALUES_AT_REST.items()}
 _AT_REST = "where I1 = I2 = I1b = I2b = 3 and J = 1"
 #: Parts of the second derivatives that compile in seconds.
 MOST_IN_SLOPES = 600
@@ -74,11 +84,13 @@ class Formula:
         known = None if numbers is None else [*INVARIANTS, *numbers]
         written = parse(text, known)
         out = cls(substitute(written, _ISOCHORIC))
-        n = sum(1 for _ in walk([*out.slopes.first, *out.slopes.second]))
+        every = [*out.slopes.first, *out.further_first]
+        n = sum(1 for _ in walk([*every, *out.slopes.second, *(one for row in out.further_second for one in row)]))
         if n > MOST_IN_SLOPES:
             raise InputError("the formula is too long", found=f"second derivatives of {n} parts",
                              expected=f"at most {MOST_IN_SLOPES}")  # fmt: skip
-        felt = {name for slope in out.slopes.first for name in symbols(slope)}
+        out._require_symmetry()
+        felt = {name for slope in every for name in symbols(slope)}
         for name in sorted(set(numbers or ()) - felt):
             text = (
                 "no stress depends on this number"
@@ -91,7 +103,43 @@ class Formula:
     @property
     def parameters(self) -> list[str]:
         """Names of the parameters, in alphabetical order."""
-        return [name for name in symbols(self.energy) if name not in INVARIANTS_OF_C]
+        return [name for name in symbols(self.energy) if name not in _OF_DEFORMATION]
+
+    @functools.cached_property
+    def further(self) -> tuple[str, ...]:
+        """The stretches, all or none of them, and the invariants of fibres that it has."""
+        found = symbols(self.energy)
+        stretches = STRETCHES if set(STRETCHES) & set(found) else ()
+        return (*stretches, *(name for name in FIBRES if name in found))
+
+    @property
+    def directions(self) -> int:
+        """How many directions of fibres it takes: 0, 1, or 2."""
+        return 1 + max((max(FIBRES[name]) for name in self.further if name in FIBRES), default=-1)
+
+    @functools.cached_property
+    def further_first(self) -> tuple[Expression, ...]:
+        """Derivatives by `further`."""
+        return tuple(derivative(self.energy, name) for name in self.further)
+
+    @functools.cached_property
+    def further_second(self) -> tuple[tuple[Expression, ...], ...]:
+        """For each of `further` the second derivatives with I1, I2, J and each of `further`."""
+        return tuple(
+            tuple(derivative(slope, name) for name in (*INVARIANTS_OF_C, *self.further)) for slope in self.further_first
+        )
+
+    def _require_symmetry(self) -> None:
+        """Refuse an energy that a change of the stretches' order changes: which one is the first means nothing."""
+        names = symbols(self.energy)
+        rng = np.random.default_rng(0)
+        at = dict(zip(names, rng.uniform(0.9, 1.1, len(names)), strict=True)) | {"l1": 1.02, "l2": 1.05, "l3": 0.97}
+        value = float(evaluate(self.energy, at))
+        for one, other in (("l1", "l2"), ("l2", "l3")):
+            swapped = float(evaluate(self.energy, at | {one: at[other], other: at[one]}))
+            if abs(swapped - value) > ROUNDING * (abs(value) + abs(swapped)):
+                raise InputError("the law is not symmetric in the principal stretches", found=f"{one} and {other} in "
+                                 "other roles", expected="the same energy whatever their order")  # fmt: skip
 
     @functools.cached_property
     def slopes(self) -> Slopes:
@@ -106,10 +154,20 @@ class Formula:
         weights = 4, 16, 4, 16, 8, 1
         curved = [(Fraction(k), substitute(slope, _REST)) for k, slope in zip(weights, self.slopes.second, strict=True)]
 
-        def part(a: int, b: int, c: int) -> list[tuple[Fraction, Expression]]:
-            return [(Fraction(a), one), (Fraction(b), two), (Fraction(c), volume)]
+        along: Expression = ZERO
+        rows: tuple[Expression, ...] = (ZERO,) * 5
+        if self.further[:1] == STRETCHES[:1]:
+            along = substitute(self.further_first[0], _REST)
+            rows = tuple(substitute(slope, _REST) for slope in self.further_second[0][:5])
+        by_one, by_two, by_volume, same, other = rows
 
-        return total(part(2, 4, 1)), total(part(2, 2, 0)), total([*part(0, 4, 1), *curved])
+        def part(*weights: Fraction | int) -> list[tuple[Fraction, Expression]]:
+            slopes = (one, two, volume, along, same, other, by_one, by_two, by_volume)
+            return [(Fraction(weight), slope) for weight, slope in zip(weights, slopes, strict=False)]
+
+        half = Fraction(1, 2)
+        mu, lame = part(2, 2, 0, half, half, -half), [*part(0, 4, 1, 0, 0, 1, 4, 8, 2), *curved]
+        return total(part(2, 4, 1, 1)), total(mu), total(lame)
 
     @property
     def rest_domain(self) -> list[Expression]:
@@ -119,7 +177,7 @@ class Formula:
     @functools.cached_property
     def domain(self) -> list[Expression]:
         """What must be above zero for the law to have a value, beside J."""
-        return unknown_sign(self.energy, frozenset(INVARIANTS_OF_C))
+        return unknown_sign(self.energy, frozenset(_OF_DEFORMATION) - {"I8"})
 
     def require_sound(self, numbers: Mapping[str, float]) -> None:
         """Refuse a law that has no value at rest, a stress there, or no stable equilibrium.
@@ -129,7 +187,7 @@ class Formula:
         InputError
             With the value that is wrong.
         """
-        at = {"I1": 3.0, "I2": 3.0, "J": 1.0} | dict(numbers)
+        at = {name: float(value) for name, value in _VALUES_AT_REST.items()} | dict(numbers)
         try:
             rest = self.rest()
         except InputError as error:
@@ -147,6 +205,15 @@ class Formula:
             expected = "2 dW/dI1 + 4 dW/dI2 + dW/dJ = 0"
             found = f"a stress of {pressure:.6g} Pa"
             raise InputError(f"the law is not free of stress at rest, {_AT_REST}", found=found, expected=expected)
+        pulls = [
+            (name, float(evaluate(slope, at)))
+            for name, slope in zip(self.further, self.further_first, strict=True)
+            if name in FIBRES
+        ]
+        if any(abs(pull) > ROUNDING * max(abs(mu), abs(bulk)) for _, pull in pulls):
+            name, pull = max(pulls, key=lambda one: abs(one[1]))
+            raise InputError("the law is not free of stress at rest", found=f"dW/d{name} = {pull:.6g} Pa",
+                             expected="fibres that pull nothing where I4 = I6 = 1 and I8 = 0")  # fmt: skip
         if not (mu > 0.0 and bulk > 0.0):
             raise InputError("the law is not stable at rest",
                              found=f"eigenvalues of its tangent 2 mu = {2.0 * mu:.6g} Pa, 3 K = {3.0 * bulk:.6g} Pa",

@@ -1,5 +1,7 @@
 """Elastic laws W(I1, I2, J; p) of C = F^T F: one push-forward of scalar derivatives to stress and tangent.
 
+What a law has of principal stretches and fibres is added by `add.materials.further`.
+
 With derivatives W_1, W_2, W_J by the invariants and H = dI2/dF / 2 = I1 F - F C,
 
     P = 2 W_1 F + 2 W_2 H + W_J cof F
@@ -20,8 +22,9 @@ from typing import Any
 
 from add.kernels.caching import njit
 from add.laws import ZERO, compiled, derivative
-from add.materials.base import Material, Modulus
+from add.materials.base import DIRECTIONS, Material, Modulus
 from add.materials.formulas import Formula
+from add.materials.further import further_part
 from add.materials.symmetric import add_to, cauchy_green, multiply
 
 _JIT = {"nogil": True, "error_model": "numpy"}
@@ -59,18 +62,25 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
     words = [modulus.key.rpartition(".")[2] for modulus in parameters]
     words = [word + "_" * keyword.iskeyword(word) for word in words]
     names = {"I1": "i1", "I2": "i2", "J": "jac"} | {word: f"p[{k}]" for k, word in enumerate(words)}
+    names |= {name: f"v[{k}]" for k, name in enumerate(formula.further)}
+    n, directions = len(words), DIRECTIONS[: 3 * formula.directions]
+    further = further_part(formula, words, names, write_stress)
+    measured, add_stress, add_tangent, add_by_parameters = further
     first, second = formula.slopes
     mixed = [[derivative(slope, word) for slope in first] for word in words]
     of_rest, rest_domain = formula.rest()[1:], formula.rest_domain
-    rest = [*of_rest, *(derivative(modulus, word) for modulus in of_rest for word in words)]
-    n = len(words)
+    of_directions = [ZERO] * len(directions)
+    rest = [
+        *of_rest,
+        *(slope for modulus in of_rest for slope in [*(derivative(modulus, word) for word in words), *of_directions]),
+    ]
     given: dict[str, Any] = {"names": names, "domain": formula.domain, **_INLINE}
-    w = compiled("w", "p, i1, i2, jac", [formula.energy], **given)
-    w_first = compiled("w_first", "p, i1, i2, jac", first, **given)
-    w_second = compiled("w_second", "p, i1, i2, jac", [*first, *second], **given)
-    w_mixed = compiled("w_mixed", "p, i1, i2, jac, out", [one for row in mixed for one in row],
+    w = compiled("w", "p, i1, i2, jac, v", [formula.energy], **given)
+    w_first = compiled("w_first", "p, i1, i2, jac, v", first, **given)
+    w_second = compiled("w_second", "p, i1, i2, jac, v", [*first, *second], **given)
+    w_mixed = compiled("w_mixed", "p, i1, i2, jac, v, out", [one for row in mixed for one in row],
                        into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
-    slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n)]
+    slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
     linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
 
     def used(*slopes: Any) -> bool:
@@ -82,25 +92,27 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
 
     @njit(**_INLINE)
     def energy(p, f, cof, jac):
-        return w(p, square(f), square(cof) if by_two else 0.0, jac)
+        return w(p, square(f), square(cof) if by_two else 0.0, jac, measured(p, f)[0])
 
     @njit(**_INLINE)
     def stress(p, f, cof, jac, out):
-        one, two, by_volume = w_first(p, square(f), square(cof) if by_two else 0.0, jac)
+        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        one, two, by_volume = w_first(p, i1, i2, jac, found[0])
         write_stress(f, cof, one, two, by_volume, by_two, out)
+        add_stress(p, i1, i2, jac, found, out)
 
     @njit(**_INLINE)
     def by_parameters(p, f, cof, jac, out):
-        w_mixed(p, square(f), square(cof) if by_two else 0.0, jac, out)
+        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        w_mixed(p, i1, i2, jac, found[0], out)
         for k in range(n):
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
+        add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
 
     @njit(**_JIT)
     def tangent(p, f, cof, jac, out):
-        i1 = square(f)
-        one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(
-            p, i1, square(cof) if by_two else 0.0, jac
-        )  # fmt: skip
+        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, found[0])
         swapped = by_j / jac
         outer, twice, plain = j_j + swapped, 2.0 * two, 2.0 * one
         h, side = out[1, 0], out[2, 0]  # blocks that callers do not read
@@ -147,5 +159,7 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
                 out[i, i, m, m] += plain
             if by_two:
                 add_to(out[i, i], -twice, c)
+        add_tangent(p, i1, i2, jac, found, f, h, cof, out)
 
-    return Material(name, parameters, energy, stress, tangent, by_parameters, linear_moduli, formula=text)
+    every = (*parameters, *directions)
+    return Material(name, every, energy, stress, tangent, by_parameters, linear_moduli, formula=text)

@@ -7,6 +7,7 @@ import functools
 from add.materials.base import LAME, Material, Modulus
 from add.materials.formulas import Formula
 from add.materials.invariants import by_invariants
+from add.materials.small_strain import LINEAR
 
 _BULK = Modulus("kappa", "Pa", "bulk modulus")
 
@@ -56,6 +57,51 @@ GENT = _named(
     _BULK,
 )
 
+#: Hooke's law in the strain that turns with the body, U - I of F = R U (Stomakhin et al. 2012); the moduli of `LAME`.
+COROTATED = _named("corotated", "mu*((l1 - 1)**2 + (l2 - 1)**2 + (l3 - 1)**2) + lambda_/2*(l1 + l2 + l3 - 3)**2", *LAME)
+
+#: Rubber in up to three powers of the stretches (Ogden 1972); mu = sum mu_k alpha_k / 2 at rest.
+OGDEN = _named(
+    "ogden",
+    " + ".join(f"mu{k}/alpha{k}*(l1b**alpha{k} + l2b**alpha{k} + l3b**alpha{k} - 3)" for k in (1, 2, 3))
+    + " + kappa/2*(J - 1)**2",
+    *(
+        modulus
+        for k in (1, 2, 3)
+        for modulus in (
+            Modulus(f"mu{k}", "Pa", f"modulus of power {k}"),
+            Modulus(f"alpha{k}", "-", f"exponent of power {k}"),
+        )
+    ),
+    _BULK,
+)
+
+#: Heart muscle: fibres and sheets that pull in tension only (Holzapfel & Ogden 2009).
+HOLZAPFEL_OGDEN = _named(
+    "holzapfel-ogden",
+    "a/(2*b)*(exp(b*(I1b - 3)) - 1) + a_f/(2*b_f)*(exp(b_f*pos(I4 - 1)**2) - 1) "
+    "+ a_s/(2*b_s)*(exp(b_s*pos(I6 - 1)**2) - 1) + a_fs/(2*b_fs)*(exp(b_fs*I8**2) - 1) "
+    "+ kappa/2*((J**2 - 1)/2 - log(J))",
+    *(
+        Modulus(f"{key}{part}", unit, f"{what} {of}")
+        for part, of in (("", "of the ground"), ("_f", "along fibres"), ("_s", "along sheets"), ("_fs", "between them"))
+        for key, unit, what in (("a", "Pa", "modulus"), ("b", "-", "exponent"))
+    ),
+    _BULK,
+)
+
+#: Walls of arteries, with fibres scattered by ``dispersion`` (Gasser, Ogden & Holzapfel 2006).
+HGO = _named(
+    "hgo",
+    "c/2*(I1b - 3) + k1/(2*k2)*(exp(k2*pos(dispersion*(I1b - 3) + (1 - 3*dispersion)*(I4b - 1))**2) - 1) "
+    "+ kappa/2*((J**2 - 1)/2 - log(J))",
+    Modulus("c", "Pa", "shear modulus of the ground"),
+    Modulus("k1", "Pa", "modulus of the fibres"),
+    Modulus("k2", "-", "exponent of the fibres"),
+    Modulus("dispersion", "-", "0 for fibres in one direction, 1/3 for all directions"),
+    _BULK,
+)
+
 MATERIALS: tuple[Material, ...] = (
     NEO_HOOKEAN,
     NEO_HOOKEAN_CIARLET,
@@ -63,6 +109,11 @@ MATERIALS: tuple[Material, ...] = (
     MOONEY_RIVLIN,
     YEOH,
     GENT,
+    LINEAR,
+    COROTATED,
+    OGDEN,
+    HOLZAPFEL_OGDEN,
+    HGO,
 )
 
 

@@ -4,7 +4,7 @@ from add.objectives.base import LeastSquares, Objective, WeightedSum, total
 from add.objectives.losses import Cauchy, Huber, Loss, SoftL1
 from add.objectives.one_step import OneStep
 from add.objectives.over_time import MeanOverTime, SoftMinimum
-from add.objectives.regularisers import Proximity, Smoothness
+from add.objectives.regularisers import Proximity, Roughness, Smoothness
 from add.objectives.tracking import Tracking
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Objective",
     "OneStep",
     "Proximity",
+    "Roughness",
     "Smoothness",
     "SoftL1",
     "SoftMinimum",

@@ -21,7 +21,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class ElementBatch:
-    """The elements of one family and one law over all bodies; a body is a group.
+    """The elements of one family and one law over all bodies; a group is a region, or an element with its own moduli.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class ElementBatch:
         Shape function gradients at the quadrature points [1/m].
     weights : (ne, nq)
         Rest volumes of the quadrature points [m^3].
-    group : (ne,) body of each element
+    group : (ne,) group of each element
     mean_dilatation : (n_groups,) bool
     law : Material
     moduli : (n_groups, n_p)

@@ -169,9 +169,9 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
         body.cells,
         geometry.gradients,
         geometry.weights,
-        np.zeros(len(body.cells), dtype=np.int64),
-        np.array([body.mean_dilatation]),
-        np.array([body.moduli]),
+        body.group,
+        np.full(len(body.moduli), body.mean_dilatation),
+        body.moduli,
     )
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
     return _at_nodes(body, np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator)), geometry)

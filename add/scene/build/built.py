@@ -20,8 +20,9 @@ from add.scene.build.numbers import SceneParameters
 from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
-from add.scene.spec.bodies import SiliconeMaterialSpec, SoftBodySpec
+from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.materials import SiliconeMaterialSpec
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ControlSignalSpec
 from add.simulation import Record, StepDerivatives
@@ -172,7 +173,7 @@ class BuiltScene(Summarised):
 def held_nodes(built: BuiltScene) -> dict[str, tuple[int, int]]:
     """Return how many nodes every pin holds, and of how many, by its path in the scene."""
     return {
-        f"bodies.{body.name}.pins.{k}": (len(pin.nodes), len(body.rest))
+        f"bodies.{body.name}.pins.{k}": (len(pin.nodes), body.n_nodes)
         for body in built.model.bodies if isinstance(body, NodalBody)
         for k, pin in enumerate(body.pins)
     }  # fmt: skip

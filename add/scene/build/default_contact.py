@@ -194,7 +194,7 @@ class Touching(Scenery):
             n = max(body.contact_points().radii.size, 1)
             stiffness = min(need, max(STIFFER * self._young(body)[1], need / max(FLAT * n, 1.0)))
             area = self._per(body)
-            found.append((stiffness / area, _damping(stiffness, one.mass / len(body.rest)) / area))
+            found.append((stiffness / area, _damping(stiffness, one.mass / body.n_nodes) / area))
         return max(k for k, _ in found), max(c for _, c in found)
 
     def _of_meshes(self, known: dict[str, Moving]) -> tuple[float, float, float, float] | None:
@@ -250,7 +250,7 @@ class Touching(Scenery):
         flat = need / max(FLAT * len(mesh.points), 1.0) / area
         pressure = speed * np.sqrt(young * density) + density * (speed**2 + gravity * thin)
         stiffness = min(max(STIFFER * young / thin, flat, pressure / (SKIN * reach)), most / area)
-        return stiffness, _damping(stiffness * area, one.mass / len(body.rest)) / area
+        return stiffness, _damping(stiffness * area, one.mass / body.n_nodes) / area
 
 
 def _damping(stiffness: float, mass: float) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from add.adjoint import Checkpoints
 from add.bodies import SoftBody, ThinBody, TreeBody
 from add.errors import InputError
-from add.materials import element_loops
 from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.mesh_terms import without_shapes
@@ -215,10 +214,8 @@ def _soft(built: BuiltScene) -> Iterator[str]:
     for body in built.model.bodies:
         if not isinstance(body, SoftBody):
             continue
-        keys = [*(modulus.key for modulus in body.law.parameters), "density"]
-        *moduli, density = (float(layout.view(theta, f"bodies.{body.name}.{key}")) for key in keys)
-        mu, lame = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
-        young = mu * (3.0 * lame + 2.0 * mu) / (lame + mu)
+        density = float(layout.view(theta, f"bodies.{body.name}.density"))
+        young = float(body.young(theta, built.model.layouts).min())
         start = built.model.system.dofs[body.name].start
         nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
         height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0

@@ -27,7 +27,7 @@ from add.scene.build.placements import recording_placement
 from add.scene.build.pose_weights import whitened
 from add.scene.build.recordings import cloud_tracking, load_recording
 from add.scene.build.scene import build, with_contact
-from add.scene.build.targets import over_time, target_tracking
+from add.scene.build.targets import over_time, roughness, target_tracking
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.extension import answer
@@ -40,6 +40,7 @@ from add.scene.spec.objective import (
     ParameterSpec,
     PriorObjectiveSpec,
     ProximityObjectiveSpec,
+    RoughnessObjectiveSpec,
     SmoothnessObjectiveSpec,
 )
 from add.scene.spec.scene import SceneSpec
@@ -244,6 +245,8 @@ def _experiment(
             parts.append(over_time(item, built, f"objective.{k}"))
         elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
             parts.append(_regulariser(item, built, f"objective.{k}"))
+        elif isinstance(item, RoughnessObjectiveSpec):
+            parts.append(roughness(item, built, f"objective.{k}"))
         else:
             parts.append(target_tracking(item, built, f"objective.{k}"))
         weights.append(item.weight)

@@ -12,17 +12,14 @@ import numpy as np
 from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
-from add.kernels.rotation import rotation_vector
 from add.scene.build.ties import Copy, Derived, OfScene, compose
-from add.scene.spec.bodies import MaterialSpec, SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import SPIN_RATE
 from add.scene.spec.limits import Limits, limits
 from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
-from add.ties import DampingFromRestitution, LameFromYoung, PlaceOnOther, TiltedDirection, axes_across, unit_vector
+from add.ties import DampingFromRestitution, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
@@ -121,9 +118,6 @@ class SceneParameters:
         self._by_impulses = spec.contact.friction_law == "impulse"
         self._restitutions: dict[tuple[str, str], tuple[str, int]] = {}
         self._add("gravity", np.array(spec.gravity), "m/s^2", "gravity")
-        for name, body in spec.bodies.items():
-            if isinstance(body, SoftBodySpec):
-                self._body(name, body)
         base = np.zeros(theta.n)
         for number in extra:
             if number.fixed:
@@ -146,42 +140,6 @@ class SceneParameters:
         self._blocks.append((path, array.shape, unit))
         self._values.append(array.ravel())
         self._copies += [(path, target, factor) for target in targets]
-
-    def _body(self, name: str, body: SoftBodySpec) -> None:
-        at, material = f"bodies.{name}", body.material
-        if isinstance(material, MaterialSpec) and material.young is not None:
-            self._add(f"{at}.material.young", material.young, "Pa")
-            self._add(f"{at}.material.poisson", material.poisson, "-")
-            given = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
-            self._derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), given))
-        else:
-            for key, unit, _ in material.law.parameters:
-                self._add(f"{at}.material.{key}", material.modulus(key), unit, f"{at}.{key}")
-        for key, unit in (
-            ("density", "kg/m^3"),
-            ("viscosity", "Pa s"),
-            ("rayleigh_mass", "1/s"),
-            ("rayleigh_stiffness", "s"),
-        ):
-            self._add(f"{at}.material.{key}", getattr(material, key), unit, f"{at}.{key}")
-        self._add(f"{at}.position", body.position, "m", f"{at}.position")
-        # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
-        self._add(f"{at}.orientation", rotation_vector(body.orientation), "rad", f"{at}.orientation")
-        self._add(f"{at}.velocity", body.velocity, "m/s", f"{at}.velocity")
-        self._add(f"{at}.angular_velocity", body.angular_velocity, "rad/s", f"{at}.angular_velocity")
-        for k, mass in enumerate(body.point_masses):
-            self._add(f"{at}.point_masses.{k}.mass", mass.mass, "kg", f"{at}.point_masses.{k}.mass")
-        values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
-        values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
-        for k, anchor in enumerate(body.anchors):
-            if anchor.place is not None:
-                values.append((f"{at}.anchors.{k}.place", anchor.place, "m"))
-            else:  # where the point starts
-                start = PlaceOnOther(), (*pose_of(name), np.array(anchor.at), *pose_of(None))
-                self._derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
-        for path, value, unit in values:
-            if not isinstance(value, SignalReferenceSpec):
-                self._add(path, np.array(value), unit, path)
 
     def _signal(self, path: str, signal: object, theta: ParameterLayout) -> None:
         """A signal's rows may drive loads (N) and pins (m) at once: theta holds one block for each unit."""

@@ -18,6 +18,7 @@ from add.scene.spec.objective import (
     OneStepObjectiveSpec,
     PriorObjectiveSpec,
     ProximityObjectiveSpec,
+    RoughnessObjectiveSpec,
     SmoothnessObjectiveSpec,
 )
 from add.scene.spec.scene import SceneSpec
@@ -26,7 +27,7 @@ from add.simulation.run import Simulation
 from add.typing import FloatArray, IntArray
 
 #: What may stand beside it: objectives that see no motion.
-_STILL = (PriorObjectiveSpec, SmoothnessObjectiveSpec, ProximityObjectiveSpec)
+_STILL = (PriorObjectiveSpec, SmoothnessObjectiveSpec, ProximityObjectiveSpec, RoughnessObjectiveSpec)
 
 #: How far from a step a recorded time may be, as a share of the step.
 _CLOSE = 1e-3

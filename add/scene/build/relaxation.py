@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.bodies import SoftBody
 from add.errors import InputError
 from add.model import Model
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.ties import Derived, OfScene
-from add.scene.spec.bodies import AnyMaterialSpec
+from add.scene.spec.materials import AnyMaterialSpec
 from add.scene.spec.relaxation import BranchSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Stepper
@@ -17,11 +18,11 @@ from add.ties import FlatLoss, WeightedSum
 from add.typing import FloatArray
 
 
-def relaxation(name: str, material: AnyMaterialSpec) -> tuple[list[SceneParameter], list[Derived]]:
-    """Return the numbers of a body's branches; what has relaxed is the sum of shares where nothing else says so."""
+def relaxation(place: str, material: AnyMaterialSpec) -> tuple[list[SceneParameter], list[Derived]]:
+    """Return the numbers of a material's branches; what has relaxed is the sum of shares where nothing else says so."""
     numbers, derived, shares = [], [], []
     for key, item, _ in material.branches:
-        path, own = f"bodies.{name}.material.relaxation.{key}", f"bodies.{name}.relaxation.{key}"
+        path, own = f"{place}.material.relaxation.{key}", f"{place}.relaxation.{key}"
         shares.append(f"{own}.shares")
         times = ((f"{own}.times", 1.0),)
         if isinstance(item, BranchSpec):
@@ -33,7 +34,7 @@ def relaxation(name: str, material: AnyMaterialSpec) -> tuple[list[SceneParamete
         derived.append(Derived((shares[-1],), FlatLoss(item.times), (OfScene(f"{path}.loss"),)))
     if shares:
         total = WeightedSum((1.0,) * sum(n for _, _, n in material.branches))
-        derived.append(Derived((f"bodies.{name}.relaxed",), total, tuple(shares)))
+        derived.append(Derived((f"{place}.relaxed",), total, tuple(shares)))
     return numbers, derived
 
 
@@ -45,9 +46,9 @@ def remembering(spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArr
     InputError
         If the steps are others than whole ones of BDF, or shares leave nothing of the stress at rest.
     """
-    memories = {body.name: body.memories(model.layouts) for body in model.bodies}
-    for name in (name for name, own in memories.items() if own):
-        place = f"bodies.{name}.material.relaxation"
+    bodies = [body for body in model.bodies if isinstance(body, SoftBody)]
+    for own in (region.place(body.name) for body in bodies for region in body.materials if region.branches):
+        place = f"{own}.material.relaxation"
         if not isinstance(stepper, BDF) or spec.time.substeps != "off":
             raise InputError(
                 "stress that relaxes needs whole steps of bdf1 or bdf2, with contact by penalties", place=place,
@@ -55,11 +56,11 @@ def remembering(spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArr
                 f"contact.friction_law '{spec.contact.friction_law}'",
                 expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
             )  # fmt: skip
-        relaxed = float(model.system.parameters.view(theta, f"bodies.{name}.relaxed")[0])
+        relaxed = float(model.system.parameters.view(theta, f"{own}.relaxed")[0])
         if relaxed >= 1.0:
             raise InputError(
                 "nothing is left of the stress at rest: the shares of the branches are too large", place=place,
                 found=f"{relaxed:.4g} together", expected="below 1",
             )  # fmt: skip
-    found = tuple(memory for own in memories.values() for memory in own)
+    found = tuple(memory for body in model.bodies for memory in body.memories(model.layouts))
     return Remembering(stepper, found) if found and isinstance(stepper, BDF) else stepper

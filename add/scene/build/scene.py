@@ -33,7 +33,7 @@ from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import adjustable_obstacle, obstacle
 from add.scene.build.placements import placement_blocks
-from add.scene.build.relaxation import relaxation, remembering
+from add.scene.build.relaxation import remembering
 from add.scene.build.rigid_bodies import rigid_body
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
@@ -267,11 +267,11 @@ def _body(
     body: SoftBodySpec | NetSpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
     driven: MakeSignalParameter,
 ) -> tuple[Body, list[SceneParameter], list[Derived]]:
-    """Return a body, the numbers that it brings, those of soft bodies apart, and what of theta follows from them."""
+    """Return a body, the numbers that it brings, and what of theta follows from them."""
     if isinstance(body, BodyExtension):
         return answer(tuple, body, f"bodies.{name}", body.body, name, driven)
     if isinstance(body, SoftBodySpec):
-        return soft_body(name, body, driven), *relaxation(name, body.material)
+        return soft_body(name, body, driven)
     if isinstance(body, NetSpec):
         return (*net_body(name, body, driven), [])
     return rigid_body(name, body, driven)

@@ -11,7 +11,6 @@ from add.bodies import Body, LinkBody, MassSpringBody, NodalBody, SoftBody, Tree
 from add.equations.kinematics import Kinematics
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
-from add.materials import element_loops
 from add.model.overlaps import Surface, may_touch, still_surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.spec.scene import SceneSpec
@@ -158,9 +157,7 @@ class Scenery:
     def _young(self, body: Body) -> tuple[float, float]:
         """Return Young's modulus [Pa] and the stiffness of a node's surroundings [N/m]; inf of what is rigid."""
         if isinstance(body, SoftBody):
-            moduli = [float(self._number(body, modulus.key)) for modulus in body.law.parameters]
-            mu, lame = element_loops(body.law).linear_moduli(np.array([moduli]))[0][0]
-            young = mu * (3.0 * lame + 2.0 * mu) / (lame + mu)
+            young = float(body.young(self.theta, self.model.layouts).mean())
             return young, young * self._width(body)
         if isinstance(body, MassSpringBody):
             stiffness = float(self._number(body, "stiffness")) if body.edges.size else 0.0

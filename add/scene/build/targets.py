@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from add.bodies import SoftBody
 from add.equations.points import NodePoints, PointMap
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind, gather
 from add.errors import InputError
+from add.geometry import SoftMesh, volume
+from add.geometry.boundary import neighbours
 from add.joints.parts import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.joint_terms import place_site
-from add.objectives import Tracking
+from add.objectives import Roughness, Tracking
 from add.objectives.measures import Measure, Nearness, Separation, SquaredDistance, Surface
 from add.objectives.over_time import MeanOverTime, SoftMinimum, steps_within
 from add.scene.build.built import BuiltScene
@@ -22,6 +25,7 @@ from add.scene.spec.objective import (
     NearestObjectiveSpec,
     PointObjectiveSpec,
     PoseObjectiveSpec,
+    RoughnessObjectiveSpec,
     TrackObjectiveSpec,
 )
 from add.ties import unit_vector
@@ -77,8 +81,8 @@ def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tupl
         point = BodySite(SiteKind.POINT, item.body)
         sites = [place_site(point, arm, model.bodies, at) for arm in block.indices]
         return model.lifted(SitePoints(gather(sites))), built.theta[block.indices]
-    nodes = at.rows[item.body].start // 3 + np.arange(body.rest.shape[0])
-    return model.lifted(NodePoints(nodes)), body.rest
+    nodes = at.rows[item.body].start // 3 + np.arange(body.n_nodes)
+    return model.lifted(NodePoints(nodes)), body.rest[: body.n_nodes]
 
 
 def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
@@ -136,3 +140,28 @@ def over_time(
         measure: Measure = Separation(surface, item.radius)
         return SoftMinimum(points, measure, time.dt, first, last, item.softness**2)
     return MeanOverTime(points, Nearness(surface, item.radius, item.margin), time.dt, first, last, last - first + 1)
+
+
+def roughness(item: RoughnessObjectiveSpec, built: BuiltScene, place: str) -> Roughness:
+    """Return the objective of an entry; ``place`` is that of the entry."""
+    path = f"{place}.field"
+    _, name, *_ = [*item.field.split("."), ""]
+    known = [body for body in built.model.bodies if body.name == name and isinstance(body, SoftBody)]
+    found = [(body, region) for body in known for region in body.materials
+             if item.field.startswith(f"{region.place(name)}.material.")]  # fmt: skip
+    places = built.numbers.place(item.field)
+    at, _, key = item.field.rpartition(".material.")
+    two = key == "poisson" or (key == "young" and built.numbers.place(f"{at}.material.poisson").ndim)
+    if not found or two or places.shape != found[0][1].elements.shape:
+        raise InputError("this is no field over the elements of a body", place=path, found=f"'{item.field}'",
+                         expected="a modulus with a number for each element, beside one Poisson's ratio")  # fmt: skip
+    body, region = found[0]
+    mesh = SoftMesh(body.mesh.points, body.mesh.cells[region.elements], body.mesh.family)
+    pairs, areas, distances = neighbours(mesh)
+    size = volume(mesh) ** (1.0 / 3.0)
+    softness = item.softness if item.norm == "variation" else None
+    weights = areas / (size**2) if softness is not None else areas / (distances * size)
+    # With one Poisson's ratio mu is Young's modulus by a factor: a constant beside the logarithm.
+    key = {"young": "mu"}.get(key, key)
+    block = built.model.system.parameters[f"{region.place(name)}.{key}"].indices
+    return Roughness(block[pairs], weights, softness)

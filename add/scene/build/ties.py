@@ -34,11 +34,14 @@ class Derived:
     outputs : names of blocks of theta, filled in this order
     rule : Rule
     inputs : tuple of Input, in the order of the rule's arguments
+    each : bool
+        Whether the rule holds for each entry of them, one of the inputs standing for all where it is one number.
     """
 
     outputs: tuple[str, ...]
     rule: Rule
     inputs: tuple[Input, ...]
+    each: bool = False
 
 
 @final
@@ -86,7 +89,7 @@ def compose(
         np.concatenate([np.broadcast_to(copy.factor, copy.target.shape).ravel() for copy in copies]).astype(float),
     )
     ties = [
-        Tie(rule, np.stack([inputs[k] for k in members]), np.stack([outputs[k] for k in members]))
+        Tie(rule, np.concatenate([inputs[k] for k in members]), np.concatenate([outputs[k] for k in members]))
         for rule, members in _batches(derived)
     ]
     return Composed((extended, *ties, Selected(n, scene.n, scene.n + theta.n)))
@@ -95,7 +98,7 @@ def compose(
 def _places(
     scene: ParameterLayout, theta: ParameterLayout, derived: Sequence[Derived]
 ) -> tuple[list[IntArray], list[IntArray], FloatArray]:
-    """Return the places of inputs and outputs in z = [s; theta; constants], and the constants."""
+    """Return the places of inputs and outputs in z = [s; theta; constants], a row a set, and the constants."""
     constants: list[FloatArray] = [np.zeros(0)]
     first = scene.n + theta.n
     inputs, outputs = [], []
@@ -111,8 +114,14 @@ def _places(
                 constants.append(values)
                 read.append(np.arange(first, first + values.size))
                 first += values.size
-        inputs.append(np.concatenate(read))
-        outputs.append(scene.n + np.concatenate([theta[name].indices.ravel() for name in item.outputs]))
+        made = [scene.n + theta[name].indices.ravel() for name in item.outputs]
+        if item.each:
+            rows = np.stack(np.broadcast_arrays(*read, *made), axis=1)
+            inputs.append(rows[:, : len(read)])
+            outputs.append(rows[:, len(read) :])
+        else:
+            inputs.append(np.concatenate(read)[None])
+            outputs.append(np.concatenate(made)[None])
     return inputs, outputs, np.concatenate(constants)
 
 

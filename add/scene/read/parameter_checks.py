@@ -124,6 +124,8 @@ def number_at(scene: dict[str, Any], path: str, at: str) -> tuple[list[float], P
         return [numbers[int(keys[3])]], None
     if value is None:
         return [], Problem(at, "has no value in the scene; give it one there", f"'{path}', null", "a number")
+    if isinstance(value, dict) and {"each", "cell_data", "file"} & set(value):
+        return [], None  # a field, whose numbers are known as the mesh is
     flat = _flat(value)
     if flat is None:
         return [], Problem(at, "is not a number", f"'{path}', {shown(value)}", "a number or a list of numbers")
@@ -153,6 +155,8 @@ def _start(item: ParameterSpec, values: list[list[float]], place: str) -> Iterat
         yield Problem(f"{place}.paths", "share one value, but have different lengths", shown([len(v) for v in values]))
         return
     n = len(values[0])
+    if not n:
+        return
     components = item.components if item.components is not None else tuple(range(n))
     if max(components) >= n:
         yield Problem(f"{place}.components", "there is no such entry", shown(list(components)), f"at most {n - 1}")

@@ -266,4 +266,4 @@ def file_value(path: str, numbers: FloatArray, scene_value: Any) -> Any:
         start = unit_vector(np.array(scene_value))
         row = np.concatenate([numbers, start, axes_across(start).ravel()])
         return TiltedDirection().value(row[None])[0].tolist()
-    return np.reshape(numbers, np.shape(scene_value)).tolist()
+    return np.reshape(numbers, -1 if isinstance(scene_value, dict) else np.shape(scene_value)).tolist()

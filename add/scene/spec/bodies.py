@@ -1,19 +1,18 @@
-"""Bodies of the scene format: meshes, materials, pins, loads and point masses."""
+"""Bodies of the scene format: meshes, regions, pins, loads and point masses."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.materials import INVARIANTS, SILICONES, SOURCE, YEOH, Formula, Material, formula_law, material
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
+    BoxSelectorSpec,
     Count,
     FilePath,
     Flag,
     Name,
     NonEmpty,
-    NonNegative,
     Number,
     Positive,
     PositiveVector3,
@@ -21,6 +20,7 @@ from add.scene.spec.common import (
     Role,
     SelectorSpec,
     Spec,
+    SphereSelectorSpec,
     ValueSpec,
     Vector3,
     by_key,
@@ -28,8 +28,7 @@ from add.scene.spec.common import (
     exactly_one,
     problem,
 )
-from add.scene.spec.formulas import _FormulaSpec
-from add.scene.spec.relaxation import BandSpec, BranchSpec, RelaxationSpec
+from add.scene.spec.materials import AnyMaterialSpec
 
 
 class FileMeshSpec(Spec):
@@ -122,176 +121,6 @@ MeshSpec = Annotated[
 ]
 
 
-class _MaterialSpec(Spec, numbers=Role.PROPERTY):
-    density: Positive = Field(description="mass density at rest [kg/m^3]")
-    viscosity: NonNegative = Field(
-        0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
-    )
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
-    rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
-    relaxation: dict[Name, RelaxationSpec] = Field(
-        {},
-        description="how stress relaxes: branches by name. Moduli are those of fast motion; at rest what does not "
-        "relax is left",
-    )
-    model: str
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material(self.model)
-
-    @property
-    def branches(self) -> tuple[tuple[str, BranchSpec | BandSpec, int], ...]:
-        """Name, spec and number of branches of everything that relaxes."""
-        own = self.relaxation.items()
-        return tuple((name, item, len(item.times) if isinstance(item, BandSpec) else 1) for name, item in own)
-
-    def modulus(self, key: str) -> float | None:
-        """Return a parameter of the elastic law by its key in the file."""
-        return getattr(self, "lambda_" if key == "lambda" else key)
-
-
-class MaterialSpec(_MaterialSpec):
-    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
-
-    model: Literal["neo-hookean", "neo-hookean-ciarlet", "stvk"] = Field(
-        "neo-hookean",
-        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
-        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J); "
-        "`stvk` (St. Venant-Kirchhoff) is mu E : E + lambda/2 (tr E)^2, which softens in compression",
-    )
-    young: Positive | None = Field(None, description="Young's modulus [Pa]")
-    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] | None = Field(
-        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
-    )
-    mu: Positive | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
-    lambda_: Number | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
-
-    @model_validator(mode="after")
-    def _check(self) -> "MaterialSpec":
-        given = {key for key in ("young", "poisson", "mu", "lambda") if self.modulus(key) is not None}
-        if given not in ({"young", "poisson"}, {"mu", "lambda"}):
-            raise problem(
-                "the stiffness needs exactly one of two pairs",
-                found=" and ".join(f"'{key}'" for key in sorted(given)) or "none of them",
-                expected="'young' and 'poisson', or 'mu' and 'lambda'",
-            )
-        if self.mu is not None and self.lambda_ is not None and self.lambda_ <= -2.0 / 3.0 * self.mu:
-            raise problem(
-                "the bulk modulus lambda + 2/3 mu must be positive",
-                key="lambda",
-                found=f"{self.lambda_:g}",
-                expected=f"above {-2.0 / 3.0 * self.mu:g}",
-            )
-        return self
-
-
-class MooneyRivlinMaterialSpec(_MaterialSpec):
-    """Rubber with damping, W = c10 (I1b - 3) + c01 (I2b - 3) + kappa/2 (J - 1)^2.
-
-    I1b = tr C / J^(2/3) and I2b = ((tr C)^2 - tr C^2) / (2 J^(4/3)) do not see changes of volume.
-    """
-
-    model: Literal["mooney-rivlin"] = Field("mooney-rivlin", description="elastic law; its mu is 2 (c10 + c01)")
-    c10: Positive = Field(description="modulus of the first isochoric invariant [Pa]")
-    c01: NonNegative = Field(description="modulus of the second isochoric invariant [Pa]")
-    kappa: Positive = Field(description="bulk modulus [Pa]")
-
-
-class YeohMaterialSpec(_MaterialSpec):
-    """Rubber and silicone, W = c10 (I1b - 3) + c20 (I1b - 3)^2 + c30 (I1b - 3)^3 + kappa/2 (J - 1)^2."""
-
-    model: Literal["yeoh"] = Field("yeoh", description="elastic law; its mu is 2 c10")
-    c10: Positive = Field(description="modulus of the first power [Pa]")
-    c20: Number = Field(description="modulus of the second power [Pa]; below zero it softens before it stiffens")
-    c30: Number = Field(0.0, description="modulus of the third power [Pa]")
-    kappa: Positive = Field(description="bulk modulus [Pa]")
-
-
-class GentMaterialSpec(_MaterialSpec):
-    """Rubber whose chains can be stretched so far, W = -mu/2 J_m ln(1 - (I1b - 3)/J_m) + U(J).
-
-    I1b - 3 never reaches `limit`, J_m: there the energy is infinite. U = kappa/2 ((J^2 - 1)/2 - ln J).
-    """
-
-    model: Literal["gent"] = Field("gent", description="elastic law")
-    mu: Positive = Field(description="shear modulus [Pa]")
-    limit: Positive = Field(description="J_m, what I1b - 3 stays below [-]")
-    kappa: Positive = Field(description="bulk modulus [Pa]")
-
-
-class SiliconeMaterialSpec(_MaterialSpec):
-    """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/silicones.md."""
-
-    model: Literal[
-        "ecoflex-00-10", "ecoflex-00-30", "ecoflex-00-50", "dragon-skin-10", "dragon-skin-20", "dragon-skin-30"
-    ] = Field(description="name of the silicone")
-    density: Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
-    c10: Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
-    c20: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
-    c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
-    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return YEOH
-
-    @property
-    def source(self) -> str:
-        """Where the numbers are from, and which are the scene's own."""
-        own = [key for key, number in SILICONES[self.model].numbers.items() if getattr(self, key) != number]
-        return f"{self.model}: {SOURCE}" + (f"; {', '.join(own)} of the scene" if own else "")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, data: Any) -> Any:
-        row = SILICONES.get(str(data.get("model"))) if isinstance(data, dict) else None
-        return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
-
-
-class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
-    """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
-
-    At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
-    """
-
-    model: Literal["formula"] = Field("formula", description="elastic law")
-    energy: NonEmpty = Field(
-        description=f"strain energy density W [J/m^3] of {', '.join(INVARIANTS)} and the names in `numbers`, with "
-        "+ - * / **, parentheses, sqrt, exp, log, sin, cos, tanh"
-    )
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return formula_law(self.energy, tuple(sorted(self.units.items())))
-
-    def modulus(self, key: str) -> float | None:
-        """Return a number of the formula by its key in theta."""
-        return self.numbers[key.removeprefix("numbers.")]
-
-    @model_validator(mode="after")
-    def _check(self) -> "FormulaMaterialSpec":
-        self.check_formula(INVARIANTS, lambda: Formula.read(self.energy, self.numbers).require_sound(self.numbers))
-        return self
-
-
-AnyMaterialSpec = Annotated[
-    Annotated[MaterialSpec, Tag("<lame>")]
-    | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")]
-    | Annotated[YeohMaterialSpec, Tag("<yeoh>")]
-    | Annotated[GentMaterialSpec, Tag("<gent>")]
-    | Annotated[SiliconeMaterialSpec, Tag("<silicone>")]
-    | Annotated[FormulaMaterialSpec, Tag("<formula>")],
-    by_value(
-        "model", "mooney-rivlin", "yeoh", "gent", "formula", default="neo-hookean",
-        lame="neo-hookean neo-hookean-ciarlet stvk", silicone=" ".join(SILICONES),
-    ),
-]  # fmt: skip
-
-
 class PinSpec(Spec):
     """Nodes whose displacement is prescribed."""
 
@@ -338,6 +167,25 @@ class AnchorSpec(Spec):
     )
 
 
+class CellDataSelectorSpec(Spec):
+    """Elements by a number that the mesh file gives each, such as `gmsh:physical`."""
+
+    cell_data: NonEmpty = Field(description="name of the data in the mesh file")
+    value: Number = Field(description="value of the elements that are meant")
+
+
+class RegionSpec(Spec):
+    """Elements of another material: those whose middle is in a box or sphere of the rest frame, or by cell data."""
+
+    where: Annotated[
+        Annotated[BoxSelectorSpec, Tag("<box>")]
+        | Annotated[SphereSelectorSpec, Tag("<sphere>")]
+        | Annotated[CellDataSelectorSpec, Tag("<cell_data>")],
+        by_key("box", "sphere", "cell_data"),
+    ] = Field(description="the elements")
+    material: AnyMaterialSpec = Field(description="their material")
+
+
 class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     """A deformable solid of finite elements.
 
@@ -351,8 +199,12 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     )
     scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
     mean_dilatation: Flag = Field(False, description="mean dilatation (F-bar) against volumetric locking")
+    enhanced: Flag = Field(
+        False, description="of hex8: three inner nodes an element, with which it bends as it should (enhanced strains)"
+    )
     mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
-    material: AnyMaterialSpec = Field(description="material of the whole body")
+    material: AnyMaterialSpec = Field(description="material of the body, or of what `regions` leave of it")
+    regions: dict[Name, RegionSpec] = Field({}, description="parts of other materials by name; none may overlap")
     position: Annotated[Vector3, Role.STATE] = Field(
         (0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]"
     )
@@ -370,3 +222,10 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")
+
+    @model_validator(mode="after")
+    def _check(self) -> "SoftBodySpec":
+        if self.enhanced and self.mean_dilatation:
+            raise problem("enhanced elements with mean dilatation bend without resistance", key="enhanced",
+                          found="both", expected="one of them: enhanced elements do not lock either")  # fmt: skip
+        return self

@@ -240,6 +240,20 @@ class ProximityObjectiveSpec(Spec):
         return self
 
 
+class RoughnessObjectiveSpec(Spec):
+    """What a field of positive numbers varies over a body, u its logarithm: squares of gradients or total variation.
+
+    `squares`: the integral of |grad u|^2 over the volume V, divided by V^(1/3); a field is smooth then. `variation`:
+    that of |grad u|, divided by V^(2/3), with jumps of u below `softness` rounded; a field may jump then [-].
+    """
+
+    type: Literal["roughness"] = Field("roughness", description="kind of objective")
+    field: NonEmpty = Field(description="path of a modulus that is a field, such as `bodies.block.material.young`")
+    norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
+    softness: Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
+    weight: Weight = 1.0
+
+
 class ObjectiveExtension(Extension):
     """Base of objectives that extensions bring."""
 
@@ -263,6 +277,7 @@ ObjectiveSpec = Annotated[
     | Annotated[PriorObjectiveSpec, Tag("<prior>")]
     | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
     | Annotated[ProximityObjectiveSpec, Tag("<proximity>")]
+    | Annotated[RoughnessObjectiveSpec, Tag("<roughness>")]
     | Annotated[ObjectiveExtension, Tag("<extension>")],
     by_value(
         "type",
@@ -278,6 +293,7 @@ ObjectiveSpec = Annotated[
         "prior",
         "smoothness",
         "proximity",
+        "roughness",
         further=ObjectiveExtension,
     ),
 ]

@@ -115,6 +115,8 @@ QUICK = {
     "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
+    "stiff_inclusion": ({"bodies.block.mesh.divisions": [3, 3, 2]}, 2, ()),
+    "twisting_muscle": ({"bodies.bar.mesh.edge": 0.02}, 3, ()),
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = (

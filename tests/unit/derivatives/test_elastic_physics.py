@@ -15,7 +15,9 @@ from add.testing import taylor_rates
 
 MU, LAM, NU, BETA = 1.3e4, 2.9e4, 20.0, 0.003
 FAMILIES = (TET4, TET10, HEX8)
-LAWS = list(itertools.product(FAMILIES, range(len(MATERIALS)), (False, True)))
+#: Those of the invariants alone: the loops do not see what else a law is made of, `tests/unit/materials` does.
+N_LAWS = 6
+LAWS = list(itertools.product(FAMILIES, range(N_LAWS), (False, True)))
 LAW_NAMES = [f"{f.name}-{MATERIALS[law].name}-{'mean' if mean else 'local'}" for f, law, mean in LAWS]
 NEO_HOOKEAN_LAWS = [case for case in LAWS if case[1] < 2]
 NEO_HOOKEAN_NAMES = [name for name, case in zip(LAW_NAMES, LAWS, strict=True) if case[1] < 2]
@@ -211,7 +213,7 @@ def test_mean_dilatation_equals_local_when_homogeneous(
     np.testing.assert_allclose(mean.cauchy(x), local.cauchy(x), rtol=0, atol=1e-11 * MU)
 
 
-@pytest.mark.parametrize("law", [k for k, law in enumerate(MATERIALS) if law.name != "stvk"])
+@pytest.mark.parametrize("law", [k for k, law in enumerate(MATERIALS[:N_LAWS]) if law.name != "stvk"])
 def test_mean_dilatation_sees_the_volume_alone(law: int, rng: np.random.Generator) -> None:
     """The bulk modulus does nothing while the element keeps its volume, though J varies inside: that unlocks it.
 

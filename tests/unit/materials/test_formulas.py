@@ -8,7 +8,7 @@ from support.law_points import Point, by_each, deformation, differences
 from support.places import SPECS
 
 from add.errors import InputError
-from add.materials import MOONEY_RIVLIN, Formula, element_loops, formula_law
+from add.materials import DIRECTIONS, MOONEY_RIVLIN, Formula, element_loops, formula_law
 
 TABLES = SPECS / "deformables/reference"
 GENT = "-mu/2*J_m*log(1 - (I1b - 3)/J_m) + K/2*((J**2 - 1)/2 - log(J))"
@@ -26,10 +26,11 @@ RICH = (
 RICH_NUMBERS = {"a": 3e3, "b": 0.3, "c": 2e3, "d": 5e2, "k": 4e4}
 
 
-def law_and_numbers(text: str, numbers: dict[str, float]):
+def law_and_numbers(text: str, numbers: dict[str, float], n_directions: int = 0):
     """Return the law, and its numbers in its own order."""
     law = formula_law(text)
-    assert [modulus.key for modulus in law.parameters] == [f"numbers.{name}" for name in sorted(numbers)]
+    keys = [modulus.key for modulus in law.parameters]
+    assert keys == [f"numbers.{name}" for name in sorted(numbers)] + [one.key for one in DIRECTIONS[:n_directions]]
     return law, np.array([numbers[name] for name in sorted(numbers)])
 
 
@@ -103,6 +104,25 @@ def test_derivatives_of_a_rich_law(rng: np.random.Generator) -> None:
     Formula.read(RICH, RICH_NUMBERS).require_sound(RICH_NUMBERS)
 
 
+def test_stretches_fibres_and_invariants_in_one_law(rng: np.random.Generator) -> None:
+    """All kinds of symbols, coupled: derivatives against differences, those by the directions included."""
+    law, p = law_and_numbers(
+        "m*((l1 - 1)**2 + (l2 - 1)**2 + (l3 - 1)**2)*(1 + a*I4b) + k*(J - 1)**2*I1 + m*pos(I6 - 0.5)**2*J "
+        "+ a*m*(I8b*I2)**2",
+        {"a": 0.3, "k": 2e4, "m": 4e3}, n_directions=6,
+    )  # fmt: skip
+    p = np.concatenate([p, rng.normal(size=6)])
+    f = deformation(rng)
+    point = Point(law, p, f)
+    stress, tangent = point.stress(), point.tangent()
+    scale = np.abs(tangent).max()
+    np.testing.assert_allclose(stress, differences(lambda x: Point(law, p, x).energy(), f, 1e-3), atol=1e-8 * scale)
+    np.testing.assert_allclose(tangent, differences(lambda x: Point(law, p, x).stress(), f, 1e-3), atol=1e-8 * scale)
+    by_p = by_each(lambda x: Point(law, x, f).stress(), p, p)
+    np.testing.assert_allclose(point.by_parameters() * p, by_p * p, rtol=0, atol=1e-9 * np.abs(by_p * p).max())
+    assert np.abs(by_p).max(axis=(0, 1)).min() > 1e-3
+
+
 def test_beyond_the_limit_there_is_no_value() -> None:
     """Energy, stress and tangent are NaN there, though the slope of a logarithm is a number: no step ends there."""
     law, p = law_and_numbers(GENT, {"mu": 4e5, "J_m": 3.0, "K": 2e6})
@@ -146,6 +166,9 @@ C = "c*(I1b - 3) + k/2*(J - 1)**2"
         ("c*log(I1b - 3) + k*(J - 1)**2", {"c": 5e3, "k": 1e6}, "no value at rest: a division by zero"),
         ("c*log(2 - I1b) + " + C, {"c": 5e3, "k": 1e6}, "no value at rest"),
         (C + " + exp(1000*I1b)", {"c": 5e3, "k": 1e6}, "no value at rest"),
+        ("c*(l1 - 1)**2 + k*(J - 1)**2", {"c": 1.0, "k": 1.0}, "not symmetric in the principal stretches"),
+        (C + " + c*(I4 - 1)", {"c": 5e3, "k": 1e6}, "not free of stress at rest (found dW/dI4 = 5000 Pa"),
+        ("k*(l1 + l2 + l3 - 3)**2", {"k": 1e6}, "not stable at rest (found eigenvalues of its tangent 2 mu = 0 Pa"),
         ("*".join(["tanh(I1b*c)", "(1 + I1*k)**c", *(f"(J + I2b*{i})" for i in range(24))]), {"c": 1.0, "k": 2.0},
          "too long"),
     ],

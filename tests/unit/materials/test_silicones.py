@@ -25,7 +25,7 @@ MEASURED = {
     "dragon-skin-20": [32.66, 72.1467, 151.0733, 232.7667, 318.36, 410.47, 509.2367, 612.93, 722.2567],
     "dragon-skin-30": [51.92, 110.873, 213.917, 322.07, 437.123, 560.21, 689.383, 822.907, 959.47],
 }
-PAGE = (ROOT / "docs/silicones.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/materials.md").read_text(encoding="utf-8")
 
 
 def stress(moduli: np.ndarray, stretch: float) -> float:

@@ -1,0 +1,224 @@
+"""Materials of soft bodies: regions of their meshes, numbers and fields over elements, directions of fibres."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from add.bodies import Region
+from add.bodies.soft import MATERIAL_SCALARS
+from add.errors import InputError
+from add.geometry import SoftMesh
+from add.materials import DIRECTIONS, Formula, element_loops
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.relaxation import relaxation
+from add.scene.build.ties import Derived, OfScene
+from add.scene.read.paths import asked_for_by
+from add.scene.spec.bodies import CellDataSelectorSpec, FileMeshSpec, SoftBodySpec
+from add.scene.spec.common import BoxSelectorSpec, SphereSelectorSpec
+from add.scene.spec.element_values import (
+    CellDataSpec,
+    ConstantDirectionSpec,
+    EachSpec,
+    ElementFileSpec,
+    FieldValue,
+    HelixSpec,
+)
+from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec, MaterialSpec
+from add.ties import LameFromYoung
+from add.typing import BoolArray, FloatArray, IntArray
+
+#: Largest cosine between directions that are said to be across each other.
+_ACROSS = 1e-6
+
+
+def materials(
+    name: str, body: SoftBodySpec, mesh: SoftMesh
+) -> tuple[tuple[Region, ...], list[SceneParameter], list[Derived]]:
+    """Return the regions of a body, their numbers, and what of theta follows from those."""
+    at = f"bodies.{name}"
+    left = np.ones(mesh.n_elements, dtype=bool)
+    chosen = {}
+    for key, region in body.regions.items():
+        place = f"{at}.regions.{key}"
+        inside = _inside(region.where, body, mesh, f"{place}.where")
+        if not inside.any():
+            raise InputError("the selection holds no element", place=f"{place}.where",
+                             expected="something that the middle of an element lies in")  # fmt: skip
+        if (inside & ~left).any():
+            raise InputError("regions overlap", place=f"{place}.where", found=f"{(inside & ~left).sum()} elements that "
+                             "an earlier region holds, too", expected="each element in one of them")  # fmt: skip
+        left &= ~inside
+        chosen[key] = (place, region.material, np.flatnonzero(inside))
+    if not left.any():
+        raise InputError("the regions leave nothing of the body to its own material", place=f"{at}.regions",
+                         expected="one region less")  # fmt: skip
+    chosen = {"": (at, body.material, np.flatnonzero(left))} | chosen
+    regions, numbers, derived = [], [], []
+    for key, (place, material, elements) in chosen.items():
+        fields, own, follows = _numbers(place, material, _Source(body, mesh, elements))
+        branches = tuple((name, n) for name, _, n in material.branches)
+        regions.append(Region(key, material.law, elements, frozenset(fields), branches))
+        remembered, shares = relaxation(place, material)
+        numbers += [*own, *remembered]
+        derived += [*follows, *shares]
+    return tuple(regions), numbers, derived
+
+
+class _Source:
+    """Where values of elements are found: the mesh of a body, and which of its elements are meant."""
+
+    def __init__(self, body: SoftBodySpec, mesh: SoftMesh, elements: IntArray) -> None:
+        self.body, self.mesh, self.elements = body, mesh, elements
+
+    def of_mesh(self, source: CellDataSpec | ElementFileSpec, width: int, place: str) -> FloatArray:
+        """Return the rows (n, width) that the mesh file or a table has for the elements."""
+        if isinstance(source, CellDataSpec):
+            values = cell_data(self.body, source.cell_data, f"{place}.cell_data")
+        else:
+            with asked_for_by(f"{place}.file"):
+                values = _table(source.file)
+        values = values.reshape(len(values), -1)
+        if values.shape != (self.mesh.n_elements, width):
+            rows = f"{values.shape[0]} rows of {values.shape[1]} numbers"
+            raise InputError("this does not fit the mesh", place=place, found=rows,
+                             expected=f"{self.mesh.n_elements} rows of {width}, one for each element")  # fmt: skip
+        return values[self.elements]
+
+    def values(self, value: FieldValue, place: str) -> FloatArray:
+        """Return a number, or those of the elements (n,)."""
+        n = self.elements.size
+        if isinstance(value, EachSpec):
+            return np.full(n, value.each)
+        if isinstance(value, CellDataSpec | ElementFileSpec):
+            return self.of_mesh(value, 1, place)[:, 0]
+        if isinstance(value, tuple) and len(value) != n:
+            raise InputError("a field of the wrong length", place=place, found=f"{len(value)} numbers",
+                             expected=f"{n}, one for each element")  # fmt: skip
+        return np.array(value, dtype=float)
+
+    def directions(self, source: Any, place: str) -> FloatArray:
+        """Return unit vectors, one (3,) or those of the elements (n, 3)."""
+        if isinstance(source, ConstantDirectionSpec):
+            vectors = np.array(source.direction)
+        elif isinstance(source, HelixSpec):
+            axis = np.array(source.around) / np.linalg.norm(source.around)
+            arms = self._middles() - np.array(source.point)
+            round_axis = np.cross(axis, arms)
+            size = np.linalg.norm(round_axis, axis=1, keepdims=True)
+            if (size <= 1e-9 * np.ptp(self.mesh.points)).any():
+                raise InputError("the axis goes through the middle of an element, where nothing goes round it",
+                                 place=place, found=f"element {self.elements[np.argmin(size)]}")  # fmt: skip
+            vectors = np.cos(source.pitch) * round_axis / size + np.sin(source.pitch) * axis
+        else:
+            vectors = self.of_mesh(source, 3, place)
+        length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        if not (length > 0.0).all():
+            raise InputError("a fibre without a length has no direction", place=place,
+                             found=f"zero for element {self.elements[np.argmin(length)]}",
+                             expected="vectors of any other length")  # fmt: skip
+        return vectors / length
+
+    def _middles(self) -> FloatArray:
+        return self.mesh.points[self.mesh.cells[self.elements]].mean(axis=1)
+
+
+def cell_data(body: SoftBodySpec, name: str, place: str) -> FloatArray:
+    """Return what the mesh file of a body says of each element."""
+    from add.io.meshes import read_cell_data
+
+    if not isinstance(body.mesh, FileMeshSpec):
+        raise InputError("only meshes from files have cell data", place=place, found="a shape", expected="mesh.file")
+    with asked_for_by(place):
+        return read_cell_data(body.mesh.file, name)
+
+
+def _table(file: str) -> FloatArray:
+    try:
+        with open(file, encoding="utf-8") as text:
+            return np.loadtxt((line.replace(",", " ") for line in text), ndmin=2)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=file) from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"not a table of numbers: {error}", file=file) from None
+
+
+def _inside(
+    where: BoxSelectorSpec | SphereSelectorSpec | CellDataSelectorSpec, body: SoftBodySpec, mesh: SoftMesh, place: str
+) -> BoolArray:
+    """Return which elements a selection holds."""
+    if isinstance(where, CellDataSelectorSpec):
+        return np.asarray(np.ravel(cell_data(body, where.cell_data, f"{place}.cell_data")) == where.value)
+    middles = mesh.points[mesh.cells].mean(axis=1)
+    if isinstance(where, SphereSelectorSpec):
+        return np.asarray(np.linalg.norm(middles - np.array(where.sphere.center), axis=1) <= where.sphere.radius)
+    low = np.array([-np.inf if x is None else x for x in where.box.min])
+    high = np.array([np.inf if x is None else x for x in where.box.max])
+    return np.asarray(((middles >= low) & (middles <= high)).all(axis=1))
+
+
+def _numbers(
+    at: str, material: AnyMaterialSpec, source: _Source
+) -> tuple[list[str], list[SceneParameter], list[Derived]]:
+    """Return which parameters of the law are fields, the numbers of a material, and what of theta follows from them."""
+    numbers, derived = [], list[Derived]()
+    values: dict[str, FloatArray] = {}
+    keys = [modulus for modulus in material.law.parameters if modulus not in DIRECTIONS]
+    young = isinstance(material, MaterialSpec) and material.young is not None
+    given = [("young", "Pa"), ("poisson", "-")] if young else [(modulus.key, modulus.unit) for modulus in keys]
+    for key, unit in given:
+        path = f"{at}.material.{key}"
+        value = getattr(material, key) if young else material.modulus(key)
+        assert value is not None
+        values[key] = source.values(value, path)
+        numbers.append(SceneParameter(path, values[key], unit, () if young else ((f"{at}.{key}", 1.0),)))
+    fields = [key for key, value in values.items() if value.ndim]
+    if young:
+        inputs = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
+        derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), inputs, each=True))
+        pair = np.stack(np.broadcast_arrays(values["young"], values["poisson"]), axis=-1)
+        with np.errstate(all="ignore"):  # of nu = 0.5 in files, which is refused below
+            moduli = LameFromYoung().value(pair.reshape(-1, 2))
+        fields = ["mu", "lambda"] if fields else []
+    else:
+        moduli = np.stack(np.broadcast_arrays(*(values[modulus.key] for modulus in keys)), axis=-1)
+    if fields:
+        _require_stable(at, material, moduli.reshape(-1, len(keys)), source)
+    for name in dict.fromkeys(modulus.key.partition(".")[0] for modulus in material.law.parameters[len(keys) :]):
+        vectors = source.directions(getattr(material.directions, name), f"{at}.material.fibres.{name}")
+        values[name] = vectors
+        for k, axis in enumerate("xyz"):
+            target = f"{at}.{name}.{axis}"
+            numbers.append(SceneParameter(target, vectors[..., k], "-", ((target, 1.0),), fixed=True))
+            fields += [f"{name}.{axis}"] if vectors.ndim > 1 else []
+    if material.across:
+        cosines = np.abs((values["fibre"] * values["sheet"]).sum(axis=-1))
+        if cosines.max() > _ACROSS:
+            raise InputError("sheets lie across fibres in a law with I8, which is zero at rest",
+                             place=f"{at}.material.fibres.sheet", found=f"a cosine of {cosines.max():.3g}",
+                             expected=f"at most {_ACROSS:g}")  # fmt: skip
+    for key, unit in MATERIAL_SCALARS:
+        path = f"{at}.material.{key}"
+        numbers.append(SceneParameter(path, np.asarray(getattr(material, key)), unit, ((f"{at}.{key}", 1.0),)))
+    return fields, numbers, derived
+
+
+def _require_stable(at: str, material: AnyMaterialSpec, moduli: FloatArray, source: _Source) -> None:
+    """Refuse fields with elements whose material is not stable at small strains: their signs are not in the format."""
+    law = material.law
+    padded = np.zeros((len(moduli), len(law.parameters)))
+    padded[:, : moduli.shape[1]] = moduli
+    mu, lame = element_loops(law).linear_moduli(padded)[0].T
+    bulk = lame + 2.0 / 3.0 * mu
+    with np.errstate(invalid="ignore"):
+        wrong = ~((mu > 0.0) & (bulk > 0.0) & np.isfinite(mu + bulk))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise InputError("the material is not stable at small strains (Drucker)", place=f"{at}.material",
+                         found=f"mu = {mu[k]:.6g} Pa and K = {bulk[k]:.6g} Pa in element {source.elements[k]}",
+                         expected="both above 0 in every element")  # fmt: skip
+    if isinstance(material, FormulaMaterialSpec):
+        names = [modulus.key.removeprefix("numbers.") for modulus in law.parameters]
+        with asked_for_by(f"{at}.material"):
+            Formula.read(material.energy).require_sound(dict(zip(names, moduli[0].tolist(), strict=False)))

@@ -1,0 +1,108 @@
+"""What a scene says of the elements of a mesh: fields of numbers, directions of fibres."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, Tag
+
+from add.scene.spec.common import (
+    Direction,
+    FilePath,
+    NonEmpty,
+    NonNegative,
+    Number,
+    Positive,
+    Role,
+    Spec,
+    Vector3,
+    by_key,
+    by_type,
+)
+
+
+class EachSpec(Spec, numbers=Role.PROPERTY):
+    """One number for each element, all of them the same to begin with."""
+
+    each: Number = Field(description="the number, in the unit of what it stands for")
+
+
+class CellDataSpec(Spec):
+    """What the mesh file says of each element."""
+
+    cell_data: NonEmpty = Field(description="name of the data in the mesh file")
+
+
+class ElementFileSpec(Spec):
+    """A text file with a row for each element of the mesh."""
+
+    file: FilePath = Field(description="file of numbers, relative to the scene file, separated by commas or spaces")
+
+
+ElementsSpec = Annotated[
+    Annotated[EachSpec, Tag("<each>")]
+    | Annotated[CellDataSpec, Tag("<cell_data>")]
+    | Annotated[ElementFileSpec, Tag("<file>")],
+    by_key("each", "cell_data", "file"),
+]
+
+_WORDS = "a number, a list with one for each element, or an object with 'each', 'cell_data' or 'file'"
+_KINDS: dict[str, Any] = {"number": (int, float), "list": (list, tuple), "field": (dict, Spec)}
+
+PositiveField = Annotated[
+    Annotated[Positive, Tag("<number>")]
+    | Annotated[tuple[Positive, ...], Field(min_length=1), Tag("<list>")]
+    | Annotated[ElementsSpec, Tag("<field>")],
+    by_type(_WORDS, **_KINDS),
+]
+NonNegativeField = Annotated[
+    Annotated[NonNegative, Tag("<number>")]
+    | Annotated[tuple[NonNegative, ...], Field(min_length=1), Tag("<list>")]
+    | Annotated[ElementsSpec, Tag("<field>")],
+    by_type(_WORDS, **_KINDS),
+]
+NumberField = Annotated[
+    Annotated[Number, Tag("<number>")]
+    | Annotated[tuple[Number, ...], Field(min_length=1), Tag("<list>")]
+    | Annotated[ElementsSpec, Tag("<field>")],
+    by_type(_WORDS, **_KINDS),
+]
+Poisson = Annotated[Number, Field(gt=-1, lt=0.5)]
+PoissonField = Annotated[
+    Annotated[Poisson, Tag("<number>")]
+    | Annotated[tuple[Poisson, ...], Field(min_length=1), Tag("<list>")]
+    | Annotated[ElementsSpec, Tag("<field>")],
+    by_type(_WORDS, **_KINDS),
+]
+#: A modulus: one number, one for each element, or where they are found.
+FieldValue = float | tuple[float, ...] | EachSpec | CellDataSpec | ElementFileSpec
+
+
+class ConstantDirectionSpec(Spec, numbers=Role.PROPERTY):
+    """One direction for all elements."""
+
+    direction: Direction = Field(description="direction in the rest frame, of any length")
+
+
+class HelixSpec(Spec):
+    """Directions that go round an axis, as fibres of a tube do."""
+
+    around: Direction = Field(description="direction of the axis in the rest frame, of any length")
+    point: Vector3 = Field((0.0, 0.0, 0.0), description="a point of the axis [m]")
+    pitch: Number = Field(0.0, description="angle from the circumference towards the axis [rad]")
+
+
+DirectionFieldSpec = Annotated[
+    Annotated[ConstantDirectionSpec, Tag("<direction>")]
+    | Annotated[HelixSpec, Tag("<around>")]
+    | Annotated[CellDataSpec, Tag("<cell_data>")]
+    | Annotated[ElementFileSpec, Tag("<file>")],
+    by_key("direction", "around", "cell_data", "file"),
+]
+
+
+class FibresSpec(Spec):
+    """Directions of the fibres of a material at rest; their lengths do not matter, but none may be zero."""
+
+    fibre: DirectionFieldSpec = Field(description="a of I4 = |F a|^2 and I8 = F a . F s")
+    sheet: DirectionFieldSpec | None = Field(
+        None, description="s of I6 = |F s|^2 and I8: a second family; across the fibre where the law has I8"
+    )
