@@ -69,8 +69,7 @@ class BodyData:
         Name of the elastic law, as in `add.materials`; "formula" for one that the scene writes.
     moduli : (n_sets, n_p) or (n_p,)
         Sets of the law's parameters, in its order.
-    group : (ne,)
-        The set of each element; the first where there is one.
+    group : (ne,) the set of each element; the first where it is None
     mean_dilatation : bool
     formula : str
         Of the energy, where the scene writes it.
@@ -94,13 +93,11 @@ class BodyData:
         _choice(self.family, tuple(FAMILIES), f"{place}.family")
         _choice(self.model, ["formula"] if self.formula else [law.name for law in MATERIALS], f"{place}.model")
         expected = len(self.law.parameters)
-        moduli = np.atleast_2d(np.asarray(self.moduli, dtype=float))
-        group = np.zeros(len(self.cells), dtype=np.int64) if self.group is None else np.asarray(self.group, np.int64)
-        if moduli.shape[1:] != (expected,):
-            raise InputError("wrong number", place=f"{place}.moduli", found=moduli.shape[-1], expected=expected)
-        if group.shape != (len(self.cells),) or (group < 0).any() or (group >= len(moduli)).any():
-            raise InputError("no set of moduli for each element", place=f"{place}.group", found=group.shape,
-                             expected=f"({len(self.cells)},) of 0 to {len(moduli) - 1}")  # fmt: skip
+        moduli = floats(np.atleast_2d(self.moduli), (None, expected), f"{place}.moduli")
+        found = np.zeros(len(self.cells)) if self.group is None else self.group
+        group = floats(found, (len(self.cells),), f"{place}.group").astype(np.int64)
+        if (group < 0).any() or (group >= len(moduli)).any():
+            raise InputError("no such set of moduli", place=f"{place}.group", expected=f"0 to {len(moduli) - 1}")
         rest = floats(self.rest, (None, 3), f"{place}.rest")
         values = {
             "start": int(self.start),
