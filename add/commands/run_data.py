@@ -15,7 +15,7 @@ from add.equations.lifted import LiftedTerm
 from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
-from add.model import Model, Obstacle
+from add.model import Model, Obstacle, storing_chambers
 from add.model.impacts import worth_saying
 from add.scene.build.built import BuiltScene
 from add.scene.build.contact_forces import contact_forces, contact_terms
@@ -46,7 +46,9 @@ def _storing(built: BuiltScene) -> dict[str, list[Any]]:
         for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
         for term in model.term(kind)
     ]
-    return kinds | ({"coupling": couplings} if couplings else {}) | {"contact": [term for _, term in contacts]}
+    chambers = storing_chambers(model)
+    kinds |= {name: terms for name, terms in (("coupling", couplings), ("chambers", chambers)) if terms}
+    return kinds | {"contact": [term for _, term in contacts]}
 
 
 def _stored(terms: list[Any], kin: Kinematics, at: Kinematics, theta: FloatArray) -> float:
@@ -208,6 +210,9 @@ def summary(
                 "final": places[j].tolist(),
                 "displacement": (places[j] - first[j]).tolist(),
             }
+    if storing_chambers(model) and trajectory.records:
+        states = built.chambers(trajectory.records[-1], theta)
+        out["chambers"] = {name: state._asdict() for name, state in states.items()}
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts

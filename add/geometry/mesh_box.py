@@ -1,6 +1,6 @@
 """Meshes made without a mesher: structured boxes, and quadratic tetrahedra from linear ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations, product
 
 import numpy as np
@@ -13,7 +13,9 @@ from add.geometry.mesh_check import DEGENERATE_RATIO, relative_determinants, val
 from add.geometry.volume_mesh import SoftMesh
 
 
-def box_mesh(size: ArrayLike, divisions: ArrayLike, family: ElementFamily) -> SoftMesh:
+def box_mesh(
+    size: ArrayLike, divisions: ArrayLike, family: ElementFamily, hollows: Sequence[ArrayLike] = ()
+) -> SoftMesh:
     """Structured mesh of a box centred at the origin.
 
     Parameters
@@ -22,6 +24,7 @@ def box_mesh(size: ArrayLike, divisions: ArrayLike, family: ElementFamily) -> So
     divisions : (3,) number of cells along each edge
     family : HEX8: one element a cell. TET4, TET10: six tetrahedra a cell round the same diagonal (Kuhn), which
         conform for any division.
+    hollows : (2, 3) each: the cells from the first of these corners of the grid to the second are left out
     """
     lengths, counts = box_lengths(size), _numbers(divisions)
     if counts is None or not (counts == np.round(counts)).all() or not (counts >= 1).all():
@@ -29,24 +32,37 @@ def box_mesh(size: ArrayLike, divisions: ArrayLike, family: ElementFamily) -> So
     counts = counts.astype(np.int64)
     grids = [length * (np.arange(k + 1) / k - 0.5) for length, k in zip(lengths, counts, strict=True)]
     points = np.stack([g.ravel() for g in np.meshgrid(*grids, indexing="ij")], axis=-1)
-    number = np.arange(len(points)).reshape(*(counts + 1))
+    number, kept = np.arange(len(points)).reshape(*(counts + 1)), np.ones(counts, dtype=bool)
+    for first, last in (np.asarray(hollow, dtype=np.int64) for hollow in hollows):
+        if (first < 0).any() or (last > counts).any() or (first >= last).any():
+            raise InputError("impossible hollow of a box", found=f"cells from {first.tolist()} to {last.tolist()}",
+                             expected=f"two corners of the grid, within [0, 0, 0] and {counts.tolist()}")  # fmt: skip
+        kept[tuple(slice(a, b) for a, b in zip(first, last, strict=True))] = False
+    if not kept.any():
+        raise InputError("nothing is left of a box", found="hollows that are the whole of it")
     corner = {
-        (i, j, k): number[i : i + counts[0], j : j + counts[1], k : k + counts[2]].ravel()
+        (i, j, k): number[i : i + counts[0], j : j + counts[1], k : k + counts[2]][kept]
         for i in (0, 1)
         for j in (0, 1)
         for k in (0, 1)
     }
     if family is HEX8:
         order = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
-        return SoftMesh(points, np.stack([corner[key] for key in order], axis=-1), HEX8)
+        return _used(points, np.stack([corner[key] for key in order], axis=-1), HEX8)
     tets = []
     for axes in permutations(range(3)):
         path = np.cumsum(np.concatenate([np.zeros((1, 3), dtype=int), np.eye(3, dtype=int)[list(axes)]]), axis=0)
         if np.linalg.det(np.diff(path, axis=0).astype(float)) < 0:
             path[[1, 2]] = path[[2, 1]]
         tets.append(np.stack([corner[tuple(p)] for p in path.tolist()], axis=-1))
-    mesh = SoftMesh(points, np.stack(tets, axis=1).reshape(-1, 4), TET4)
+    mesh = _used(points, np.stack(tets, axis=1).reshape(-1, 4), TET4)
     return to_tet10(mesh) if family is TET10 else mesh
+
+
+def _used(points: FloatArray, cells: IntArray, family: ElementFamily) -> SoftMesh:
+    """Return the mesh without the nodes that no cell has."""
+    nodes, number = np.unique(cells, return_inverse=True)
+    return SoftMesh(points[nodes], number.reshape(cells.shape).astype(np.int64), family)
 
 
 def box_lengths(size: ArrayLike) -> FloatArray:

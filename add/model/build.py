@@ -23,7 +23,7 @@ from add.equations.points import LiftedPoints, PointMap
 from add.equations.prescribed import Motion
 from add.equations.step_limit import AllLimits, LiftedLimit, StepLimit
 from add.equations.system import System
-from add.equations.term import DecidingTerm, Term
+from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
 from add.joints.parts import HingeStart, JointPart
 from add.model.contact_terms import contact_terms
@@ -153,8 +153,8 @@ class Model(Summarised):
         return points if self.lift.is_identity else LiftedPoints(points, self.lift)
 
 
-#: Given bodies and layouts -> terms.
-MakeTerms = Callable[[Sequence[Body], Layouts], Sequence[Term | DecidingTerm]]
+#: Given bodies and layouts -> terms and equations.
+MakeTerms = Callable[[Sequence[Body], Layouts], Sequence[Term | DecidingTerm | Constraint]]
 
 
 def build_model(
@@ -177,7 +177,7 @@ def build_model(
     joint_parts : springs, joints, motors, forces
     starts : bodies that start on hinges of others
     extra : blocks (name, shape, unit) of theta that joint parts read, or that only objectives read
-    further : what makes terms of extensions, over rows of X
+    further : what makes terms and equations of chambers, muscles and extensions, over rows of X
 
     Returns
     -------
@@ -193,8 +193,12 @@ def build_model(
     embeddings = [body.embedding(at) for body in bodies]
     lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None))
     smooth, deciding = joint_terms(joint_parts, bodies, at)
+    constraints: list[Constraint] = [constraint for body in bodies for constraint in body.constraints(at)]
     for term in (term for make in further for term in make(bodies, at)):
-        deciding.append(term) if isinstance(term, DecidingTerm) else smooth.append(term)
+        if isinstance(term, Constraint):
+            constraints.append(term)
+        else:
+            deciding.append(term) if isinstance(term, DecidingTerm) else smooth.append(term)
     initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
     motion = _motion(bodies, at, initial)
     forces, own, held = _family_terms(bodies, at)
@@ -202,7 +206,6 @@ def build_model(
     meshes = mesh_term(bodies, contact, at)
     of_points = contact_terms(bodies, obstacles, contact, at)
     choices = [*of_points, *([] if meshes is None else [meshes]), *deciding]
-    constraints = [constraint for body in bodies for constraint in body.constraints(at)]
     if not lift.is_identity:
         forces = [LiftedTerm.of(term, lift) for term in forces]
         choices = [LiftedDecidingTerm(term, lift) for term in choices]

@@ -11,6 +11,7 @@ from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance
 from add.terms.lengths import AffineDrive, OnLengths
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
+from add.terms.pressure import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
@@ -24,8 +25,10 @@ __all__ = [
     "BallFriction",
     "BallLaws",
     "BallLimits",
+    "Chamber",
     "Elastic",
     "ElementBatch",
+    "GivenVolume",
     "Gravity",
     "HeldBalls",
     "HeldBallsBranch",
@@ -34,6 +37,7 @@ __all__ = [
     "HeldResistanceBranch",
     "HeldTurns",
     "Inertia",
+    "IsothermalGas",
     "JointCouplings",
     "JointDrive",
     "JointLimits",
@@ -43,6 +47,7 @@ __all__ = [
     "NodalForce",
     "OnLengths",
     "PointConstraint",
+    "Pressure",
     "Relaxation",
     "RigidInertia",
     "Stencils",

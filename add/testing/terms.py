@@ -122,11 +122,12 @@ def check_constraint(
     scales: dict[str, float] | None = None,
     sizes: Sequence[float] = SIZES,
     layout: ParameterLayout | None = None,
+    reaction: float = 1.0,
 ) -> Sensitivity:
     """Check everything that `Constraint` promises, at one state: as `check_term`, with multipliers.
 
     Rows and columns past the coordinates are the multipliers'.  Besides what `check_term` checks, the force must be
-    G^T mu with the G of c: d(G^T mu)/dmu = (dc/dv)^T, or (dc/dq)^T for constraints on q alone.
+    G^T mu with the G of c: d(G^T mu)/dmu = (dc/dv)^T, or (dc/dq)^T for constraints on q alone, times ``reaction``.
 
     Parameters
     ----------
@@ -137,6 +138,7 @@ def check_constraint(
     theta : (n_theta,)
     rng, rtol, parameters, scales, sizes, layout
         As in `check_term`; ``scales`` knows "multiplier" [N], too.
+    reaction : force of a unit multiplier over that of the row's own unit
 
     Returns
     -------
@@ -161,7 +163,9 @@ def check_constraint(
     assert_assembly(equations, kin, mu, theta, matrices, rng)
     by_state = matrices["v"][n:, :n] if matrices["v"][n:].any() else matrices["q"][n:, :n]
     assert_equal(
-        matrices["multiplier"][:n, n:], by_state.T, f"{equations.name}: the force is not G^T mu with the G of c"
+        matrices["multiplier"][:n, n:],
+        reaction * by_state.T,
+        f"{equations.name}: the force is not G^T mu with the G of c",
     )
     found = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
     for x, old in zip((kin.q, kin.v, kin.a, mu, theta), before, strict=True):

@@ -13,7 +13,7 @@ from add.equations.kinematics import Kinematics, State
 from add.equations.points import PointMap
 from add.equations.tangents import Directions
 from add.equations.twists import Chart
-from add.model import Model, Reaction, reactions, tree_reactions
+from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
@@ -78,6 +78,10 @@ class BuiltScene(Summarised):
         """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.tree_reactions`."""
         branch = self.simulation.system.on_branch(record.decisions, record.solution.candidates)
         return tree_reactions(self.model, branch, record.kin, record.mu, self.theta if theta is None else theta)
+
+    def chambers(self, record: Record, theta: FloatArray | None = None) -> dict[str, ChamberState]:
+        """Return ``body/chamber`` -> pressure and volume at the end of a step; see `add.model.chamber_states`."""
+        return chamber_states(self.model, record.kin, record.mu, self.theta if theta is None else theta)
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulation.run.Simulation.run`."""

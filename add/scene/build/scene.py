@@ -16,6 +16,7 @@ from add.linalg.cholmod import is_installed
 from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
+from add.scene.build.chambers import chambers
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
@@ -116,13 +117,10 @@ def _default_contact(scene: SceneSpec) -> dict[str, float]:
     return default_contact(scene, _build(scene.model_copy(update={"contact": contact})))
 
 
-def _build(scene: SceneSpec) -> BuiltScene:
-    spec = scene
+def _build(spec: SceneSpec) -> BuiltScene:
     require_room_to_build(spec)
 
-    def driven(value: object, path: str, unit: str, width: int) -> SignalParameter:
-        return _driven(value, path, unit, width, spec)
-
+    driven = partial(_driven, spec=spec)
     bodies: list[Body] = []
     extra: list[SceneParameter] = []
     apart: set[tuple[str, str]] = set()
@@ -159,6 +157,7 @@ def _build(scene: SceneSpec) -> BuiltScene:
         extra += adjustable.numbers
         derived += adjustable.derived
     parts = couplings(spec, bodies, driven, link_poses)
+    chambers(spec, bodies, parts, driven)
     marks = MarkerParts()
     extra += parts.numbers
     blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
@@ -225,8 +224,8 @@ def _build(scene: SceneSpec) -> BuiltScene:
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta))
-    names, points = tuple(spec.markers), marker_map(spec, model)
-    built = BuiltScene(scene, model, simulation, numbers, names, points, tuple(parts.owners))
+    markers = tuple(spec.markers), marker_map(spec, model)
+    built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
     if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))

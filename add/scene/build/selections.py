@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from add.errors import InputError
-from add.geometry import Locator, SoftMesh, Surface, surface, to_tet10
+from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import (
@@ -53,7 +53,7 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
             return _of_element(_filled(mesh_spec, spec.scale), element)
         element = element or "tet4"
         if isinstance(mesh_spec, BoxMeshSpec):
-            return shape_mesh("box", element=element, size=mesh_spec.size, divisions=mesh_spec.divisions)
+            return box_mesh(mesh_spec.size, mesh_spec.divisions, FAMILIES[element], mesh_spec.hollows)
         if isinstance(mesh_spec, SphereMeshSpec):
             return shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
         if isinstance(mesh_spec, CylinderMeshSpec):

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
@@ -11,6 +12,7 @@ from add.scene.spec.common import (
     Count,
     FilePath,
     Flag,
+    Index,
     Name,
     NonEmpty,
     Number,
@@ -29,6 +31,8 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.materials import AnyMaterialSpec
+
+GridCorner = tuple[Index, Index, Index]
 
 
 class FileMeshSpec(Spec):
@@ -60,6 +64,11 @@ class BoxMeshSpec(Spec):
     shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
     divisions: tuple[Count, Count, Count] = Field(description="cells along x, y, z")
+    hollows: tuple[tuple[GridCorner, GridCorner], ...] = Field(
+        (),
+        description="blocks of cells that are left out, each from one corner of the grid to another, both counted in "
+        "cells from the lowest one: chambers, where they do not reach the boundary",
+    )
 
 
 class SphereMeshSpec(Spec):
@@ -222,6 +231,7 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")
+    chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid within, by name")
 
     @model_validator(mode="after")
     def _check(self) -> "SoftBodySpec":

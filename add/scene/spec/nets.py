@@ -6,10 +6,12 @@ from pydantic import BeforeValidator, Field, Tag, model_validator
 
 from add.errors import InputError
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
+from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
 from add.scene.spec.common import (
     Count,
     Flag,
+    Name,
     NonEmpty,
     NonNegative,
     Number,
@@ -32,6 +34,7 @@ class NetSpec(_MovingSpec):
     collision: Flag = Field(True, description="whether the nodes meet obstacles")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
+    chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid that press on its triangles, by name")
 
     @property
     def expected_nodes(self) -> float:

@@ -27,6 +27,7 @@ from add.terms import (
     BallFriction,
     BallLaws,
     BallLimits,
+    Chamber,
     Elastic,
     Gravity,
     HeldBalls,
@@ -45,6 +46,7 @@ from add.terms import (
     NodalForce,
     OnLengths,
     PointConstraint,
+    Pressure,
     RigidInertia,
     Strained,
     TreeInertia,
@@ -107,7 +109,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _strained, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints.
+#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers.
 ELSEWHERE = {
     RigidInertia,
     JointLaw,  # the base of the couplings
@@ -125,6 +127,7 @@ ELSEWHERE = {
     BallFriction,
     BallLaws,
     BallLimits,
+    Chamber,
     HeldBalls,
     HeldBallsBranch,
     HeldJoints,
@@ -138,6 +141,7 @@ ELSEWHERE = {
     JointSprings,
     LinkLoops,
     OnLengths,
+    Pressure,
     TreeInertia,
 }
 
