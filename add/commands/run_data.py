@@ -210,9 +210,8 @@ def summary(
                 "final": places[j].tolist(),
                 "displacement": (places[j] - first[j]).tolist(),
             }
-    if storing_chambers(model) and trajectory.records:
-        states = built.chambers(trajectory.records[-1], theta)
-        out["chambers"] = {name: state._asdict() for name, state in states.items()}
+    if tally.chambers:
+        out["chambers"] = tally.chambers
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -122,6 +123,7 @@ class Tally:
     weak : WeakLog
     depths : DepthLog
     sunk : SunkLog
+    chambers : ``body/chamber`` -> pressure, and volume of closed ones, at the end of the last step
     """
 
     steps: int = 0
@@ -135,6 +137,7 @@ class Tally:
     weak: WeakLog = field(default_factory=WeakLog)
     depths: DepthLog = field(default_factory=DepthLog)
     sunk: SunkLog = field(default_factory=SunkLog)
+    chambers: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
         """Count the steps of a trajectory, too."""
@@ -157,6 +160,10 @@ class Tally:
             if solved is not None:
                 self._count("contact", solved.counts)
                 self.weak.add(built, record.kin.t, solved)
+        if trajectory.records:
+            found = built.chambers(trajectory.records[-1], theta)
+            pairs = {name: state._asdict().items() for name, state in found.items()}
+            self.chambers = {name: {key: x for key, x in pair if math.isfinite(x)} for name, pair in pairs.items()}
         return self
 
     def _count(self, key: str, events: Mapping[str, int]) -> None:
@@ -195,4 +202,5 @@ class Tally:
             WeakLog.parsed(found["weak"]),
             DepthLog.parsed(found["depths"]),
             SunkLog.parsed(found.get("sunk", [])),
+            dict(found.get("chambers", {})),
         )
