@@ -23,7 +23,18 @@ from add.scene.build.numbers import CLOCK
 from add.scene.build.placements import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
-from add.terms import BallLimits, Elastic, Gravity, JointLimits, JointSprings, OnLengths, Strained, TreeInertia
+from add.terms import (
+    BallLimits,
+    Elastic,
+    Gravity,
+    JointLimits,
+    JointSprings,
+    Muscle,
+    OnLengths,
+    Strained,
+    TreeInertia,
+    VolumetricActuator,
+)
 from add.typing import FloatArray, IntArray
 
 #: The groups of a trajectory that bodies are drawn from.
@@ -46,8 +57,9 @@ def _storing(built: BuiltScene) -> dict[str, list[Any]]:
         for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
         for term in model.term(kind)
     ]
-    chambers = storing_chambers(model)
-    kinds |= {name: terms for name, terms in (("coupling", couplings), ("chambers", chambers)) if terms}
+    chambers, muscles = storing_chambers(model), [*model.term(Muscle), *model.term(VolumetricActuator)]
+    found = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
+    kinds |= {name: terms for name, terms in found.items() if terms}
     return kinds | {"contact": [term for _, term in contacts]}
 
 

@@ -9,6 +9,7 @@ from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance, JointSprings
 from add.terms.lengths import AffineDrive, OnLengths
+from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
 from add.terms.pressure import Chamber, GivenVolume, IsothermalGas, Pressure
@@ -28,6 +29,7 @@ __all__ = [
     "Chamber",
     "Elastic",
     "ElementBatch",
+    "FibreLines",
     "GivenVolume",
     "Gravity",
     "HeldBalls",
@@ -44,6 +46,7 @@ __all__ = [
     "JointResistance",
     "JointSprings",
     "LinkLoops",
+    "Muscle",
     "NodalForce",
     "OnLengths",
     "PointConstraint",
@@ -54,4 +57,5 @@ __all__ = [
     "Strained",
     "TreeInertia",
     "Viscous",
+    "VolumetricActuator",
 ]

@@ -30,6 +30,7 @@ from add.scene.build.layers import (
 )
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
+from add.scene.build.muscles import muscles
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import adjustable_obstacle, obstacle
@@ -158,6 +159,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
         derived += adjustable.derived
     parts = couplings(spec, bodies, driven, link_poses)
     chambers(spec, bodies, parts, driven)
+    muscles(spec, bodies, parts, driven)
     marks = MarkerParts()
     extra += parts.numbers
     blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]

@@ -76,6 +76,10 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
             driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
             driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
             driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
+            for group in ("chambers", "muscles"):
+                for label, part in getattr(body, group, {}).items():
+                    keys = [key for key in ("pressure", "volume", "activation") if hasattr(part, key)]
+                    driven += [(f"{group}.{label}.{key}", getattr(part, key)) for key in keys]
         elif isinstance(body, ArticulatedBodySpec):
             driven += [(f"joints.{key}.motion", joint.motion) for key, joint in body.joints.items()]
             driven += [(f"drives.{key}.input", drive.input) for key, drive in body.drives.items()]

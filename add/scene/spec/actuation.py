@@ -1,10 +1,26 @@
-"""Chambers of bodies in the scene format: gas and liquid that press on their walls."""
+"""Chambers and muscles of bodies in the scene format."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.scene.spec.common import Index, NonEmpty, Positive, Role, SelectorSpec, Spec, by_value, problem
+from add.scene.spec.common import (
+    Direction,
+    FilePath,
+    Index,
+    NonEmpty,
+    NonNegative,
+    Number,
+    Positive,
+    Role,
+    SelectorSpec,
+    Spec,
+    Vector3,
+    by_key,
+    by_value,
+    exactly_one,
+    problem,
+)
 from add.scene.spec.couplings import ScalarValueSpec
 from add.terms.pressure import ATMOSPHERE
 
@@ -65,4 +81,101 @@ ChamberSpec = Annotated[
     | Annotated[VolumeChamberSpec, Tag("<volume>")]
     | Annotated[JoinedChamberSpec, Tag("<joined>")],
     by_value("type", "pressure", "gas", "volume", "joined"),
+]
+
+
+class StraightFibresSpec(Spec):
+    """Fibres that are parallel at rest."""
+
+    direction: Direction = Field(description="along the fibres, in the rest frame of the mesh; any length above 0")
+
+
+class WoundFibresSpec(Spec):
+    """Fibres round an axis, as those of a tube: circles, helices, or lines along it."""
+
+    axis: Direction = Field(description="direction of the axis in the rest frame of the mesh; any length above 0")
+    point: Vector3 = Field((0.0, 0.0, 0.0), description="a point of the axis [m]")
+    angle: Number = Field(0.0, description="from the circle towards the axis [rad]")
+
+
+class FileFibresSpec(Spec):
+    """Fibres from a file of three numbers an element, in the order of the mesh: text, CSV or NPY."""
+
+    file: FilePath = Field(description="file, relative to the scene file")
+
+
+FibresSpec = Annotated[
+    Annotated[StraightFibresSpec, Tag("<direction>")]
+    | Annotated[WoundFibresSpec, Tag("<axis>")]
+    | Annotated[FileFibresSpec, Tag("<file>")],
+    by_key("direction", "axis", "file"),
+]
+
+
+class _MuscleSpec(Spec, numbers=Role.PROPERTY):
+    where: SelectorSpec | None = Field(
+        None, description="its elements, all of whose nodes are selected, in the rest frame of the mesh; null = all"
+    )
+
+
+class _FibreMuscleSpec(_MuscleSpec):
+    activation: ScalarValueSpec = Field(description="a over time, 0 at rest to 1 [-]")
+    fibres: FibresSpec | None = Field(None, description="direction of the fibres in every element at rest")
+    points: tuple[Vector3, ...] | None = Field(
+        None,
+        min_length=2,
+        description="instead of fibres: a line through these points of the body at rest [m], with one tension",
+    )
+    optimal: Positive = Field(1.0, description="stretch l_o of the fibre at which it is at its best [-]")
+
+    @model_validator(mode="after")
+    def _along(self) -> "_FibreMuscleSpec":
+        exactly_one(self, "fibres", "points")
+        if self.points is not None and self.where is not None:
+            raise problem("a line through points has no elements", key="where", found="both", expected="one of them")
+        return self
+
+
+class ActiveStressMuscleSpec(_FibreMuscleSpec):
+    """A muscle with the tension a s exp(-((l - l_o)/w)^2) along its fibres, l their stretch."""
+
+    type: Literal["active-stress"] = Field("active-stress", description="kind of muscle")
+    strength: NonNegative = Field(description="s, the most [Pa], of a line [N]")
+    width: Positive = Field(0.5, description="w of the bell [-]")
+
+
+class QuadraticMuscleSpec(_FibreMuscleSpec):
+    """A muscle with the energy k/2 (l - l_o (1 - c a))^2 of its fibres' stretch l: springs that shorten."""
+
+    type: Literal["quadratic-fibre"] = Field("quadratic-fibre", description="kind of muscle")
+    stiffness: Positive = Field(description="k [Pa], of a line [N]")
+    contraction: NonNegative = Field(1.0, description="c, the part by which full activation shortens them [-]")
+
+
+class HillMuscleSpec(_FibreMuscleSpec):
+    """A muscle with the tension F_0 (a f_L f_V + f_P) along its fibres, by MuJoCo's curves of length and speed."""
+
+    type: Literal["hill"] = Field("hill", description="kind of muscle")
+    strength: NonNegative = Field(description="F_0, the most at rest [Pa], of a line [N]")
+    speed: Positive = Field(1.5, description="v_max, the fastest shortening [optimal lengths/s]")
+    shortest: Annotated[Positive, Field(lt=1)] = Field(0.5, description="l_min, where f_L begins [optimal lengths]")
+    longest: Annotated[Number, Field(gt=1)] = Field(1.6, description="l_max, where f_L ends [optimal lengths]")
+    passive: NonNegative = Field(1.3, description="f_P at l_max [-]")
+    lengthening: Annotated[Number, Field(gt=1)] = Field(1.2, description="f_V of fast lengthening [-]")
+
+
+class VolumetricActuatorSpec(_MuscleSpec):
+    """Cells that take a volume: the energy k/2 (J - a)^2 of every point, J its volume over that at rest."""
+
+    type: Literal["volumetric-actuator"] = Field("volumetric-actuator", description="kind of muscle")
+    stiffness: Positive = Field(description="k [Pa]")
+    volume: ScalarValueSpec = Field(description="a over time, 1 = as at rest [-]")
+
+
+MuscleSpec = Annotated[
+    Annotated[ActiveStressMuscleSpec, Tag("<active-stress>")]
+    | Annotated[QuadraticMuscleSpec, Tag("<quadratic-fibre>")]
+    | Annotated[HillMuscleSpec, Tag("<hill>")]
+    | Annotated[VolumetricActuatorSpec, Tag("<volumetric-actuator>")],
+    by_value("type", "active-stress", "quadratic-fibre", "hill", "volumetric-actuator"),
 ]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.scene.spec.actuation import ChamberSpec
+from add.scene.spec.actuation import ChamberSpec, MuscleSpec
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
@@ -232,6 +232,7 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")
     chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid within, by name")
+    muscles: dict[Name, MuscleSpec] = Field({}, description="muscles within, by name")
 
     @model_validator(mode="after")
     def _check(self) -> "SoftBodySpec":

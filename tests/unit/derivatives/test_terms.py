@@ -43,6 +43,7 @@ from add.terms import (
     JointResistance,
     JointSprings,
     LinkLoops,
+    Muscle,
     NodalForce,
     OnLengths,
     PointConstraint,
@@ -51,6 +52,7 @@ from add.terms import (
     Strained,
     TreeInertia,
     Viscous,
+    VolumetricActuator,
 )
 
 
@@ -109,7 +111,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _strained, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers.
+#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers, _muscles.
 ELSEWHERE = {
     RigidInertia,
     JointLaw,  # the base of the couplings
@@ -140,9 +142,11 @@ ELSEWHERE = {
     JointLimits,
     JointSprings,
     LinkLoops,
+    Muscle,
     OnLengths,
     Pressure,
     TreeInertia,
+    VolumetricActuator,
 }
 
 

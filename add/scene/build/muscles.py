@@ -1,0 +1,120 @@
+"""Muscles of the soft bodies of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from add.bodies import Body, Layouts, SoftBody
+from add.errors import InputError
+from add.geometry import quadrature_geometry
+from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
+from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
+from add.scene.build.fibres import fibre_directions
+from add.scene.build.selections import locate_point, select
+from add.scene.spec.actuation import (
+    ActiveStressMuscleSpec,
+    HillMuscleSpec,
+    MuscleSpec,
+    QuadraticMuscleSpec,
+    VolumetricActuatorSpec,
+)
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.scene import SceneSpec
+from add.terms import FibreLines, Muscle, VolumetricActuator
+from add.typing import FloatArray, IntArray
+
+#: Law of each kind, and its numbers in their order: key, unit, "" where it is that of the strength.
+_LAWS: dict[type, tuple[int, tuple[tuple[str, str], ...]]] = {
+    ActiveStressMuscleSpec: (ACTIVE_STRESS, (("strength", ""), ("optimal", "-"), ("width", "-"))),
+    QuadraticMuscleSpec: (QUADRATIC, (("stiffness", ""), ("optimal", "-"), ("contraction", "-"))),
+    HillMuscleSpec: (
+        HILL,
+        (("strength", ""), ("optimal", "-"), ("speed", "1/s"), ("shortest", "-"), ("longest", "-"), ("passive", "-"),
+         ("lengthening", "-")),
+    ),
+}  # fmt: skip
+#: How far a point of a line may be outside the mesh, as that of a point mass [m].
+_OUTSIDE = 0.01
+
+
+def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driven: MakeSignalParameter) -> None:
+    """Add the muscles of all soft bodies: what makes their terms, and their numbers.
+
+    Raises
+    ------
+    InputError
+        For fibres that do not fit, points outside the body, a selection without elements.
+    """
+    for body in bodies:
+        own = spec.bodies.get(body.name)
+        if isinstance(own, SoftBodySpec):
+            assert isinstance(body, SoftBody)
+            for name, item in own.muscles.items():
+                parts.terms.append(_muscle(body, name, item, parts, driven))
+
+
+def _muscle(
+    body: SoftBody, name: str, item: MuscleSpec, parts: CouplingParts, driven: MakeSignalParameter
+) -> Callable[[Sequence[Body], Layouts], list[Muscle | VolumetricActuator]]:
+    """Return what makes the term of a muscle."""
+    place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
+
+    def index(block: str, at: Layouts) -> IntArray:
+        return at.parameters[block].indices.ravel()
+
+    if isinstance(item, VolumetricActuatorSpec):
+        cells, gradients, weights, _ = _elements(body, item, place)
+        volume = parts.signal(item.volume, f"{place}.volume", "-", 1, driven)
+        stiffness = parts.number(f"{place}.stiffness", item.stiffness, "Pa")
+
+        def filled(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
+            rows, k = index(volume.parameter, at), int(index(stiffness, at)[0])
+            moved = body.first_node(at) + cells
+            return [VolumetricActuator(label, moved, gradients, weights, volume.signal, rows, k)]
+
+        return filled
+    law, keys = _LAWS[type(item)]
+    if item.fibres is not None:
+        cells, gradients, weights, chosen = _elements(body, item, place)
+        fibres = fibre_directions(item.fibres, body.mesh, f"{place}.fibres")[chosen]
+        lines = FibreLines.of_tissue(cells, gradients, weights, fibres)
+    else:
+        assert item.points is not None
+        lines = _line(body, np.array(item.points), place)
+    activation = parts.signal(item.activation, f"{place}.activation", "-", 1, driven)
+    strength = "Pa" if item.fibres is not None else "N"
+    numbers = [parts.number(f"{place}.{key}", getattr(item, key), unit or strength) for key, unit in keys]
+
+    def made(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
+        rows, own = index(activation.parameter, at), np.concatenate([index(block, at) for block in numbers])
+        return [Muscle(label, lines.moved(body.first_node(at)), law, activation.signal, rows, own)]
+
+    return made
+
+
+def _elements(body: SoftBody, item: MuscleSpec, place: str) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Return nodes, gradients and weights of the elements of a muscle, and their numbers."""
+    chosen = np.arange(body.mesh.n_elements)
+    if item.where is not None:
+        inside = np.zeros(body.mesh.n_nodes, dtype=bool)
+        inside[select(body.mesh, item.where, f"{place}.where")] = True
+        chosen = np.flatnonzero(inside[body.mesh.cells].all(axis=1))
+        if not chosen.size:
+            raise InputError("the selection holds no whole element", place=f"{place}.where", found="nodes",
+                             expected="all nodes of an element")  # fmt: skip
+    geometry = quadrature_geometry(body.mesh)
+    return body.mesh.cells[chosen], geometry.gradients[chosen], geometry.weights[chosen], chosen
+
+
+def _line(body: SoftBody, points: FloatArray, place: str) -> FibreLines:
+    """Return the line through points of a body."""
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    if not (lengths > 0.0).all():
+        k = int(np.flatnonzero(~(lengths > 0.0))[0])
+        raise InputError("two points of a line are one", place=f"{place}.points.{k + 1}", found=points[k].tolist(),
+                         expected="another point")  # fmt: skip
+    found = [locate_point(body.mesh, tuple(point), _OUTSIDE, f"{place}.points.{k}") for k, point in enumerate(points)]
+    nodes, weights = (np.stack(part) for part in zip(*found, strict=True))
+    return FibreLines.through(points, nodes, weights)

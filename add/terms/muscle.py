@@ -1,0 +1,397 @@
+"""Muscles: tension along fibres of tissue and along lines through it, and cells that take a volume."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+from scipy.special import erf
+
+from add.equations.family import Family, Kind
+from add.equations.family_term import FamilyTerm
+from add.equations.kinematics import Kinematics
+from add.equations.signals import Signal
+from add.kernels.arena import (
+    FAMILY,
+    FIELD,
+    Floats,
+    Floats2,
+    Floats4,
+    Ints,
+    Ints2,
+    add_entry,
+    row_of,
+    unpacker,
+    window,
+)
+from add.kernels.borrowed import borrowed
+from add.kernels.caching import njit
+from add.kernels.muscles import ACTIVE_STRESS, BY_ACTIVATION, BY_NUMBERS, COLUMNS, HILL, TENSION, stretch_of, tension
+from add.materials import element_loops, formula_law
+from add.terms.elastic import element_slots
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class FibreLines:
+    """Lines, each of segments y_s = sum_a share_sa x_a, with the stretch l = sum_s |y_s| and the energy weight W(l).
+
+    A fibre of tissue at a quadrature point is a line of one segment, y = F m_0 with the volume of the point as its
+    weight. A line through tissue has its rest length as its weight and shares over it.
+
+    Attributes
+    ----------
+    nodes : (n,)
+        Of all lines, one behind the other.
+    first : (n_lines + 1,)
+        Where those of each line begin.
+    local : (n_s, k)
+        Which of its line's nodes each segment has.
+    shares : (n_s, k) [1/m]
+    segment : (n_lines + 1,)
+        Where the segments of each line begin.
+    weight : (n_lines,) [m^3] or [m]
+    """
+
+    nodes: IntArray
+    first: IntArray
+    local: IntArray
+    shares: FloatArray
+    segment: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def of_tissue(cls, cells: IntArray, gradients: FloatArray, weights: FloatArray, fibres: FloatArray) -> FibreLines:
+        """Return the fibres of elements: cells (ne, nn), gradients (ne, nq, nn, 3), weights (ne, nq), m_0 (ne, 3)."""
+        n, nq, nn = gradients.shape[:3]
+        lines = np.arange(n * nq + 1)
+        shares = np.einsum("eqai,ei->eqa", gradients, fibres).reshape(-1, nn)
+        nodes = np.repeat(cells, nq, axis=0).ravel()
+        return cls(nodes, nn * lines, np.tile(np.arange(nn), (n * nq, 1)), shares, lines, weights.ravel())
+
+    @classmethod
+    def through(cls, points: FloatArray, nodes: IntArray, weights: FloatArray) -> FibreLines:
+        """Return one line through material points: places at rest (m, 3), nodes and their weights (m, k)."""
+        length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+        own, local = np.unique(np.hstack([nodes[:-1], nodes[1:]]), return_inverse=True)
+        shares = np.hstack([-weights[:-1], weights[1:]]) / length
+        ends = np.array([0, own.size]), np.array([0, shares.shape[0]])
+        return cls(own, ends[0], local.reshape(shares.shape), shares, ends[1], np.array([length]))
+
+    def moved(self, first: int) -> FibreLines:
+        """Return the lines with the nodes of a body as those of the system."""
+        return replace(self, nodes=first + self.nodes)
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return a dense block a line."""
+        rows, cols = [], []
+        for a, b in zip(self.first[:-1], self.first[1:], strict=True):
+            dofs = (3 * self.nodes[a:b, None] + np.arange(3)).ravel()
+            rows.append(np.repeat(dofs, dofs.size))
+            cols.append(np.tile(dofs, dofs.size))
+        return np.concatenate(rows), np.concatenate(cols)
+
+
+class _Arrays(NamedTuple):
+    nodes: Ints
+    first: Ints
+    local: Ints2
+    shares: Floats2
+    segment: Ints
+    weight: Floats
+    law: Ints
+    rows: Ints
+    numbers: Ints
+
+
+_own = unpacker(_Arrays)
+
+
+@njit(**FAMILY)
+def _activation(arena, k, at, rows):
+    """Return the activation by the signal."""
+    first, weights = window(arena, k, at)
+    a = 0.0
+    for j in range(weights.size):
+        a += weights[j] * at.theta[rows[first + j]]
+    return a
+
+
+@njit(**FAMILY)
+def _line(own, line, at, a, g, h, bent, slopes, wanted):
+    """Fill dl/dx, and where ``wanted`` its derivatives, and the slopes of the tension of a line; return its nodes."""
+    start, begin = own.first[line], own.segment[line]
+    end = own.segment[line + 1]
+    nodes = borrowed(own.nodes, start, (own.first[line + 1] - start,))
+    l, rate = stretch_of(at.q, at.v, nodes, own.local[begin:end], own.shares[begin:end], g, h, bent, wanted)
+    p = np.zeros(COLUMNS - BY_NUMBERS)
+    for j in range(own.numbers.size):
+        p[j] = at.theta[own.numbers[j]]
+    tension(own.law[0], l, rate, a, p, slopes)
+    return nodes
+
+
+@njit(**FAMILY)
+def _room(own):
+    """Return the most coordinates of a line."""
+    most = 0
+    for line in range(own.weight.size):
+        most = max(most, 3 * (own.first[line + 1] - own.first[line]))
+    return most
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own = _own(arena, arena.families[k, FIELD])
+    a, size = _activation(arena, k, at, own.rows), _room(own)
+    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
+    for line in range(own.weight.size):
+        nodes = _line(own, line, at, a, g, h, bent, slopes, False)
+        force = own.weight[line] * slopes[TENSION]
+        for n in range(nodes.size):
+            for i in range(3):
+                out[3 * nodes[n] + i] += force * g[3 * n + i]
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _own(arena, arena.families[k, FIELD])
+    a, size = _activation(arena, k, at, own.rows), _room(own)
+    g, h, bent, slopes = np.empty(size), np.empty(size), np.empty((size, size)), np.empty(COLUMNS)
+    place = 0
+    for line in range(own.weight.size):
+        n, weight = 3 * _line(own, line, at, a, g, h, bent, slopes, True).size, own.weight[line]
+        along = weight * (weight_q * slopes[1] + weight_v * slopes[2])
+        across, turned = weight * weight_q * slopes[TENSION], weight * weight_q * slopes[2]
+        for r in range(n):
+            for c in range(n):
+                data[slots[place]] += g[r] * (along * g[c] + turned * h[c]) + across * bent[r, c]
+                place += 1
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, forward, along, out):
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    a, size = _activation(arena, k, at, own.rows), _room(own)
+    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
+    for line in range(own.weight.size):
+        nodes, weight = _line(own, line, at, a, g, h, bent, slopes, False), own.weight[line]
+        for n in range(nodes.size):
+            for i in range(3):
+                value, dof = weight * g[3 * n + i], 3 * nodes[n] + i
+                for j in range(weights.size):
+                    add_entry(forward, dof, own.rows[first + j], value * slopes[3] * weights[j], along, out)
+                for j in range(own.numbers.size):
+                    add_entry(forward, dof, own.numbers[j], value * slopes[4 + j], along, out)
+
+
+@njit(**FAMILY)
+def _inputs(arena, k, at, rows, indptr, found):
+    own = _own(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    a, size = _activation(arena, k, at, own.rows), _room(own)
+    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
+    for j in range(weights.size):
+        to = row_of(own.rows[first + j], indptr, found)
+        if to >= 0:
+            for line in range(own.weight.size):
+                nodes = _line(own, line, at, a, g, h, bent, slopes, False)
+                value = own.weight[line] * slopes[BY_ACTIVATION] * weights[j]
+                for n in range(nodes.size):
+                    for i in range(3):
+                        found.values[to, 3 * nodes[n] + i] += value * g[3 * n + i]
+
+
+KIND = Kind("muscle", _Arrays, _forces, _parameters, _jacobian, _inputs)
+
+
+@final
+@dataclass(frozen=True)
+class Muscle(FamilyTerm):
+    """r = weight T(l, dl/dt, a) dl/dx of lines that share one activation a(t); `add.kernels.muscles` has the laws.
+
+    Attributes
+    ----------
+    name : str
+        ``body/muscle``, for results.
+    lines : FibreLines
+    law : int
+        `ACTIVE_STRESS`, `QUADRATIC` or `HILL`.
+    signal : Signal
+    rows : (n_rows,)
+        Indices in theta of the coefficients of a.
+    numbers : (n_p,)
+        Indices in theta of the numbers of the law.
+    """
+
+    depends: ClassVar[str] = "qv"
+
+    name: str
+    lines: FibreLines
+    law: int
+    signal: Signal
+    rows: IntArray
+    numbers: IntArray
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.rows
+
+    def family(self) -> Family:
+        """Return a dense block a line."""
+        own = self.lines
+        arrays = own.nodes, own.first, own.local, own.shares, own.segment, own.weight
+        numbers = np.array([self.law]), self.rows, self.numbers
+        return Family(KIND, _Arrays(*arrays, *numbers), own.pattern(), self.signal, followers=1)
+
+    def stretches(self, kin: Kinematics) -> FloatArray:
+        """Return l of each line (n_lines,)."""
+        own, places = self.lines, kin.q.reshape(-1, 3)
+        start = np.repeat(own.first[:-1], np.diff(own.segment))
+        y = np.einsum("sk,ski->si", own.shares, places[own.nodes[start[:, None] + own.local]])
+        return np.add.reduceat(np.linalg.norm(y, axis=1), own.segment[:-1])
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return weight W(l) at this activation, dW/dl = T [J]; zero of a Hill muscle, whose tension has a rate."""
+        if self.law == HILL:
+            return 0.0
+        l, p = self.stretches(kin), theta[self.numbers]
+        a = float(self.signal.weights(kin.t) @ theta[self.rows])
+        if self.law == ACTIVE_STRESS:
+            density = 0.5 * np.sqrt(np.pi) * a * p[0] * p[2] * erf((l - p[1]) / p[2])
+        else:
+            density = 0.5 * p[0] * (l - p[1] * (1.0 - p[2] * a)) ** 2
+        return float(self.lines.weight @ density)
+
+
+#: W = k/2 (J - z)^2; its numbers are k and z.
+_VOLUMETRIC = formula_law("k/2*(J - z)**2")
+
+
+class _Cells(NamedTuple):
+    cells: Ints2
+    gradients: Floats4
+    weights: Floats2
+    group: Ints
+    rows: Ints
+    numbers: Ints
+
+
+@functools.cache
+def _cell_kind() -> Kind:
+    """Return the family of cells that take a volume."""
+    own_of, loops = unpacker(_Cells), element_loops(_VOLUMETRIC)
+    residual, jacobian, by_moduli = loops.residual, loops.jacobian, loops.parameters
+
+    @njit(**FAMILY)
+    def moduli_of(arena, k, at, own):
+        moduli, places = np.empty((1, 2)), np.empty((1, 2), dtype=np.int64)
+        moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], _activation(arena, k, at, own.rows)
+        places[0, 0], places[0, 1] = 0, 1
+        return moduli, places, np.zeros(1, dtype=np.int64)
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own = own_of(arena, arena.families[k, FIELD])
+        moduli, _, mean = moduli_of(arena, k, at, own)
+        residual(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, out)
+        return rows
+
+    @njit(**FAMILY)
+    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q != 0.0:
+            own = own_of(arena, arena.families[k, FIELD])
+            moduli, _, mean = moduli_of(arena, k, at, own)
+            places = element_slots(own.cells, slots)
+            jacobian(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, weight_q, data, places)
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, forward, along, out):
+        own = own_of(arena, arena.families[k, FIELD])
+        first, weights = window(arena, k, at)
+        # The two numbers of the law, the stiffness and the target: theta's, and the signal's.
+        pair = np.zeros(2)
+        moduli, indices, mean = moduli_of(arena, k, at, own)
+        if forward:
+            pair[0] = along[own.numbers[0]]
+            for j in range(weights.size):
+                pair[1] += weights[j] * along[own.rows[first + j]]
+            by_moduli(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, True, pair, out)
+        else:
+            by_moduli(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, False, along, pair)
+            out[own.numbers[0]] += pair[0]
+            for j in range(weights.size):
+                out[own.rows[first + j]] += weights[j] * pair[1]
+
+    @njit(**FAMILY)
+    def inputs(arena, k, at, rows, indptr, found):
+        own = own_of(arena, arena.families[k, FIELD])
+        first, weights = window(arena, k, at)
+        moduli, indices, mean = moduli_of(arena, k, at, own)
+        pair = np.zeros(2)
+        for j in range(weights.size):
+            to = row_of(own.rows[first + j], indptr, found)
+            if to >= 0:
+                pair[1] = weights[j]
+                by_moduli(
+                    at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, True, pair,
+                    found.values[to],
+                )  # fmt: skip
+
+    return Kind("volumetric_actuator", _Cells, forces, parameters, matrix, inputs)
+
+
+@final
+@dataclass(frozen=True)
+class VolumetricActuator(FamilyTerm):
+    """r = dE/dq, E = sum of the volumes times k/2 (J - a)^2 over cells that share one a(t).
+
+    Attributes
+    ----------
+    name : str
+        ``body/muscle``, for results.
+    cells, gradients, weights : as in `ElementBatch`
+    signal : Signal
+    rows : (n_rows,)
+        Indices in theta of the coefficients of a, the volume asked for over that at rest.
+    stiffness : int
+        Index in theta of k [Pa].
+    """
+
+    depends: ClassVar[str] = "q"
+
+    name: str
+    cells: IntArray
+    gradients: FloatArray
+    weights: FloatArray
+    signal: Signal
+    rows: IntArray
+    stiffness: int
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.rows
+
+    def family(self) -> Family:
+        """Return dense element blocks."""
+        dofs = (3 * self.cells[:, :, None] + np.arange(3)).reshape(self.cells.shape[0], -1)
+        n = dofs.shape[1]
+        pattern = np.repeat(dofs, n, axis=1).ravel(), np.tile(dofs, n).ravel()
+        group = np.zeros(self.cells.shape[0], dtype=np.int64)
+        arrays = _Cells(self.cells, self.gradients, self.weights, group, self.rows, np.array([self.stiffness]))
+        return Family(_cell_kind(), arrays, pattern, self.signal, followers=1)
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy [J]."""
+        target = float(self.signal.weights(kin.t) @ theta[self.rows])
+        moduli, mean = np.array([[theta[self.stiffness], target]]), np.zeros(1, dtype=np.int64)
+        group = np.zeros(self.cells.shape[0], dtype=np.int64)
+        loops = element_loops(_VOLUMETRIC)
+        return float(loops.energy(kin.q, self.cells, self.gradients, self.weights, group, mean, moduli))
