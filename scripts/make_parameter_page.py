@@ -48,6 +48,7 @@ _SOFT = {
     "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]},
     "material": {"young": 1e4, "poisson": 0.3, "density": 100},
 }
+_FIBRES = {"activation": 0.5, "fibres": {"direction": [1, 0, 0]}}
 _CUBE = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}}
 _ENDS = {"a": {"body": "cube", "at": [0, 0, 0]}, "b": {"body": "stone", "at": [0, 0, 0]}}
 _HINGE = {**_ENDS, "axis": [0, 0, 1], "stiffness": 10, "angular_stiffness": 1}
@@ -68,6 +69,17 @@ REST: dict[str, Any] = {
         "rubber": _SOFT | {"position": [6, 0, 1], "material": {"model": "gent", "mu": 1e5, "limit": 30, "kappa": 1e6,
                                                                "density": 1e3, "relaxation": {
                                                                    "band": {"loss": 0.1, "frequencies": [1, 9]}}}},
+        "finger": _SOFT | {
+            "position": [7, 0, 1],
+            "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [3, 3, 3],
+                     "hollows": [[[1, 1, 1], [2, 2, 2]]]},
+            "chambers": {"air": {"type": "gas"}, "water": {"type": "volume"},
+                         "pressed": {"type": "pressure", "pressure": 10.0}},
+            "muscles": {"active": {"type": "active-stress", "strength": 10, **_FIBRES},
+                        "spring": {"type": "quadratic-fibre", "stiffness": 10, **_FIBRES},
+                        "hill": {"type": "hill", "strength": 10, **_FIBRES},
+                        "cells": {"type": "volumetric-actuator", "stiffness": 10, "volume": 1.0}},
+        },
         "cube": _CUBE | {"position": [2, 0, 1], "mass": 1.0, "center_of_mass": [0, 0, 0],
                          "inertia": [1e-3, 1e-3, 1e-3, 0, 0, 0], "angular_velocity": [0, 0, 0]},
         "sewn": {"type": "cloth", "mesh": {"shape": "rectangle", "size": [0.1, 0.1], "cells": [2, 2]},
@@ -118,7 +130,7 @@ REST: dict[str, Any] = {
 NAMED = {
     "bodies": "body", "signals": "signal", "couplings": "coupling", "obstacles": "obstacle", "markers": "marker",
     "numbers": "number", "joints": "joint", "links": "link", "loops": "loop", "tendons": "tendon", "drives": "drive",
-    "relaxation": "branch",
+    "relaxation": "branch", "chambers": "chamber", "muscles": "muscle",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Meshes made without a mesher: structured boxes, and quadratic tetrahedra from linear ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations, product
 
 import numpy as np
@@ -49,14 +49,19 @@ def box_mesh(
     if family is HEX8:
         order = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
         return _used(points, np.stack([corner[key] for key in order], axis=-1), HEX8)
+    mesh = _used(points, kuhn_tetrahedra(corner), TET4)
+    return to_tet10(mesh) if family is TET10 else mesh
+
+
+def kuhn_tetrahedra(corner: Mapping[tuple[int, int, int], IntArray]) -> IntArray:
+    """Return six tetrahedra a cell (6 n, 4), by the corners of the cells: (0 or 1 along each axis) -> (n,) nodes."""
     tets = []
     for axes in permutations(range(3)):
         path = np.cumsum(np.concatenate([np.zeros((1, 3), dtype=int), np.eye(3, dtype=int)[list(axes)]]), axis=0)
         if np.linalg.det(np.diff(path, axis=0).astype(float)) < 0:
             path[[1, 2]] = path[[2, 1]]
-        tets.append(np.stack([corner[tuple(p)] for p in path.tolist()], axis=-1))
-    mesh = _used(points, np.stack(tets, axis=1).reshape(-1, 4), TET4)
-    return to_tet10(mesh) if family is TET10 else mesh
+        tets.append(np.stack([corner[a, b, c] for a, b, c in path.tolist()], axis=-1))
+    return np.stack(tets, axis=1).reshape(-1, 4)
 
 
 def _used(points: FloatArray, cells: IntArray, family: ElementFamily) -> SoftMesh:

@@ -23,7 +23,7 @@ _RUN = {
     "steps": 0,
     "end_time": 0,
     "newton": dict.fromkeys(("iterations_per_step", "most_iterations", "factorizations", "fallbacks", "divided"), 0),
-    "energy": dict.fromkeys(("kinetic", "elastic", "gravity", "coupling", "contact"), 0),
+    "energy": dict.fromkeys(("kinetic", "elastic", "gravity", "coupling", "chambers", "muscles", "contact"), 0),
     "contact": dict.fromkeys(("touching", "sticking", "slipping", "creeping"), 0),
     "couplings": dict.fromkeys(("taut", "slack", "clipped", "below", "above"), 0),
 }
@@ -84,7 +84,13 @@ def _flat(node: dict[str, Any], at: str = "") -> Iterator[tuple[str, int]]:
 def _summary(full: dict[str, Any]) -> dict[str, Any]:
     bodies = {name: _BODIES[body["type"]] for name, body in full["bodies"].items()}
     markers = {name: {"final": 3, "displacement": 3} for name in full["markers"]}
-    return {**_RUN, "bodies": bodies, "markers": markers}
+    chambers = {
+        f"{name}/{key}": {"pressure": 0, "volume": 0}
+        for name, body in full["bodies"].items()
+        for key, item in body.get("chambers", {}).items()
+        if item["type"] != "joined"
+    }
+    return {**_RUN, "bodies": bodies, "markers": markers, "chambers": chambers}
 
 
 def _simulated(full: dict[str, Any]) -> dict[str, Any]:

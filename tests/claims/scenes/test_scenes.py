@@ -130,6 +130,8 @@ LARGE = (
     "fig9_depth_ball",
     "four_bar",
     "loose_camera",
+    "muscle_beam",
+    "pneumatic_gripper",
     "pressed_ball",
     "robot_rigid",
     "robot_soft_feet",
