@@ -9,7 +9,9 @@ from support.hollow_sphere import hollow_sphere, inflated_sphere
 from support.reference_tables import REFERENCE
 from support.tiers import long_case
 
+from add.commands.finer_scenes import with_finer_meshes
 from add.errors import InputError
+from add.geometry import volume
 from add.scene import scene_from_dict
 
 TABLES = {
@@ -148,3 +150,15 @@ def test_a_body_without_a_hollow_says_so() -> None:
     scene["bodies"]["block"]["mesh"]["hollows"] = [[[1, 1, 1], [2, 2, 4]]]
     with pytest.raises(InputError, match="impossible hollow"):
         scene_from_dict(scene).build()
+
+
+@pytest.mark.parametrize("element", ["hex8", "tet4", "tet10"])
+def test_hollows_are_no_volume(element: str, tmp_path) -> None:
+    """A block without the cells in its middle, and its chamber, fill the box; so does the mesh of a finer study."""
+    scene = hollow_block(element=element, chambers={"air": {"type": "gas"}})
+    for found in (scene_from_dict(scene), with_finer_meshes(scene_from_dict(scene), tmp_path)[0]):
+        built = found.build()
+        (body,) = built.model.bodies
+        inside = float(built.numbers.values[built.numbers.place("bodies.block.chambers.air.volume")])
+        assert inside == pytest.approx(0.06 * 0.05 * 0.04 / 27.0, rel=1e-12)
+        assert volume(body.mesh) + inside == pytest.approx(0.06 * 0.05 * 0.04, rel=1e-12)
