@@ -112,6 +112,16 @@ QUICK = {
         3,
         ALL,
     ),
+    "muscle_beam": ({"bodies.beam.mesh.divisions": [4, 2, 3]}, 2, ()),
+    "pneumatic_gripper": (
+        {
+            f"bodies.{side}.mesh.{key}": value
+            for side in ("left", "right")
+            for key, value in (("divisions", [3, 3, 3]), ("hollows", [[[1, 1, 1], [2, 2, 2]]]))
+        },
+        2,
+        (),
+    ),
     "strings_cube": ({}, 3, ("touching", "sticking")),
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
@@ -130,8 +140,6 @@ LARGE = (
     "fig9_depth_ball",
     "four_bar",
     "loose_camera",
-    "muscle_beam",
-    "pneumatic_gripper",
     "pressed_ball",
     "robot_rigid",
     "robot_soft_feet",
