@@ -70,7 +70,7 @@ REST: dict[str, Any] = {
                                                                "density": 1e3, "relaxation": {
                                                                    "band": {"loss": 0.1, "frequencies": [1, 9]}}}},
         "finger": _SOFT | {
-            "position": [7, 0, 1],
+            "position": [20, 0, 1],
             "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [3, 3, 3],
                      "hollows": [[[1, 1, 1], [2, 2, 2]]]},
             "chambers": {"air": {"type": "gas"}, "water": {"type": "volume"},

@@ -11,7 +11,8 @@ from support.tiers import long_case
 
 from add.commands.finer_scenes import with_finer_meshes
 from add.errors import InputError
-from add.geometry import volume
+from add.geometry import surface, volume
+from add.geometry.mesh_shape import shape_mesh
 from add.scene import scene_from_dict
 
 TABLES = {
@@ -162,3 +163,33 @@ def test_hollows_are_no_volume(element: str, tmp_path) -> None:
         inside = float(built.numbers.values[built.numbers.place("bodies.block.chambers.air.volume")])
         assert inside == pytest.approx(0.06 * 0.05 * 0.04 / 27.0, rel=1e-12)
         assert volume(body.mesh) + inside == pytest.approx(0.06 * 0.05 * 0.04, rel=1e-12)
+
+
+def test_a_balloon_of_cloth_stretches_as_a_thin_sphere_does(tmp_path) -> None:
+    """e = p r (1 - nu)/(2 E h), for a given pressure and that of a gas; triangles that go round inward are turned."""
+    ball = shape_mesh("sphere", radius=0.1, edge=0.025)
+    outline = surface(ball)
+    corners = [f"v {x} {y} {z}" for x, y, z in ball.points[outline.nodes].tolist()]
+    faces = 1 + np.searchsorted(outline.nodes, outline.triangles)
+    (tmp_path / "ball.obj").write_text("\n".join([*corners, *(f"f {a} {c} {b}" for a, b, c in faces.tolist()), ""]))
+    membrane = {"model": "stvk", "young": 1e5, "poisson": 0.3}
+    cloth = {
+        "type": "cloth",
+        "mesh": {"file": str(tmp_path / "ball.obj")},
+        "material": {
+            "density": 1.0,
+            "thickness": 1e-3,
+            "membrane": membrane,
+            "bending": {"model": "plate", "rigidity": 1e-5},
+        },
+    }
+    for chamber in ({"type": "pressure", "pressure": 20.0}, {"type": "gas", "pressure": 103325.0}):
+        scene = hollow_block(5)
+        scene["time"] = {"dt": 1.0, "steps": 5}
+        scene |= {"gravity": [0, 0, 0], "bodies": {"balloon": cloth | {"chambers": {"air": chamber}}}}
+        built = scene_from_dict(scene).build()
+        run = built.run()
+        pressure = built.chambers(run.records[-1])["balloon/air"].pressure
+        strain = np.linalg.norm(run.q[-1].reshape(-1, 3), axis=1).mean() / 0.1 - 1.0
+        assert pressure > 10.0
+        assert strain == pytest.approx(pressure * 0.1 * 0.7 / (2.0 * 1e5 * 1e-3), rel=0.02)
