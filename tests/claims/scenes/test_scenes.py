@@ -140,6 +140,7 @@ LARGE = (
     "fig9_depth_ball",
     "four_bar",
     "loose_camera",
+    "pneumatic_gripper",
     "pressed_ball",
     "robot_rigid",
     "robot_soft_feet",
