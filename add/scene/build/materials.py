@@ -57,7 +57,7 @@ def materials(
     chosen = {"": (at, body.material, np.flatnonzero(left))} | chosen
     regions, numbers, derived = [], [], []
     for key, (place, material, elements) in chosen.items():
-        fields, own, follows = _numbers(place, material, _Source(body, mesh, elements))
+        fields, own, follows = _numbers(place, material, ElementSource(body, mesh, elements))
         branches = tuple((name, n) for name, _, n in material.branches)
         regions.append(Region(key, material.law, elements, frozenset(fields), branches))
         remembered, shares = relaxation(place, material)
@@ -66,7 +66,7 @@ def materials(
     return tuple(regions), numbers, derived
 
 
-class _Source:
+class ElementSource:
     """Where values of elements are found: the mesh of a body, and which of its elements are meant."""
 
     def __init__(self, body: SoftBodySpec, mesh: SoftMesh, elements: IntArray) -> None:
@@ -136,6 +136,8 @@ def cell_data(body: SoftBodySpec, name: str, place: str) -> FloatArray:
 
 def _table(file: str) -> FloatArray:
     try:
+        if file.endswith(".npy"):
+            return np.asarray(np.load(file, allow_pickle=False), dtype=float)
         with open(file, encoding="utf-8") as text:
             return np.loadtxt((line.replace(",", " ") for line in text), ndmin=2)
     except OSError as error:
@@ -159,7 +161,7 @@ def _inside(
 
 
 def _numbers(
-    at: str, material: AnyMaterialSpec, source: _Source
+    at: str, material: AnyMaterialSpec, source: ElementSource
 ) -> tuple[list[str], list[SceneParameter], list[Derived]]:
     """Return which parameters of the law are fields, the numbers of a material, and what of theta follows from them."""
     numbers, derived = [], list[Derived]()
@@ -204,7 +206,7 @@ def _numbers(
     return fields, numbers, derived
 
 
-def _require_stable(at: str, material: AnyMaterialSpec, moduli: FloatArray, source: _Source) -> None:
+def _require_stable(at: str, material: AnyMaterialSpec, moduli: FloatArray, source: ElementSource) -> None:
     """Refuse fields with elements whose material is not stable at small strains: their signs are not in the format."""
     law = material.law
     padded = np.zeros((len(moduli), len(law.parameters)))

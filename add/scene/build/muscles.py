@@ -11,7 +11,7 @@ from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
-from add.scene.build.fibres import fibre_directions
+from add.scene.build.materials import ElementSource
 from add.scene.build.selections import locate_point, select
 from add.scene.spec.actuation import (
     ActiveStressMuscleSpec,
@@ -52,11 +52,11 @@ def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, drive
         if isinstance(own, SoftBodySpec):
             assert isinstance(body, SoftBody)
             for name, item in own.muscles.items():
-                parts.terms.append(_muscle(body, name, item, parts, driven))
+                parts.terms.append(_muscle(own, body, name, item, parts, driven))
 
 
 def _muscle(
-    body: SoftBody, name: str, item: MuscleSpec, parts: CouplingParts, driven: MakeSignalParameter
+    spec: SoftBodySpec, body: SoftBody, name: str, item: MuscleSpec, parts: CouplingParts, driven: MakeSignalParameter
 ) -> Callable[[Sequence[Body], Layouts], list[Muscle | VolumetricActuator]]:
     """Return what makes the term of a muscle."""
     place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
@@ -78,8 +78,8 @@ def _muscle(
     law, keys = _LAWS[type(item)]
     if item.fibres is not None:
         cells, gradients, weights, chosen = _elements(body, item, place)
-        fibres = fibre_directions(item.fibres, body.mesh, f"{place}.fibres")[chosen]
-        lines = FibreLines.of_tissue(cells, gradients, weights, fibres)
+        fibres = ElementSource(spec, body.mesh, chosen).directions(item.fibres, f"{place}.fibres")
+        lines = FibreLines.of_tissue(cells, gradients, weights, np.broadcast_to(fibres, (len(cells), 3)).copy())
     else:
         assert item.points is not None
         lines = _line(body, np.array(item.points), place)

@@ -5,8 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
-    Direction,
-    FilePath,
     Index,
     NonEmpty,
     NonNegative,
@@ -16,12 +14,12 @@ from add.scene.spec.common import (
     SelectorSpec,
     Spec,
     Vector3,
-    by_key,
     by_value,
     exactly_one,
     problem,
 )
 from add.scene.spec.couplings import ScalarValueSpec
+from add.scene.spec.element_values import DirectionFieldSpec
 from add.terms.pressure import ATMOSPHERE
 
 
@@ -84,34 +82,6 @@ ChamberSpec = Annotated[
 ]
 
 
-class StraightFibresSpec(Spec):
-    """Fibres that are parallel at rest."""
-
-    direction: Direction = Field(description="along the fibres, in the rest frame of the mesh; any length above 0")
-
-
-class WoundFibresSpec(Spec):
-    """Fibres round an axis, as those of a tube: circles, helices, or lines along it."""
-
-    axis: Direction = Field(description="direction of the axis in the rest frame of the mesh; any length above 0")
-    point: Vector3 = Field((0.0, 0.0, 0.0), description="a point of the axis [m]")
-    angle: Number = Field(0.0, description="from the circle towards the axis [rad]")
-
-
-class FileFibresSpec(Spec):
-    """Fibres from a file of three numbers an element, in the order of the mesh: text, CSV or NPY."""
-
-    file: FilePath = Field(description="file, relative to the scene file")
-
-
-FibresSpec = Annotated[
-    Annotated[StraightFibresSpec, Tag("<direction>")]
-    | Annotated[WoundFibresSpec, Tag("<axis>")]
-    | Annotated[FileFibresSpec, Tag("<file>")],
-    by_key("direction", "axis", "file"),
-]
-
-
 class _MuscleSpec(Spec, numbers=Role.PROPERTY):
     where: SelectorSpec | None = Field(
         None, description="its elements, all of whose nodes are selected, in the rest frame of the mesh; null = all"
@@ -120,7 +90,7 @@ class _MuscleSpec(Spec, numbers=Role.PROPERTY):
 
 class _FibreMuscleSpec(_MuscleSpec):
     activation: ScalarValueSpec = Field(description="a over time, 0 at rest to 1 [-]")
-    fibres: FibresSpec | None = Field(None, description="direction of the fibres in every element at rest")
+    fibres: DirectionFieldSpec | None = Field(None, description="direction of the fibres in every element at rest")
     points: tuple[Vector3, ...] | None = Field(
         None,
         min_length=2,

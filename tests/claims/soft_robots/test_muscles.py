@@ -7,7 +7,7 @@ from support.tiers import long_case
 
 from add.errors import InputError
 from add.scene import scene_from_dict
-from add.scene.build.fibres import fibre_directions
+from add.scene.build.materials import ElementSource
 from add.terms import Muscle
 
 SIGNALS = {
@@ -132,12 +132,13 @@ def test_fibres_by_direction_axis_and_file(tmp_path) -> None:
 
     def fibres(given: dict) -> np.ndarray:
         muscle = MUSCLES["active-stress"] | {"fibres": given}
-        item = scene_from_dict(hollow_block(signals=SIGNALS, muscles={"m": muscle})).bodies["block"].muscles["m"]
-        return fibre_directions(item.fibres, body.mesh, "m")
+        own = scene_from_dict(hollow_block(signals=SIGNALS, muscles={"m": muscle})).bodies["block"]
+        found = ElementSource(own, body.mesh, np.arange(26)).directions(own.muscles["m"].fibres, "m")
+        return np.broadcast_to(found, (26, 3))
 
     assert fibres({"direction": [0, 0, 5]}) == pytest.approx(np.tile([0.0, 0.0, 1.0], (26, 1)))
     axis, point = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.1, 0.0])
-    wound = fibres({"axis": [2, 0, 0], "point": point.tolist(), "angle": 0.3})
+    wound = fibres({"around": [2, 0, 0], "point": point.tolist(), "pitch": 0.3})
     assert wound @ axis == pytest.approx(np.full(26, np.sin(0.3)))
     assert np.abs(np.einsum("ei,ei->e", wound, (centres - point) * [0, 1, 1])).max() < 1e-15
     rows = np.random.default_rng(0).normal(size=(26, 3))
@@ -157,7 +158,7 @@ def test_fibres_by_direction_axis_and_file(tmp_path) -> None:
         ({"fibres": None, "points": [[0, 0.02, 0], [0, 0.02, 0]]}, "two points of a line are one"),
         ({"where": {"nodes": [0]}}, "no whole element"),
         ({"fibres": {"file": "none.csv"}}, "cannot be read"),
-        ({"fibres": {"axis": [1, 0, 0]}}, "a fibre has no direction"),
+        ({"fibres": {"around": [1, 0, 0]}}, "nothing goes round it"),
         ({"activation": {"signal": "b"}}, "signal"),
     ],
 )
