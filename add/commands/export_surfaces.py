@@ -282,7 +282,9 @@ def _obj(path: Path, items: list[Shape], times: FloatArray) -> None:
     folder = path.with_suffix("")
     folder.mkdir(exist_ok=True)
     remove_killed(folder)
-    others = [other.name for other in folder.iterdir() if other.suffix != ".obj"]
+    own = re.compile(re.escape(folder.name) + r"_\d{5,}\.obj")
+    before = list(folder.iterdir())
+    others = [other.name for other in before if not own.fullmatch(other.name)]
     if others:
         raise InputError("this folder has other files", file=folder, found=min(others), expected="a new one, by -o")
     for k in range(times.size):
@@ -291,6 +293,9 @@ def _obj(path: Path, items: list[Shape], times: FloatArray) -> None:
             scene.add_geometry(trimesh.Trimesh(item.at(k), item.triangles, process=False), geom_name=word)
         with replacing(folder / f"{folder.name}_{k:05d}.obj") as temporary:
             temporary.write_text(export_obj(scene, include_normals=False, include_color=False), encoding="utf-8")
+    for other in before:  # the export before this one may have had more moments
+        if int(other.stem.rpartition("_")[2]) >= times.size:
+            other.unlink()
 
 
 WRITERS: dict[str, Callable[[Path, list[Shape], FloatArray], None]] = {

@@ -27,6 +27,10 @@ from add.typing import FloatArray
 __all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion", "require_same_laws"]
 
 
+#: Objects with a law, and that of those that do not name it.
+_MODELS = {"material": MaterialSpec.model_fields["model"].default, "membrane": "neo-hookean", "bending": "hinge"}
+
+
 def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
     """Return the numbers of a fit that hold for another motion: label -> value and errors.
 
@@ -91,7 +95,7 @@ def require_same_laws(run: RunFolder, scene: SceneSpec, labels: Iterable[str]) -
     Raises
     ------
     InputError
-        If the model of a material, or a formula, on the way to a number differs.
+        If the kind of a body with a material, the model of a material, or a formula, on the way to a number differs.
     """
     raw = run.read_json(SCENE) if run.scene.is_file() else {}
     other = scene.model_dump(by_alias=True)
@@ -100,9 +104,11 @@ def require_same_laws(run: RunFolder, scene: SceneSpec, labels: Iterable[str]) -
         for key in path.split(".")[:-1]:
             fitted, taking = (_below(node, key) for node in (fitted, taking))
             place.append(key)
-            # The model of an articulated body is a file.
-            given = {"model": MaterialSpec.model_fields["model"].default} | fitted if key == "material" else fitted
-            for word in ("model", "energy") if key == "material" else ("energy",):
+            # The model of an articulated body is a file; the density of a cloth is no other body's.
+            default = _MODELS.get(key) if len(place) > 2 else None
+            kinds = ("type",) if len(place) == 2 and path.startswith(f"bodies.{key}.material.") else ()
+            given = {"model": default} | fitted if default else fitted
+            for word in (*kinds, *(("model", "energy") if default else ("energy",))):
                 own = given.get(word)
                 if word in taking and own is not None and own != taking[word]:
                     raise InputError(

@@ -16,6 +16,8 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: Heights of triangles below this part of their longest edge are no triangles.
 SLIVER = 1e-3
+#: A warp whose part in a triangle's plane is below this stands upright on it.
+UPRIGHT = 1e-3
 #: How far the inner nodes of an irregular rectangle are moved, in cells; the seed gives the same sheet every time.
 _MOVED, _SEED = 0.25, 0
 
@@ -108,7 +110,8 @@ class Sheet:
         _refuse(uses[which.ravel()] > 1, directed, "neighbours are wound against each other")
         long = np.linalg.norm(self.corners - np.roll(self.corners, 1, axis=1), axis=2).max(axis=1)
         heights = np.divide(2.0 * self.areas, long, out=np.zeros_like(long), where=long > 0.0)
-        bad = np.flatnonzero(~(heights >= SLIVER * long))
+        # Of sizes that underflow nothing is left to compare.
+        bad = np.flatnonzero(~((heights >= SLIVER * long) & (self.areas > 0.0)))
         if bad.size:
             k = int(bad[0])
             raise InputError(
@@ -123,14 +126,28 @@ class Sheet:
         return triangle_areas(self.corners.reshape(-1, 3), np.arange(self.triangles.size).reshape(-1, 3))
 
     @cached_property
-    def flattened(self) -> FloatArray:
-        """Corners of each triangle in its own plane, axis 1 along the warp (nt, 3, 2)."""
+    def _normals(self) -> FloatArray:
         sides = self.corners[:, 1:] - self.corners[:, :1]
         normals = np.cross(sides[:, 0], sides[:, 1])
-        normals /= np.linalg.norm(normals, axis=1)[:, None]
-        along = np.array(self.warp) - (normals @ np.array(self.warp))[:, None] * normals
-        small = np.linalg.norm(along, axis=1) < 1e-3
-        along[small] = sides[small, 0]  # the warp stands upright: any axis
+        return np.asarray(normals / np.linalg.norm(normals, axis=1)[:, None])
+
+    @cached_property
+    def _along(self) -> FloatArray:
+        """What of the warp lies in the planes of the triangles."""
+        warp = np.array(self.warp) / np.abs(self.warp).max()
+        warp /= np.linalg.norm(warp)
+        return np.asarray(warp - (self._normals @ warp)[:, None] * self._normals)
+
+    @property
+    def upright(self) -> BoolArray:
+        """On which triangles the warp stands, so that it is no axis of theirs (nt,)."""
+        return np.asarray(np.linalg.norm(self._along, axis=1) < UPRIGHT)
+
+    @cached_property
+    def flattened(self) -> FloatArray:
+        """Corners of each triangle in its own plane, axis 1 along the warp (nt, 3, 2)."""
+        normals, along = self._normals, self._along
+        along = np.where(self.upright[:, None], self.corners[:, 1] - self.corners[:, 0], along)  # any axis
         along /= np.linalg.norm(along, axis=1)[:, None]
         axes = np.stack([along, np.cross(normals, along)], axis=1)
         return np.einsum("tka,tba->tkb", self.corners - self.corners[:, :1], axes)

@@ -15,6 +15,8 @@ from add.machine.files import most_of_memory, read_regular
 from add.typing import FloatArray, IntArray
 
 _MEMORY = 40.0
+#: Numbers of nodes beyond this are none.
+_MOST = 2**31
 
 
 class Pattern(NamedTuple):
@@ -57,6 +59,8 @@ def read_pattern(path: str | PathLike[str]) -> Pattern:
                 pattern.append([float(word) for word in words[:2]])
             elif key == "f":
                 corners = [[int(part or 0) for part in word.split("/")[:2]] for word in words]
+                if len(corners) < 3 or max(abs(part) for corner in corners for part in corner) > _MOST:
+                    raise ValueError
                 faces += [[corners[0], corners[k], corners[k + 1]] for k in range(1, len(corners) - 1)]
         except ValueError:
             raise InputError("no line of an .obj file", file=path, place=f"line {number}", found=line[:60]) from None

@@ -24,7 +24,7 @@ from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
-from add.scene.spec.nets import NetSpec
+from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 
 logger = logging.getLogger(__name__)
@@ -57,8 +57,20 @@ def warn(built: BuiltScene) -> list[str]:
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
-        (_deep, _untouchable, _round, _creep, _few_steps, _impacts, fast_impacts),
-        (_sizes, _room, _soft, _locking, _markers, _centres, _stops, doubts_of_recording, doubts_of_clouds, unread),
+        (_deep, _untouchable, _torn, _round, _creep, _few_steps, _impacts, fast_impacts),
+        (
+            _sizes,
+            _room,
+            _soft,
+            _locking,
+            _torn,
+            _markers,
+            _centres,
+            _stops,
+            doubts_of_recording,
+            doubts_of_clouds,
+            unread,
+        ),
     )
     parts = (*touching, *others, robot_doubts)
     return [text for part in parts for text in part(built)]
@@ -251,6 +263,24 @@ def _locking(built: BuiltScene) -> Iterator[str]:
                 "edge, and triangles that do not stretch let the cloth bend along their edges alone: give a finer or "
                 "an irregular mesh, or a softer membrane"
             )
+
+
+def _torn(built: BuiltScene) -> Iterator[str]:
+    """Cloth whose triangles do not meet: nodes that a file has twice, or no hinge for a bending stiffness."""
+    for body in built.model.bodies:
+        if not isinstance(body, ThinBody) or not len(body.triangles):
+            continue
+        _, place, uses = np.unique(body.points, axis=0, return_inverse=True, return_counts=True)
+        twice = np.flatnonzero(uses[place.ravel()] > 1)
+        apart = np.setdiff1d(twice, np.concatenate([np.zeros(0, int), *(seam.pairs.ravel() for seam in body.seams)]))
+        if apart.size:
+            yield (
+                f"bodies.{body.name}.mesh: {apart.size} nodes, such as {apart[0]}, lie where others do and no seam "
+                "joins them: the cloth is cut there (merge them in the file, or give 'seams')"
+            )
+        spec = built.scene.bodies[body.name]
+        if isinstance(spec, ClothBodySpec) and spec.material.bending is not None and len(body.layers) == 1:
+            yield f"bodies.{body.name}.material.bending: nothing reads this: no two triangles share an edge"
 
 
 def _markers(built: BuiltScene) -> Iterator[str]:

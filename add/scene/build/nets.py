@@ -129,6 +129,10 @@ def _cloth(name: str, body: ClothBodySpec, driven: MakeSignalParameter) -> tuple
     except InputError as error:
         error.place = f"{at}.mesh, {error.place}"
         raise
+    if sheet.upright.any() and not body.is_isotropic:
+        raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
+                         found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
+                         expected="a direction that lies along all of them")  # fmt: skip
     pins, loads, numbers = _held(at, body, points, driven)
     membrane, *bending = body.material.laws
     n = triangles.shape[0]

@@ -109,7 +109,7 @@ def _couplings(spec: SceneSpec) -> Iterator[Problem]:
         for path, body in bodies:
             if body is not None:
                 yield from named(f"{at}.{path}", "body", body, places)
-        values = {"force": getattr(item, "force", None), "torque": getattr(item, "torque", None)}
+        values = {key: getattr(item, key, None) for key in ("force", "torque", "wind")}
         motor = getattr(item, "motor", None)
         if motor is not None:
             values["motor.angle"] = motor.angle

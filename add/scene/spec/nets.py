@@ -10,6 +10,7 @@ from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
 from add.scene.spec.common import (
     Count,
+    Facts,
     Flag,
     Name,
     NonEmpty,
@@ -324,6 +325,14 @@ class ClothBodySpec(NetSpec):
         """Nodes of a rectangle."""
         return _nodes(self.mesh.cells) if isinstance(self.mesh, RectangleMeshSpec) else 0.0
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {"warp": "the membrane is the same in all directions"} if self.is_isotropic else {}
+
+    @property
+    def is_isotropic(self) -> bool:
+        """Whether the membrane has no directions."""
+        return isinstance(self.material.membrane, IsotropicMembraneSpec)
+
     @model_validator(mode="after")
     def _check(self) -> "ClothBodySpec":
         if self.rest == "uv" and not isinstance(self.mesh, FileMeshSpec):
@@ -372,6 +381,10 @@ class RodBodySpec(NetSpec, numbers=Role.PROPERTY):
     def expected_nodes(self) -> float:
         """Nodes of a line."""
         return _nodes((self.mesh.segments,)) if isinstance(self.mesh, LineMeshSpec) else 0.0
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        n = self.mesh.segments + 1 if isinstance(self.mesh, LineMeshSpec) else len(self.mesh.points)
+        return {"bending": "one segment does not bend"} if n == 2 else {}
 
     @property
     def laws(self) -> list[StrainLaw]:

@@ -171,8 +171,10 @@ def test_obj_sequence(tmp_path, data):
     expected = np.concatenate([item.at(-1) for item in shapes(data, data.t)])
     away, _ = cKDTree(found).query(expected)
     assert away.max() < 1e-7 and f"o {data.bodies[0].name}" in files[-1].read_text()
+    # Fewer moments take the place of more.
+    assert export_surfaces(data, tmp_path / "a.obj", 2.0 / data.t[-1]) == len(list((tmp_path / "a").iterdir())) == 3
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "scene.json").write_text("{}")
+    (tmp_path / "b" / "scene.obj").write_text("")
     with pytest.raises(InputError, match="has other files"):
         export_surfaces(data, tmp_path / "b.obj", None)
     with pytest.raises(InputError, match="unknown kind of file"):

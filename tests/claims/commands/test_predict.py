@@ -197,6 +197,31 @@ def test_numbers_of_another_law_are_refused(tmp_path):
         require_same_laws(folder, scene_from_dict(raw), [label])
 
 
+@pytest.mark.parametrize(
+    ("where", "other", "label", "words"),
+    [
+        ("membrane", {"model": "stvk", "young": 1e5, "poisson": 0.3}, "membrane.young", "'stvk'.*'neo-hookean'"),
+        ("bending", {"model": "plate", "rigidity": 1e-5}, "bending.damping", "'plate'.*'hinge'"),
+    ],
+)
+def test_numbers_of_another_cloth_are_refused(tmp_path, where, other, label, words):
+    """Models that a fit leaves open are the default ones; a body of another kind has another density."""
+    raw = json.loads((SCENES / "cloth_on_block.json").read_text(encoding="utf-8"))
+    material = raw["bodies"]["cloth"]["material"]
+    del material["membrane"]["model"], material["bending"]["model"]
+    folder, label = RunFolder(tmp_path / "run"), f"bodies.cloth.material.{label}"
+    folder.scene.write_text(json.dumps(raw))
+    labels = [label, "bodies.cloth.material.density"]
+    require_same_laws(folder, scene_from_dict(raw), labels)
+    material[where] = other
+    with pytest.raises(InputError, match=rf"of another law.*{words}") as error:
+        require_same_laws(folder, scene_from_dict(raw), labels)
+    assert f"material.{where}.model" in str(error.value)
+    folder.scene.write_text(json.dumps({"bodies": {"cloth": {"type": "soft", "material": {"density": 1000}}}}))
+    with pytest.raises(InputError, match=r"of another law.*'cloth'.*'soft'"):
+        require_same_laws(folder, scene_from_dict(raw), labels[1:])
+
+
 def test_what_travels_is_what_the_format_calls_a_property():
     """Starts of joints and of hinges stay behind like those of bodies; the place of a joint in a robot goes along."""
     starts = (

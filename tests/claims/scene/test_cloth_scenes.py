@@ -98,6 +98,9 @@ def test_bad_numbers(path: str, value: object, words: tuple[str, ...]) -> None:
         (SQUARE, plain((1, 2, 9)), ("'v' that is not there",)),
         (SQUARE, [], ("no triangles",)),
         ([*SQUARE[:3], ["x", 0, 0]], plain((1, 2, 3)), ("line 4",)),
+        (SQUARE, plain((1, 2, 3), (1, 3, 4), (1, 2)), ("line 7", "f 1 2")),
+        (SQUARE, plain((1, 2, 3), (1, 3, 10**20)), ("line 6",)),
+        ([[1e-200 * x for x in point] for point in SQUARE], plain((1, 2, 3), (1, 3, 4)), ("2 of 2", "slivers")),
     ],
 )  # fmt: skip
 def test_bad_meshes(points: list, faces: list, words: tuple[str, ...], tmp_path: Path) -> None:
@@ -107,6 +110,46 @@ def test_bad_meshes(points: list, faces: list, words: tuple[str, ...], tmp_path:
         build(changed("mesh", {"file": file}))
     for word in (*words, "bodies.cloth.mesh"):
         assert word in str(error.value)
+
+
+WOVEN = {"density": 0.2, "membrane": {"model": "orthotropic", "k11": 100, "k22": 10, "k33": 1}}
+
+
+def test_the_warp_is_a_direction() -> None:
+    """Its length is nothing; where it stands upright a membrane with directions has none, and others need none."""
+    one, tiny = (build(scene(material=WOVEN, warp=warp)) for warp in ([1, 2, 0], [1e-9, 2e-9, 0]))
+    assert np.array_equal(*(built.model.body("cloth").gradients for built in (one, tiny)))
+    with pytest.raises(InputError, match=r"cloth.warp.*upright.*24 of 24") as error:
+        build(scene(material=WOVEN, warp=[0, 0, 1]))
+    assert "lies along" in str(error.value)
+    texts = doubts(build(scene(warp=[0, 0, 1])))
+    assert any(text.startswith("bodies.cloth.warp: nothing reads this") for text in texts)
+    assert not any("warp" in text for text in doubts(one))
+
+
+def test_cloth_that_does_not_hang_together_is_doubted(tmp_path: Path) -> None:
+    """Nodes that a file has twice are cuts, unless a seam joins them."""
+    points = [*SQUARE[:3], SQUARE[0], SQUARE[2], SQUARE[3]]
+    given = changed("mesh", {"file": written(tmp_path / "cloth.obj", points, plain((1, 2, 3), (4, 5, 6)))})
+    texts = " ".join(doubts(build(given)))
+    assert "bodies.cloth.mesh: 4 nodes, such as 0, lie where others do" in texts
+    assert "bodies.cloth.material.bending: nothing reads this" in texts
+    given["bodies"]["cloth"]["seams"] = [{"a": [0, 2], "b": [3, 4], "stiffness": 10}]
+    assert "lie where others do" not in " ".join(doubts(build(given)))
+
+
+def test_a_rod_of_one_segment_does_not_bend() -> None:
+    rod = {"type": "rod", "mesh": {"points": [[0, 0, 0], [1, 0, 0]]}, "density": 1, "stretching": 1, "bending": 1}
+    given = scene() | {"bodies": {"rod": rod}}
+    assert any(text.startswith("bodies.rod.bending: nothing reads this") for text in doubts(build(given)))
+    rod["mesh"] = {"shape": "line", "length": 1, "segments": 2}
+    assert not any("bending" in text for text in doubts(build(given)))
+
+
+def test_a_wind_that_is_not_there() -> None:
+    given = scene() | {"couplings": {"air": {"type": "air", "body": "cloth", "wind": {"signal": "gust"}}}}
+    with pytest.raises(InputError, match=r"couplings.air.wind.signal.*gust"):
+        add.scene_from_dict(given)
 
 
 def test_a_shape_without_stress_has_the_triangles_of_the_mesh(tmp_path: Path) -> None:
