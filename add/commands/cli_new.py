@@ -33,7 +33,7 @@ def new(
     listed: bool,
     force: bool,
 ) -> None:
-    """Start a scene from TEMPLATE: specimen, robot, two-bodies or throw.
+    """Start a scene from TEMPLATE: specimen, robot, two-bodies, throw, toss or chain.
 
     What is not said by --set is asked for. The scene is checked before it is written, and the format's JSON Schema is
     put beside it, so that editors complete its keys.

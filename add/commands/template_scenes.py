@@ -169,7 +169,7 @@ def toss(given: Answers) -> dict[str, Any]:
     corner = [0.5 * edge for edge in size]
     places = given["markers"] or {"top": corner, "other": [-corner[0], -corner[1], corner[2]]}
     body: dict[str, Any] = {"type": "rigid", "mass": given["mass"]}
-    body["geometry"] = {"surface": given["surface"]} if given["surface"] else {"shape": "box", "size": size}
+    body["geometry"] = {"file": given["surface"]} if given["surface"] else {"shape": "box", "size": size}
     scene: dict[str, Any] = {
         "schema": "add-scene/1",
         "name": "A toss on a table",
@@ -271,13 +271,17 @@ def _first_angles(given: Answers, n: int) -> tuple[np.ndarray, np.ndarray, list[
     found = read_take(given["recording"]).require_angles()
     names = list(given["angles"] or found.names)
     missing = [name for name in names if name not in found.names]
-    if missing or len(names) != n:
+    if missing or len(names) != n or len(set(names)) < n:
         raise InputError(
             "one angle an arm", place="angles", file=given["recording"], found=", ".join(missing or names),
             expected=f"{n} of {', '.join(found.names)}",
         )  # fmt: skip
     columns = np.array([found.names.index(name) for name in names])
-    near = np.argsort(np.abs(found.times - given["release"]))[:5]
-    # A parabola through the frames about the start: its value and slope there.
-    lines = np.polyfit(found.times[near] - given["release"], found.angles[np.ix_(near, columns)], 2)
+    near = np.sort(np.argsort(np.abs(found.times - given["release"]))[:5])
+    if near.size < 3:
+        raise InputError("too few frames to tell rates by", place="recording", file=given["recording"],
+                         found=f"{near.size}", expected="three about the start, or more")  # fmt: skip
+    # A parabola through the frames about the start: its value and slope there. Angles may jump by a turn.
+    seen = np.unwrap(found.angles[np.ix_(near, columns)], axis=0)
+    lines = np.polyfit(found.times[near] - given["release"], seen, 2)
     return lines[2], lines[1], names

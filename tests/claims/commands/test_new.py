@@ -147,6 +147,7 @@ def test_nothing_is_replaced(tmp_path, monkeypatch):
 def test_list():
     asked = run("--list", "--json")
     assert set(json.loads(asked.output)) == set(TEMPLATES)
+    assert all(name in run("--help").output for name in TEMPLATES)
 
 
 def test_a_chain_starts_as_its_recording(tmp_path, monkeypatch):
@@ -180,6 +181,34 @@ def test_a_chain_starts_as_its_recording(tmp_path, monkeypatch):
     assert seen == pytest.approx(np.array(expected), abs=1e-5)
     few = run("chain", "--defaults", "-o", "few.json", "--set", "recording=swing.csv")
     assert isinstance(few.exception, InputError) and "one angle an arm" in str(few.exception)
+
+
+def test_angles_that_jump_by_a_turn_repeat_or_are_too_few(tmp_path, monkeypatch):
+    """A jump is no speed, one angle is not that of two arms, and two frames tell no rate."""
+    monkeypatch.chdir(tmp_path)
+    t = 0.01 * np.arange(6)
+    rows = [f"{time:.2f},{(3.13 + time + np.pi) % (2 * np.pi) - np.pi:.9f},0.1" for time in t]
+    assert "-" not in rows[0] and "-" in rows[2]
+    said = ["chain", "--defaults", "--force", "-o", "a.json", "--set", "recording=a.csv"]
+    (tmp_path / "a.csv").write_text("\n".join(["time_s,a_rad,b_rad", *rows]) + "\n")
+    assert run(*said).exit_code == 0
+    joint = load_scene(tmp_path / "a.json").bodies["chain"].joints["joint1"]
+    assert (joint.value, joint.rate) == pytest.approx((3.13, 1.0), abs=1e-5)
+    twice = run(*said, "--set", "angles=a,a")
+    assert isinstance(twice.exception, InputError) and "one angle an arm" in str(twice.exception)
+    (tmp_path / "a.csv").write_text("\n".join(["time_s,a_rad,b_rad", *rows[:2]]) + "\n")
+    few = run(*said)
+    assert isinstance(few.exception, InputError) and "too few frames" in str(few.exception)
+
+
+def test_a_toss_of_a_surface(tmp_path, monkeypatch):
+    import trimesh
+
+    monkeypatch.chdir(tmp_path)
+    trimesh.creation.icosphere(subdivisions=1, radius=0.05).export("ball.stl")
+    asked = run("toss", "--defaults", "-o", "toss.json", "--set", "surface=ball.stl")
+    assert asked.exit_code == 0, asked.output
+    assert load_scene(tmp_path / "toss.json").build().run(n_steps=2).n_steps == 2
 
 
 def test_a_toss_starts_as_its_recording(tmp_path, monkeypatch):
