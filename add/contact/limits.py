@@ -30,6 +30,8 @@ LEAST = 1e-6
 
 #: How often a shortened way of rigid bodies is tested again; then nothing moves.
 MOST_TESTS = 12
+#: A way of more than so many sizes of all that is there is looked at up to here.
+FARTHEST = 1e4
 
 
 @final
@@ -92,7 +94,10 @@ class CollisionLimit(StepLimit):
         near = candidates(primitives, x0, x1, least)
         if not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, least):
             return 1.0
-        return free_share(primitives.mesh, x0, x1, least)
+        # The steps of continuous detection grow with the way: of one that leaves everything behind see the beginning.
+        way, size = float(np.abs(x1 - x0).max()), float(np.ptp(x0, axis=0).max())
+        seen = min(1.0, FARTHEST * size / way)
+        return seen * free_share(primitives.mesh, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
 
     def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
         """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""

@@ -8,7 +8,7 @@ from support.surfaces import joined, sheet
 
 from add.contact.candidates import Primitives, candidates
 from add.contact.crossings import crossings, refuse_tangled
-from add.contact.limits import MOST_TURN, CollisionLimit
+from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.contact.toolkit import free_share
 from add.equations.sites import NO_INDICES
@@ -91,7 +91,7 @@ def surfaces(parts):
     )
 
 
-def test_a_vertex_that_moves_far_stops_before_the_sheet():
+def test_a_vertex_that_moves_far_stops_before_the_sheet(monkeypatch):
     flat, faces = sheet(4, wave=0.0)
     ball = np.array([[0.4, 0.4, 0.5], [0.6, 0.4, 0.5], [0.4, 0.6, 0.5]])
     n = len(flat)
@@ -103,6 +103,12 @@ def test_a_vertex_that_moves_far_stops_before_the_sheet():
     assert 0.5 * 0.05 <= limit.share(q0, q1, theta) < 0.05
     q1[3 * n + 2 :: 3] += 20.0
     assert limit.share(q0, q1, theta) == 1.0
+    # Of a way beyond all measure the beginning alone is looked at, which is what takes time.
+    ends = []
+    monkeypatch.setattr("add.contact.limits.free_share", lambda *given: ends.append(given[2]) or free_share(*given))
+    q1[3 * n + 2 :: 3] = -1e22
+    assert 0.5 * 0.5 <= 1e22 * limit.share(q0, q1, theta) < 0.5
+    assert len(ends) == 1 and np.abs(ends[0]).max() < 2.0 * FARTHEST
 
 
 def test_a_rod_that_turns_stops_before_the_wall():
