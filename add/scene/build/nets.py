@@ -19,6 +19,7 @@ from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import FileMeshSpec
 from add.scene.spec.nets import (
     ClothBodySpec,
+    IsotropicMembraneSpec,
     LineMeshSpec,
     MassSpringBodySpec,
     NetSpec,
@@ -129,7 +130,7 @@ def _cloth(name: str, body: ClothBodySpec, driven: MakeSignalParameter) -> tuple
     except InputError as error:
         error.place = f"{at}.mesh, {error.place}"
         raise
-    if sheet.upright.any() and not body.is_isotropic:
+    if sheet.upright.any() and not isinstance(body.material.membrane, IsotropicMembraneSpec):
         raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
                          found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
                          expected="a direction that lies along all of them")  # fmt: skip

@@ -326,12 +326,8 @@ class ClothBodySpec(NetSpec):
         return _nodes(self.mesh.cells) if isinstance(self.mesh, RectangleMeshSpec) else 0.0
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return {"warp": "the membrane is the same in all directions"} if self.is_isotropic else {}
-
-    @property
-    def is_isotropic(self) -> bool:
-        """Whether the membrane has no directions."""
-        return isinstance(self.material.membrane, IsotropicMembraneSpec)
+        isotropic = isinstance(self.material.membrane, IsotropicMembraneSpec)
+        return {"warp": "the membrane is the same in all directions"} if isotropic else {}
 
     @model_validator(mode="after")
     def _check(self) -> "ClothBodySpec":
