@@ -101,7 +101,8 @@ def _content(
             return [Pressure(name, triangles(at), drive.signal, index(drive.parameter, at), closed)]
 
         return pressed
-    rest = parts.number(f"{place}.volume", volume if item.volume is None else item.volume, "m^3")
+    given = volume if item.rest_volume is None else item.rest_volume
+    rest = parts.number(f"{place}.rest_volume", given, "m^3")
     atmosphere, over = parts.number(f"{place}.atmosphere", item.atmosphere, "Pa"), item.atmosphere
 
     def gas(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:

@@ -99,6 +99,7 @@ _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
     ("bodies", "*", "rest", "file"),
     ("bodies", "*", "mesh", "surface"),
+    ("bodies", "*", "muscles", "*", "fibres", "file"),
     ("bodies", "*", "material", "*", "file"),
     ("bodies", "*", "material", "*", "*", "file"),
     ("bodies", "*", "regions", "*", "material", "*", "file"),

@@ -55,7 +55,7 @@ class GasChamberSpec(_ChamberSpec):
     pressure: ScalarValueSpec = Field(
         ATMOSPHERE, description="p_0, absolute, at the volume V_0, over time [Pa]: one that grows is gas pumped in"
     )
-    volume: Positive | None = Field(None, description="V_0 [m^3]; null = the chamber's at rest")
+    rest_volume: Positive | None = Field(None, description="V_0 [m^3]; null = the chamber's at rest")
     atmosphere: Positive = Field(ATMOSPHERE, description="p_atm around the body [Pa]")
 
 

@@ -157,7 +157,7 @@ def test_fibres_by_direction_axis_and_file(tmp_path) -> None:
         ({"fibres": None, "points": [[0, 0.02, 0], [0.5, 0, 0]]}, "outside the body"),
         ({"fibres": None, "points": [[0, 0.02, 0], [0, 0.02, 0]]}, "two points of a line are one"),
         ({"where": {"nodes": [0]}}, "no whole element"),
-        ({"fibres": {"file": "none.csv"}}, "cannot be read"),
+        ({"fibres": {"file": "none.csv"}}, "there is no such file"),
         ({"fibres": {"around": [1, 0, 0]}}, "nothing goes round it"),
         ({"activation": {"signal": "b"}}, "signal"),
     ],
