@@ -1,4 +1,4 @@
-"""What the takes of a fit say of its numbers and error bars, in words."""
+"""Sentences about the numbers and error bars of a fit, by its takes."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Sheet:
 
     @cached_property
     def _along(self) -> FloatArray:
-        """What of the warp lies in the planes of the triangles."""
+        """The part of the warp that lies in the planes of the triangles."""
         warp = np.array(self.warp) / np.abs(self.warp).max()
         warp /= np.linalg.norm(warp)
         return np.asarray(warp - (self._normals @ warp)[:, None] * self._normals)

@@ -28,7 +28,7 @@ from add.typing import AnyArray, FloatArray
 @final
 @dataclass(frozen=True)
 class Measure:
-    """What a formula is of.
+    """The quantity that a formula is of.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class JointFormula:
 
     @property
     def domain(self) -> list[Expression]:
-        """What must be above zero where the formulas have values."""
+        """The expressions that are above zero where the formulas have values."""
         positive = frozenset(self.measure.names[:1] if self.measure.positive else ())
         return [one for part in (self.stored, self.further) for one in unknown_sign(part, positive)]
 

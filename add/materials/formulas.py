@@ -171,12 +171,12 @@ class Formula:
 
     @property
     def rest_domain(self) -> list[Expression]:
-        """What must be above zero at rest."""
+        """The expressions that must be above zero at rest."""
         return [substitute(one, _REST) for one in self.domain]
 
     @functools.cached_property
     def domain(self) -> list[Expression]:
-        """What must be above zero for the law to have a value, beside J."""
+        """The expressions, beside J, that must be above zero for the law to have a value."""
         return unknown_sign(self.energy, frozenset(_OF_DEFORMATION) - {"I8"})
 
     def require_sound(self, numbers: Mapping[str, float]) -> None:

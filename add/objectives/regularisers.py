@@ -98,7 +98,7 @@ class Smoothness(Regulariser):
 @final
 @dataclass(frozen=True)
 class Roughness(Regulariser):
-    """What a field of positive numbers varies between neighbouring elements, by u = ln p.
+    """The variation of a field of positive numbers between neighbouring elements, by u = ln p.
 
     phi = sum_f w_f (u_a - u_b)^2, or phi = sum_f w_f (sqrt((u_a - u_b)^2 + s^2) - s), the total variation, which lets
     a field jump (Rudin, Osher & Fatemi 1992): rho_f = sqrt(w_f) d / sqrt(sqrt(d^2 + s^2) + s) with d = u_a - u_b.

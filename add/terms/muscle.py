@@ -31,6 +31,7 @@ from add.kernels.caching import njit
 from add.kernels.muscles import ACTIVE_STRESS, BY_ACTIVATION, BY_NUMBERS, COLUMNS, HILL, TENSION, stretch_of, tension
 from add.materials import element_loops, formula_law
 from add.terms.elastic import element_slots
+from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
 
@@ -111,16 +112,6 @@ _own = unpacker(_Arrays)
 
 
 @njit(**FAMILY)
-def _activation(arena, k, at, rows):
-    """Return the activation by the signal."""
-    first, weights = window(arena, k, at)
-    a = 0.0
-    for j in range(weights.size):
-        a += weights[j] * at.theta[rows[first + j]]
-    return a
-
-
-@njit(**FAMILY)
 def _line(own, line, at, a, g, h, bent, slopes, wanted):
     """Fill dl/dx, and where ``wanted`` its derivatives, and the slopes of the tension of a line; return its nodes."""
     start, begin = own.first[line], own.segment[line]
@@ -146,7 +137,7 @@ def _room(own):
 @njit(**FAMILY)
 def _forces(arena, k, at, replay, rows, out):
     own = _own(arena, arena.families[k, FIELD])
-    a, size = _activation(arena, k, at, own.rows), _room(own)
+    a, size = signal_value(arena, k, at, own.rows), _room(own)
     g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
     for line in range(own.weight.size):
         nodes = _line(own, line, at, a, g, h, bent, slopes, False)
@@ -160,7 +151,7 @@ def _forces(arena, k, at, replay, rows, out):
 @njit(**FAMILY)
 def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     own = _own(arena, arena.families[k, FIELD])
-    a, size = _activation(arena, k, at, own.rows), _room(own)
+    a, size = signal_value(arena, k, at, own.rows), _room(own)
     g, h, bent, slopes = np.empty(size), np.empty(size), np.empty((size, size)), np.empty(COLUMNS)
     place = 0
     for line in range(own.weight.size):
@@ -177,7 +168,7 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
-    a, size = _activation(arena, k, at, own.rows), _room(own)
+    a, size = signal_value(arena, k, at, own.rows), _room(own)
     g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
     for line in range(own.weight.size):
         nodes, weight = _line(own, line, at, a, g, h, bent, slopes, False), own.weight[line]
@@ -194,7 +185,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
 def _inputs(arena, k, at, rows, indptr, found):
     own = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
-    a, size = _activation(arena, k, at, own.rows), _room(own)
+    a, size = signal_value(arena, k, at, own.rows), _room(own)
     g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
     for j in range(weights.size):
         to = row_of(own.rows[first + j], indptr, found)
@@ -292,7 +283,7 @@ def _cell_kind() -> Kind:
     @njit(**FAMILY)
     def moduli_of(arena, k, at, own):
         moduli, places = np.empty((1, 2)), np.empty((1, 2), dtype=np.int64)
-        moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], _activation(arena, k, at, own.rows)
+        moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], signal_value(arena, k, at, own.rows)
         places[0, 0], places[0, 1] = 0, 1
         return moduli, places, np.zeros(1, dtype=np.int64)
 

@@ -32,19 +32,19 @@ _own = unpacker(_Arrays)
 
 
 @njit(**FAMILY)
-def _pressure(arena, k, at, rows):
-    """Return the pressure of the signal."""
+def signal_value(arena, k, at, rows):
+    """Return the number that the family's signal gives, coefficients of theta at ``rows``."""
     first, weights = window(arena, k, at)
-    p = 0.0
+    value = 0.0
     for j in range(weights.size):
-        p += weights[j] * at.theta[rows[first + j]]
-    return p
+        value += weights[j] * at.theta[rows[first + j]]
+    return value
 
 
 @njit(**FAMILY)
 def _forces(arena, k, at, replay, rows, out):
     own = _own(arena, arena.families[k, FIELD])
-    add_pressed(at.q, own.triangles, -_pressure(arena, k, at, own.rows), out)
+    add_pressed(at.q, own.triangles, -signal_value(arena, k, at, own.rows), out)
     return rows
 
 
@@ -52,7 +52,7 @@ def _forces(arena, k, at, replay, rows, out):
 def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     if weight_q != 0.0:
         own = _own(arena, arena.families[k, FIELD])
-        add_pressed_blocks(at.q, own.triangles, -weight_q * _pressure(arena, k, at, own.rows), data, slots)
+        add_pressed_blocks(at.q, own.triangles, -weight_q * signal_value(arena, k, at, own.rows), data, slots)
 
 
 @njit(**FAMILY)

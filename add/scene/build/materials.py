@@ -67,7 +67,7 @@ def materials(
 
 
 class ElementSource:
-    """Where values of elements are found: the mesh of a body, and which of its elements are meant."""
+    """The place where values of elements are found: the mesh of a body, and which of its elements are meant."""
 
     def __init__(self, body: SoftBodySpec, mesh: SoftMesh, elements: IntArray) -> None:
         self.body, self.mesh, self.elements = body, mesh, elements
