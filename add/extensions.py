@@ -25,6 +25,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import CouplingExtension, PairExtension
 from add.scene.spec.extension import Extension
+from add.scene.spec.friction import FrictionExtension, NormalExtension
 from add.scene.spec.objective import ObjectiveExtension
 from add.scene.spec.rigid import BodyExtension
 from add.scene.spec.scene import IntegratorExtension, SolverExtension
@@ -41,10 +42,12 @@ __all__ = [
     "FilePath",
     "Flag",
     "Format",
+    "FrictionExtension",
     "InputError",
     "IntegratorExtension",
     "Name",
     "NonNegative",
+    "NormalExtension",
     "Number",
     "ObjectiveExtension",
     "PairExtension",

@@ -1,15 +1,13 @@
 """Contact: which points touch which shapes (detection), and what pushes back (laws)."""
 
 from add.contact.coefficients import (
-    CONSTANT_FRICTION,
-    CurveNumber,
-    FrictionCurve,
     FrictionLaw,
     NormalLaw,
     PairParameters,
     Sizes,
     point_growth,
 )
+from add.contact.formulas import CONSTANT_FRICTION, CurveNumber, FrictionCurve, NormalFormula
 from add.contact.meshes import MeshContact, MeshPlaces
 from add.contact.penalty_bodies import BodyContact
 from add.contact.places import ContactPlaces
@@ -23,6 +21,7 @@ __all__ = [
     "FrictionLaw",
     "MeshContact",
     "MeshPlaces",
+    "NormalFormula",
     "NormalLaw",
     "PairParameters",
     "Sizes",

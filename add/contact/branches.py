@@ -9,12 +9,13 @@ from typing import final
 import numpy as np
 
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
+from add.contact.formulas import FrictionCurve, NormalFormula
 from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SLIP, STICKS, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
@@ -31,14 +32,15 @@ class RowContact(StickingTerm):
     law: FrictionLaw
     total_normal: bool
     adhesive_damping: bool
-    normal_law: NormalLaw
-    curve: int
+    normal_law: NormalLaw | NormalFormula
+    curve: FrictionCurve
 
     @cached_property
     def kernel_law(self) -> Law:
         """The law as the kernels take it."""
-        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping
-        return Law(self.law.kernel, bits, int(self.normal_law), self.curve)
+        shared = isinstance(self.normal_law, NormalFormula) and self.normal_law.damping != ""
+        bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping | SHARED * shared
+        return Law(self.law.kernel, bits, self.normal_law.code, self.curve.code)
 
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
@@ -155,7 +157,7 @@ class PairContact(RowContact):
     @final
     def check_thickness(self) -> None:
         """Refuse a law without the thickness that it needs."""
-        if (self.normal_law is not NormalLaw.PENALTY) != (self.pairs.thickness is not None):
+        if self.normal_law.has_layer != (self.pairs.thickness is not None):
             raise ValueError(f"the law {self.normal_law.name} and a layer around shapes do not go together")
 
     @abstractmethod

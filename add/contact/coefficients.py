@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.kernels.contact_arrays import Growth
-from add.kernels.contact_laws import CONSTANT, FAR
+from add.kernels.contact_laws import FAR
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -29,33 +29,6 @@ class FrictionLaw(IntEnum):
         return int(FrictionLaw.LINEAR if self is FrictionLaw.HYBRID else self)
 
 
-class CurveNumber(NamedTuple):
-    """A number of a curve of friction: its name, its unit, and whether it is the coefficient c_f where nothing is said.
-
-    Any other is zero then, which switches the curve off. ``{per}`` in a unit stands for an area, where forces count per
-    area.
-    """
-
-    name: str
-    unit: str
-    is_coefficient: bool = False
-
-
-class FrictionCurve(NamedTuple):
-    """A curve of the coefficient of friction: its code in `add.kernels.contact_laws`, and its two numbers or none."""
-
-    code: int = CONSTANT
-    numbers: tuple[CurveNumber, ...] = ()
-
-    def blocks(self, pair: str, per: str) -> list[tuple[str, tuple[int, ...], str]]:
-        """Return name, shape and unit of the numbers of a pair in theta."""
-        return [(f"{pair}.{number.name}", (), number.unit.replace("{per}", per)) for number in self.numbers]
-
-
-#: The coefficient is c_f.
-CONSTANT_FRICTION = FrictionCurve()
-
-
 class NormalLaw(IntEnum):
     """Laws of the normal force; equations stand in `add.kernels.contact_laws`."""
 
@@ -67,6 +40,16 @@ class NormalLaw(IntEnum):
     SOFT_MAX = 2
     #: A barrier in a layer.
     LOG_BARRIER = 3
+
+    @property
+    def code(self) -> int:
+        """What the kernels take for it."""
+        return int(self)
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether points feel shapes before they touch them."""
+        return self is not NormalLaw.PENALTY
 
     @property
     def reach(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from add.contact.branches import NO_CONTACT, RowContact
 from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw, NormalLaw
+from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.sides import Sides, both_sides, edge_normals
 from add.contact.sticking import StickingRows
@@ -19,7 +20,6 @@ from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
-from add.kernels.contact_laws import CONSTANT
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_derivatives import (
     Slots,
@@ -91,7 +91,7 @@ class MeshContact(RowContact):
     sides : Sides
         Which pairs count; by default all alike.
     names : of the surface's bodies, for messages
-    normal_law : NormalLaw
+    normal_law : NormalLaw or NormalFormula
         The reach of a pair is its thickness; the soft-max, which reaches beyond, is not for meshes.
     curve : as in `BodyContact`
     """
@@ -104,13 +104,13 @@ class MeshContact(RowContact):
     adhesive_damping: bool = False
     sides: Sides | None = None
     names: tuple[str, ...] = ()
-    normal_law: NormalLaw = NormalLaw.PENALTY
-    curve: int = CONSTANT
+    normal_law: NormalLaw | NormalFormula = NormalLaw.PENALTY
+    curve: FrictionCurve = CONSTANT_FRICTION
     _near: list[Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.normal_law is NormalLaw.SOFT_MAX:
-            raise ValueError("the soft-max is not for meshes: it reaches beyond their skins")
+        if self.normal_law is not NormalLaw.PENALTY and not self.normal_law.is_infinite:
+            raise ValueError("skins of meshes need a law that is infinite where they touch")
 
     @cached_property
     def arrays(self) -> Meshes:

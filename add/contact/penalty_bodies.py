@@ -12,6 +12,7 @@ import numpy as np
 from add.contact.body_family import body_family
 from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters, Sizes
+from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.limits import point_runs
 from add.contact.places import ContactPlaces
 from add.contact.sparsity import Blocks, body_table
@@ -22,7 +23,6 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_detection import FIRST, meeting_pairs
-from add.kernels.contact_laws import CONSTANT
 from add.kernels.contact_numbers import body_contact_parameters
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
@@ -84,8 +84,9 @@ class BodyContact(PairContact):
         Labels of points and shapes; the owners where there are none.
     apart : (m, 2)
         Labels of points and of shapes that never meet.
-    normal_law : NormalLaw
-    curve : of the coefficient of friction, see `add.kernels.contact_laws.friction_coefficient`
+    normal_law : NormalLaw or NormalFormula
+    curve : FrictionCurve
+        Of the coefficient of friction.
     sizes : Sizes or None
         Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
     """
@@ -114,8 +115,8 @@ class BodyContact(PairContact):
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     shape_part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    normal_law: NormalLaw = NormalLaw.PENALTY
-    curve: int = CONSTANT
+    normal_law: NormalLaw | NormalFormula = NormalLaw.PENALTY
+    curve: FrictionCurve = CONSTANT_FRICTION
     sizes: Sizes | None = None
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 

@@ -13,19 +13,31 @@ Laws that need a thickness r [m] act before surfaces touch: their depth is that 
 
 The wall, of energy -r^2/4 x^3 ln(1 - x), and the barrier, of energy -r^2 y^2 ln(1 - y) (Li et al. 2020), are infinite
 where surfaces touch, d = r. All but e(d) are homogeneous: of degree one in (d, r), their energies of degree two.
+
+Laws by formula (`add.contact.formulas`) are compiled functions whose addresses stand in place of the codes below.
 """
 
 import math
 
+from numba.core import types
+
+from add.kernels.by_address import Callee, by_address
 from add.kernels.caching import njit
 
 NONE, LINEAR, TANH = 0, 1, 2
-#: Curves of the coefficient of friction.
-CONSTANT, STRIBECK, FADING = 0, 1, 2
-#: Laws of the normal force.
+#: The coefficient of friction is a number. All others are addresses of a `COEFFICIENT`.
+CONSTANT = 0
+#: Laws of the normal force. All others are addresses of a `NORMAL`.
 PENALTY, WALL, SOFT_MAX, LOG_BARRIER = 0, 1, 2, 3
 #: Thicknesses beyond which the soft-max, exp(-36) = 2e-16, is left out.
 FAR = 36.0
+
+#: (u, f_c, c_f, first, second) -> mu and its derivatives by all five.
+COEFFICIENT = Callee(None, (types.float64,) * 5, types.UniTuple(types.float64, 6))  # type: ignore[attr-defined]
+#: (d, r) -> (e, de/dd, de/dr), (s, ds/dd, ds/dr), (E, dE/dr); those by r at a fixed gap.
+NORMAL = Callee(None, (types.float64,) * 2, types.UniTuple(types.float64, 8))  # type: ignore[attr-defined]
+_coefficient = by_address("coefficient of friction", lambda: COEFFICIENT)
+_normal = by_address("law of the normal force", lambda: NORMAL)
 
 
 @njit(cache=True, error_model="numpy")
@@ -75,6 +87,9 @@ def normal_law(elastic, d, r, onset, quadratic, beyond):
         z = d / r - FAR
         e, e_d = r * (max(z, 0.0) + math.log1p(math.exp(-abs(z)))), logistic(z)
         return e, e_d, e / r - z * e_d
+    if elastic != LOG_BARRIER:
+        e, e_d, e_r, _, _, _, _, _ = _normal(elastic, (d, r))
+        return e, e_d, e_r
     y = d / r
     rest = 1.0 - y
     if rest <= 0.0:
@@ -109,6 +124,9 @@ def normal_energy(elastic, d, r, onset, quadratic, beyond):
         if z > 0.0:
             own = math.pi * math.pi / 6.0 + 0.5 * z * z - own
         return r * r * own, 2.0 * r * own - z * e
+    if elastic != LOG_BARRIER:
+        _, _, _, _, _, _, total, by_r = _normal(elastic, (d, r))
+        return total, by_r
     y = d / r
     own = -r * r * y * y * math.log1p(-y) if y < 1.0 else math.inf
     return own, e + (2.0 * own - d * e) / r
@@ -122,8 +140,14 @@ def logistic(z):
 
 
 @njit(cache=True, error_model="numpy")
-def damping_share(elastic, d, r, ramp, ramping):
-    """Share s of the damping, (s, ds/dd, ds/dr), the last at a fixed gap: the ramp, or the slope of the soft-max."""
+def damping_share(elastic, by_formula, d, r, ramp, ramping):
+    """Share s of the damping, (s, ds/dd, ds/dr), the last at a fixed gap.
+
+    It is the ramp, the slope of the soft-max, or what a formula says.
+    """
+    if by_formula:
+        _, _, _, s, s_d, s_r, _, _ = _normal(elastic, (d, r))
+        return s, s_d, s_r
     if elastic == SOFT_MAX:
         z = d / r - FAR
         s = logistic(z)
@@ -144,26 +168,10 @@ def damping_ramp(d, ramp, ramping):
 
 @njit(cache=True, error_model="numpy")
 def friction_coefficient(curve, u, f_c, c_f, first, second):
-    """Coefficient of friction at a speed u and a normal force f_c, (mu, dmu/du, dmu/df_c, dmu/dc_f, dmu/dfirst, ...).
-
-    CONSTANT   c_f
-    STRIBECK   c_f + (c_s - c_f) exp(-(u / v_s)^2), numbers c_s, v_s: Stribeck's curve with the exponent two
-               (Armstrong-Helouvry, Dupont & Canudas de Wit 1994), c_s at rest, c_f far above the speed v_s; c_s may be
-               the smaller one. v_s = 0 is c_f at every speed.
-    FADING     c_r + (c_f - c_r) / (1 + f_c u / P), numbers c_r, P: weaker by the heat that friction makes, as of brakes
-               (their pv value) and of contacts that flash (Rice 2006, J. Geophys. Res. 111, for the speed alone), c_f
-               at rest or without load, c_r far above the power P. P = 0 is c_f under all loads.
-    """
-    if curve == STRIBECK and second > 0.0:
-        y = u / second
-        share = math.exp(-y * y)
-        change = 2.0 * (first - c_f) * y * share / second
-        return c_f + (first - c_f) * share, -change, 0.0, 1.0 - share, share, change * y
-    if curve == FADING and second > 0.0:
-        share = 1.0 / (1.0 + f_c * u / second)
-        change = (first - c_f) * share * share / second
-        return first + (c_f - first) * share, change * f_c, change * u, share, 1.0 - share, -change * f_c * u / second
-    return c_f, 0.0, 0.0, 1.0, 0.0, 0.0
+    """Coefficient of friction at a speed u and a normal force f_c: `COEFFICIENT`, or the number c_f."""
+    if curve == CONSTANT:
+        return c_f, 0.0, 0.0, 1.0, 0.0, 0.0
+    return _coefficient(curve, (u, f_c, c_f, first, second))
 
 
 @njit(cache=True, error_model="numpy")

@@ -55,8 +55,9 @@ GIVEN = STICKS | RELEASED
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
 #: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
 STIFFER = 10.0
-#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it.
-TOTAL, ADHESIVE = 1, 2
+#: Bits of `Law.normal`: Coulomb's limit counts the damping; the damping may pull while bodies part, as Eq. 22 has it;
+#: its share is that of the law by formula.
+TOTAL, ADHESIVE, SHARED = 1, 2, 4
 #: Rows of the scratch S (9, 3) of `gap` and `penalty_law`: n, v_rel, t = v_t / |v_t|, Hessian of g (3-5); 6-8 free.
 NORMAL, V_REL, SLIDE, HESSIAN = 0, 1, 2, 3
 
@@ -73,9 +74,9 @@ class Shapes(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE; the law of the normal force, PENALTY and others.
+    """Friction NONE, LINEAR or TANH; bits TOTAL, ADHESIVE, SHARED; the law of the normal force, PENALTY and others.
 
-    ``curve`` is that of the coefficient of friction, CONSTANT and others.
+    ``curve`` is that of the coefficient of friction, CONSTANT or an address; so may be the law of the normal force.
     """
 
     friction: int
@@ -185,12 +186,12 @@ def penalty_law(d, v_n, coefficients, law, replay, bits, S):
     if not replay:
         if d < onset and law.elastic <= WALL:
             bits |= QUADRATIC
-        if d < ramp:
+        if d < ramp and law.normal & SHARED == 0:
             bits |= RAMPING
         if law.elastic == WALL and 2.0 * d > thickness:
             bits |= BEYOND
     e, e_d, e_r = normal_law(law.elastic, d, thickness, onset, bits & QUADRATIC != 0, bits & BEYOND != 0)
-    s, s_d, s_r = damping_share(law.elastic, d, thickness, ramp, bits & RAMPING != 0)
+    s, s_d, s_r = damping_share(law.elastic, law.normal & SHARED != 0, d, thickness, ramp, bits & RAMPING != 0)
     f_n = k_n * e - k_d * s * v_n
     if not replay and f_n < 0.0 and law.normal & ADHESIVE == 0:
         bits |= CLIPPED

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import Block, Body, Family, Layouts, ObstacleBody
-from add.contact import BodyContact, MeshContact, NormalLaw
+from add.contact import BodyContact, MeshContact
 from add.contact.limits import CollisionLimit, PointLimit
 from add.equations.assembly import Assembly
 from add.equations.initial import InitialState, Pose
@@ -55,7 +55,7 @@ def parameter_layout(
             (f"{pair}.k_t", (), f"N s/m{per}"),
             (f"{pair}.c_f", (), "-"),
         ]
-        if contact.normal_law is not NormalLaw.PENALTY:
+        if contact.normal_law.has_layer:
             blocks.append((f"{pair}.thickness", (), "m"))
         blocks += contact.curve.blocks(pair, per)
         if contact.couples:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints, Layouts
-from add.contact import BodyContact, NormalLaw, PairParameters, Sizes, point_growth
+from add.contact import BodyContact, PairParameters, Sizes, point_growth
 from add.equations.layout import ParameterLayout
 from add.equations.sites import NO_INDICES
 from add.kernels.contact_arrays import Growth
@@ -137,7 +137,7 @@ def contact_terms(
             part=np.concatenate([np.zeros(0, np.int64), *part])[order][kept],
             shape_part=np.concatenate([np.zeros(0, np.int64), *shape_part]),
             normal_law=contact.normal_law,
-            curve=contact.curve.code,
+            curve=contact.curve,
             sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),
         ),
     )
@@ -234,7 +234,7 @@ def _pairs(
         onset=np.full(shape, contact.onset),
         ramp=np.full(shape, contact.ramp),
         enabled=np.array([[enabled(row, column) for column in columns] for row in rows]).reshape(shape),
-        thickness=None if contact.normal_law is NormalLaw.PENALTY else table("thickness"),
+        thickness=table("thickness") if contact.normal_law.has_layer else None,
         further=np.stack([table(number.name) for number in numbers], axis=2) if numbers else None,
         couples=np.where(braked, np.stack([table(key, -1) for key in ("c_t", "c_r", "w_0")], axis=2), -1)
         if contact.couples

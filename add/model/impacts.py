@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from add.bodies import LinkBody
-from add.contact import BodyContact
+from add.contact import BodyContact, NormalLaw
 from add.contact.impacts import ENOUGH_STEPS, impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_restitution_from_damping, effective_mass, restitution_from_damping
 from add.model.build import Model
@@ -125,11 +125,12 @@ MOST_PAIRS = 10_000
 def damped_pairs(model: Model, theta: FloatArray, asked: Mapping[tuple[str, str], int]) -> list[Pair]:
     """Return the pairs with a restitution (``asked``: body, other -> points that touch) or a damping.
 
-    Soft bodies have no mass of an impact, and are left out; so are dampings where more than `MOST_PAIRS` may touch.
+    Soft bodies have no mass of an impact, and are left out; so are dampings where more than `MOST_PAIRS` may touch, and
+    laws whose stiffness is none of a spring, the soft-max, the barrier and formulas.
     """
     parameters = model.system.parameters
     contact = next(iter(model.term(BodyContact)), None)
-    if contact is None:
+    if contact is None or contact.normal_law not in (NormalLaw.PENALTY, NormalLaw.PENALTY_WALL):
         return []
     onset, ramp = float(contact.pairs.onset.max()), float(contact.pairs.ramp.max())
     moving = {body.name for body in model.bodies if body.has_frame and body.moves}

@@ -152,7 +152,7 @@ def mesh_term(bodies: Sequence[Body], contact: ContactModel, at: Layouts) -> Mes
         names=tuple(body.name for body in meeting.bodies),
         # The skins of meshes end in a wall: where a penalty lets surfaces touch, no step is left.
         normal_law=NormalLaw.PENALTY_WALL if contact.normal_law is NormalLaw.PENALTY else contact.normal_law,
-        curve=contact.curve.code,
+        curve=contact.curve,
     )
 
 

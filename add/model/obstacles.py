@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalLaw
+from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray
 
@@ -70,8 +70,8 @@ class ContactModel:
     apart_within : body -> name of its group; bodies of one group pass through each other
     shapes_apart : pairs of single shapes (of points, of shapes) that do, too
     meshes : MeshModel, or None: meshes do not meet each other
-    normal_law : NormalLaw
-        All but the penalty have a layer around shapes, of a thickness in theta.
+    normal_law : NormalLaw or NormalFormula
+        The thickness of its layer around shapes stands in theta, where it has one.
     curve : FrictionCurve
         Its numbers stand in theta.
     couples : bool
@@ -90,7 +90,7 @@ class ContactModel:
     apart_within: Mapping[str, str] = field(default_factory=dict)
     shapes_apart: frozenset[tuple[ShapeName, ShapeName]] = frozenset()
     meshes: MeshModel | None = None
-    normal_law: NormalLaw = NormalLaw.PENALTY
+    normal_law: NormalLaw | NormalFormula = NormalLaw.PENALTY
     curve: FrictionCurve = CONSTANT_FRICTION
     couples: bool = False
 

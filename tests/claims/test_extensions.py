@@ -173,6 +173,37 @@ def test_a_force():
     assert speed == pytest.approx(5.0 / (1.0 + rate * 0.02), rel=5e-3) and speed < 4.95
 
 
+def test_laws_of_contact():
+    """A friction law and a normal law, with derivatives of a run by their numbers; the same by formulas of a scene."""
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.02]}, "mass": 0.5}
+    named = {"law": {"type": "skin"}, "friction_curve": {"type": "rubber", "growth": 0.2, "slow": 0.1}}
+    numbers = {"growth": 0.2, "slow": 0.1}
+    written = {
+        "law": {"energy": "d**3/(d + 0.001)", "damping": "d/(d + 0.001)"},
+        "friction_curve": {"coefficient": "mu*(1 + growth*log(1 + u/slow))", "numbers": numbers},
+    }
+    scenes = [
+        add.scene_from_dict({
+            "schema": "add-scene/1",
+            "time": {"dt": 0.002, "steps": 30},
+            "bodies": {"box": box | {"position": [0, 0, 0.012], "velocity": [0.5, 0, -0.2]}},
+            "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+            "contact": {"stiffness": 5e4, "damping": 20, "friction": 0.3, **laws},
+            "objective": [{"type": "calm", "body": "box", "after": 0.05}],
+            "parameters": [{"path": "contact.friction"}],
+        })
+        for laws in (named, written)
+    ]  # fmt: skip
+    runs = [scene.build().run() for scene in scenes]
+    assert runs[0].v[-1, 0] < 0.4
+    assert np.array_equal(runs[0].q, runs[1].q)
+    problem = inverse_problem(scenes[0])
+    check_gradient_of_run(scenes[0].build().simulation, problem.experiments[0].objective)
+    assert "contact.friction_curve.growth" in scenes[0].build().numbers.layout
+    with pytest.raises(InputError, match=r"contact\.friction_curve\.slow"):
+        add.apply_overrides(scenes[0], {"contact.friction_curve.slow": -1.0})
+
+
 def test_a_format_of_recordings(tmp_path):
     file = tmp_path / "hand.txt"
     file.write_text("#markers 1\nm1 0.0 0 0 1\nm2 0.0 1 0 1\nm1 0.1 0 0 2\n")

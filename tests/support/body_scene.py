@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from support.decisions import table_of
 
-from add.contact import BodyContact, FrictionLaw, PairParameters
+from add.contact import CONSTANT_FRICTION, BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector
@@ -74,7 +74,16 @@ def random_rotation(rng):
     return rotation_matrix(rotation_vector(u / np.linalg.norm(u)))
 
 
-def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nodes=True, spread=0.4, further=0):
+def crowd(
+    law=FrictionLaw.TANH,
+    total=False,
+    seed=0,
+    n_points=6,
+    world=True,
+    nodes=True,
+    spread=0.4,
+    further=CONSTANT_FRICTION,
+):
     """Four bodies with points (some of them spheres) and one shape each, six nodes, a plane and a box of the world.
 
     With a curve of friction, ``further``, the coefficient follows it, and bodies brake each other's spin.
@@ -106,7 +115,7 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
     ])  # fmt: skip
     centres[3, 1] = -1
     curve = couples = None
-    if further:  # c_s, v_s, or others, c_t, c_r, w_0 of every two; nodes have no spin
+    if further.numbers:  # c_s, v_s, or others, c_t, c_r, w_0 of every two; nodes have no spin
         more = theta.size + np.arange(5 * numbers[0].size).reshape(5, *shape)
         low, high = np.array([0.1, 0.3, 0.02, 0.02, 0.3]), np.array([0.9, 1.5, 0.2, 0.2, 3.0])
         theta = np.concatenate(
@@ -147,7 +156,7 @@ def crowd(law=FrictionLaw.TANH, total=False, seed=0, n_points=6, world=True, nod
     return Scene(contact, Kinematics(q, v, rng.normal(size=N), 0.23, 5), theta)
 
 
-def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=0):
+def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=CONSTANT_FRICTION):
     """All derivatives of a crowd in which every kind of carrier touches; return the scene, decision, sensitivity."""
     scene = crowd(law, total, seed, further=further)
     contact = scene.contact
@@ -164,7 +173,7 @@ def check_crowd(rng, law=FrictionLaw.TANH, total=False, seed=0, further=0):
     first = 4 * contact.pairs.k_n.size
     centres = [index for index in found.parameters if first <= index < first + 12]
     assert len(centres) == 11 and len(found.parameters) > 30
-    if further:
+    if further.numbers:
         for table in (contact.pairs.further, contact.pairs.couples[1:]):
             assert all(set(table[..., k].ravel()) & set(found.parameters) for k in range(table.shape[-1]))
     return scene, decision, found

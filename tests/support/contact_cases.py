@@ -9,7 +9,7 @@ from support.meshes import feature_of, notched_cube
 from support.term_models import deformed, random_theta, rough_box
 
 from add.bodies import SoftBody
-from add.contact import CONSTANT_FRICTION, BodyContact, FrictionCurve, FrictionLaw, NormalLaw
+from add.contact import CONSTANT_FRICTION, BodyContact, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.geometry import HEX8, TET4, TET10
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
@@ -70,7 +70,7 @@ def contact(
     total: bool = False,
     adhesive_damping: bool = False,
     curve: FrictionCurve = CONSTANT_FRICTION,
-    normal: NormalLaw = NormalLaw.PENALTY,
+    normal: NormalLaw | NormalFormula = NormalLaw.PENALTY,
 ) -> Callable[[np.random.Generator], None]:
     """One body in one obstacle, in exactly the branch that is asked for, which is asserted."""
 
@@ -98,7 +98,7 @@ def contact(
         code = int(table_of(term, decision)[point, 0])
         assert code >> FEATURE_SHIFT == PLACES[place][2]
         bits = ACTIVE | (SLIP if friction == "slip" else 0) | (CLIPPED if clip else 0)
-        bits |= (QUADRATIC if onset > DEPTH else 0) | (RAMPING if ramp > DEPTH else 0)
+        bits |= (QUADRATIC if onset > DEPTH and normal.code == 0 else 0) | (RAMPING if ramp > DEPTH else 0)
         if clip and total and friction == "stick":
             bits |= SLIP  # Coulomb's limit is zero
         assert code & ((1 << FEATURE_SHIFT) - 1) == bits
@@ -108,8 +108,8 @@ def contact(
         if friction != "none" and not (clip and total):
             expected |= {"k_t"} if friction == "stick" else {"k_n", "c_f"}
             expected |= {"k_t"} if friction == "tanh" else set()
-            expected |= {number.name for number in curve.numbers}
-        expected |= {"thickness"} if normal is not NormalLaw.PENALTY else set()
+            expected |= {number.symbol for number in curve.numbers}
+        expected |= {"thickness"} if normal.has_layer else set()
         if clip or place in ("mesh edge", "mesh vertex"):
             # Other nodes may touch in other branches, and in a hollow its walls; the point adds what its branch says.
             assert expected <= keys or term.describe(decision)["touching"] > 1

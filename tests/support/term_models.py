@@ -48,6 +48,8 @@ def random_theta(model: Model, rng: np.random.Generator) -> np.ndarray:
         "static_friction": 0.9,
         "stribeck_speed": 0.5,
         "thickness": 0.004,
+        "growth": 0.3,
+        "slow": 0.5,
     }
     sizes |= {number.name: 0.5 for curve in CURVES for number in curve.numbers if number.name not in sizes}
     for entry in model.system.parameters.entries:

@@ -37,7 +37,7 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     lasts = np.pi / rate / np.sqrt(1.0 - DAMPING_RATIO**2)
     dt = scene.time.dt
     framed = any(body.moves and body.has_frame and body.contact_points().radii.size for body in built.model.bodies)
-    framed = framed and contact.law == "penalty"
+    framed = framed and not contact.has_layer
     rebounds = f"; the heaviest body rebounds head on with {RESTITUTION:.1f} of its speed" if framed else ""
     return [
         f"by weight and size: {text}{rebounds}",

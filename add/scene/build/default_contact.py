@@ -143,9 +143,10 @@ class Touching(Scenery):
         # by themselves.
         sets_in = ONSET * min(self.needs(one)[2] for one in self.moving)
         restituted = any(row.restitution is not None for row in contact.pairs) and not nets
+        sudden = law in ("penalty", "penalty+wall")
         layers = [one for one in (contact.thickness, *(row.thickness for row in contact.pairs)) if one is not None]
         sets_in = min([sets_in, *(0.2 * thickness for thickness in layers)])
-        if contact.onset is None and law in ("penalty", "penalty+wall"):
+        if contact.onset is None and sudden:
             yield "contact.onset", 0.0 if restituted else sets_in
         if contact.damping_ramp is None and law != "soft-max":
             yield "contact.damping_ramp", 0.0 if restituted else sets_in
@@ -159,7 +160,7 @@ class Touching(Scenery):
                 per_area = contact.stiffness_per == "area"
                 yield "contact.mesh.stick_stiffness", contact.stick_stiffness / (1.0 if per_area else area)
             for key in ("onset", "damping_ramp"):
-                if getattr(contact, key) is None and getattr(contact.mesh, key) is None and law.startswith("penalty"):
+                if getattr(contact, key) is None and getattr(contact.mesh, key) is None and sudden:
                     yield f"contact.mesh.{key}", sets_in
 
     def _further(self, section: str, own: tuple[float, float]) -> Iterator[tuple[str, float]]:

@@ -19,17 +19,18 @@ from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
 
-def refuse_soft_max_of_meshes(bodies: Sequence[Body], contact: ContactModel) -> None:
-    """Raise if meshes meet under the soft-max, which reaches beyond their skins."""
-    if contact.normal_law is not NormalLaw.SOFT_MAX:
+def refuse_soft_laws_of_meshes(bodies: Sequence[Body], contact: ContactModel) -> None:
+    """Raise if meshes meet under a law that lets their skins touch; under the penalty they have a wall."""
+    law = contact.normal_law
+    if law is NormalLaw.PENALTY or law.is_infinite:
         return
     meeting = meeting_meshes(bodies, contact)
     if meeting.pairs:
         one, two = (meeting.bodies[k].name for k in meeting.pairs[0])
         raise InputError(
-            "the soft-max is a law of points and shapes, it reaches beyond the skins of meshes",
+            "this is a law of points and shapes: it is not infinite where the skins of meshes touch",
             place="contact.law",
-            found=f"'soft-max', and '{one}' and '{two}' meet by their meshes",
+            found=f"'{law.name.lower().replace('_', '-')}', and '{one}' and '{two}' meet by their meshes",
             expected="'penalty', 'penalty+wall' or 'log-barrier', or the pair switched off",
         )
 
@@ -37,7 +38,7 @@ def refuse_soft_max_of_meshes(bodies: Sequence[Body], contact: ContactModel) -> 
 def refuse_layers(model: Model, theta: FloatArray) -> None:
     """Raise if the law has no layer to act in, an obstacle moves that nothing may touch, or points start behind it."""
     law = model.contact.normal_law
-    if law is not NormalLaw.PENALTY and not _have_layers(model, theta):
+    if law.has_layer and not _have_layers(model, theta):
         raise InputError(
             "points meet shapes in a layer around them, whose thickness is not given",
             place="contact.thickness",

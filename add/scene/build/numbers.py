@@ -168,17 +168,23 @@ class SceneParameters:
             "damping": f"N s/m{per}",
             "stick_stiffness": f"N s/m{per}",
         }
-        if contact.law != "penalty":
+        if contact.has_layer:
             units["thickness"] = "m"
-        curve = contact.curve.numbers
-        units |= {number.name: number.unit.replace("{per}", per) for number in curve}
+        said, curve = contact.friction_curve, contact.curve.numbers
+        curve_units = {number.name: number.unit.replace("{per}", per) for number in curve}
+        by_formula = {} if said is None else said.paths()
+        for key, (below, number) in by_formula.items():
+            self._add(f"contact.friction_curve.{below}", number, curve_units[key])
+        curve = () if by_formula else curve
+        units |= {} if by_formula else curve_units
         if contact.brakes_spin:
             units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"}
         if contact.friction_law == "impulse":  # no motion depends on the others
             units = {"friction": "-"}
         given = {}
+        where_none = _WHERE_NONE | {number.name: 1.0 for number in curve if not number.is_coefficient}
         for key, unit in units.items():
-            value = _WHERE_NONE.get(key) if getattr(contact, key) is None else getattr(contact, key)
+            value = where_none.get(key) if getattr(contact, key) is None else getattr(contact, key)
             if value is not None:
                 given[key] = f"contact.{key}"
                 self._add(given[key], value, unit)
@@ -229,6 +235,8 @@ class SceneParameters:
                     source.pop("stick_stiffness", None)  # it follows from the stiffness
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
             self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
+            for key, (below, _) in by_formula.items():
+                self._copies.append((f"contact.friction_curve.{below}", f"{name}.{key}", 1.0))
             for key in [number.name for number in curve if number.is_coefficient]:
                 if key not in source or ("friction" in own and key not in own):
                     source[key] = source["friction"]  # one coefficient, whatever the curve follows

@@ -25,7 +25,7 @@ from add.scene.build.layers import (
     asked_for,
     refuse_deep_starts,
     refuse_layers,
-    refuse_soft_max_of_meshes,
+    refuse_soft_laws_of_meshes,
     touching_links,
 )
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
@@ -177,7 +177,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     contact = replace(
         _contact_model(spec, parts.connected, apart), apart_within=apart_within, shapes_apart=frozenset(shapes_apart)
     )
-    refuse_soft_max_of_meshes(bodies, contact)
+    refuse_soft_laws_of_meshes(bodies, contact)
     model = modelled(contact)
     refuse_sizes(spec, model)
     numbers = SceneParameters(
@@ -307,7 +307,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         ramp=contact.damping_ramp or 0.0,
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
-        normal_law=_NORMAL_LAWS[contact.law],
+        normal_law=_NORMAL_LAWS[contact.law] if isinstance(contact.law, str) else contact.law.law,
         curve=contact.curve,
         couples=contact.brakes_spin,
         classes=classes.of,

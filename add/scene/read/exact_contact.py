@@ -104,10 +104,11 @@ def check_friction(spec: SceneSpec) -> Iterator[Problem]:
         places.append((f"contact.pairs.{k}", row, [name for side in row.sides for name in classes.members(side)]))
     for place, said, members in places:
         given = [key for key in _FurtherFriction.model_fields if getattr(said, key) is not None]
+        given += ["friction_curve"] if said is contact and contact.friction_curve is not None else []
         if given and contact.friction_law not in ("linear", "tanh", "hybrid"):
             yield Problem(
                 f"{place}.{given[0]}", f"the friction law '{contact.friction_law}' does not know this",
-                f"{getattr(said, given[0]):g}", "'linear', 'tanh' or 'hybrid'",
+                _said(said, given[0]), "'linear', 'tanh' or 'hybrid'",
             )  # fmt: skip
             continue
         yield from _curves(place, said, contact)
@@ -126,13 +127,18 @@ def check_friction(spec: SceneSpec) -> Iterator[Problem]:
                 )  # fmt: skip
 
 
+def _said(said: _FurtherFriction, key: str) -> str:
+    value = getattr(said, key)
+    return f"{value:g}" if isinstance(value, float) else "a curve"
+
+
 def _curves(place: str, said: _FurtherFriction, contact: ContactSpec) -> Iterator[Problem]:
     """Numbers of a curve of friction without the other, and of a curve that is not the one that counts."""
     for curve in CURVES:
         first, second = (number.name for number in curve.numbers)
         values = getattr(said, first), getattr(said, second)
         if values[0] is not None and curve is not contact.curve:
-            other = contact.curve.numbers[0].name
+            other = "friction_curve" if contact.friction_curve is not None else contact.curve.numbers[0].name
             yield Problem(
                 f"{place}.{first}", "friction follows one curve", f"{values[0]:g}, and '{other}'", "one of them"
             )

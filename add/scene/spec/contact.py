@@ -17,7 +17,7 @@ from add.scene.spec.common import (
     Spec,
     problem,
 )
-from add.scene.spec.friction import CURVES, _FurtherFriction
+from add.scene.spec.friction import CURVES, FrictionCurveSpec, NormalLawSpec, _FurtherFriction
 
 
 class ContactPairSpec(_FurtherFriction):
@@ -159,17 +159,20 @@ class ContactSpec(_FurtherFriction):
         description="whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the "
         "answer does not change with the mesh)",
     )
-    law: Literal["penalty", "penalty+wall", "soft-max", "log-barrier"] = Field(
+    law: NormalLawSpec = Field(
         "penalty",
         description="law of the normal force; `penalty`: k_n times the depth, see `onset`; `penalty+wall`: the same in "
         "a layer around shapes and in the skins of meshes, with a barrier from half their thickness on, so that "
         "surfaces never touch; `soft-max`: k_n r ln(1 + exp(-g / r)) at the gap g, without a kink, of points and "
-        "shapes alone; `log-barrier`: a barrier in the whole layer",
+        'shapes alone; `log-barrier`: a barrier in the whole layer; or a formula, `{"energy": "2/5*d**2.5"}`',
+    )
+    friction_curve: FrictionCurveSpec | None = Field(
+        None, description="what the coefficient of friction follows, by formula; null = nothing but the keys below"
     )
     thickness: Positive | None = Field(
         None,
-        description="thickness r of the layer around shapes in which points feel them [m]: of all laws but `penalty`, "
-        "which need it; skins of meshes have their own",
+        description="thickness r of the layer around shapes in which points feel them [m]: of all laws but `penalty` "
+        "and formulas without r, which need it; skins of meshes have their own",
     )
     friction_law: Literal["linear", "tanh", "hybrid", "none", "exact", "impulse"] = Field(
         "linear",
@@ -247,10 +250,17 @@ class ContactSpec(_FurtherFriction):
 
     @property
     def curve(self) -> FrictionCurve:
-        """The curve of the coefficient of friction whose first number is said anywhere."""
+        """The curve of the coefficient of friction: by formula, or that whose first number is said anywhere."""
+        if self.friction_curve is not None:
+            return self.friction_curve.curve
         rows = (self, *self.pairs)
         asked = (c for c in CURVES if any(getattr(row, c.numbers[0].name) is not None for row in rows))
         return next(asked, CONSTANT_FRICTION)
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether points feel shapes before they touch them."""
+        return self.law != "penalty" if isinstance(self.law, str) else self.law.law.has_layer
 
     @property
     def brakes_spin(self) -> bool:
@@ -270,14 +280,15 @@ class ContactSpec(_FurtherFriction):
 
     def _check_law(self) -> None:
         """Refuse what the law of the normal force does not read."""
-        law = f"the law '{self.law}'"
+        by_formula = not isinstance(self.law, str)
+        law = "a law by formula" if by_formula else f"the law '{self.law}'"
         given = [key for key in ("onset", "damping_ramp") if getattr(self, key) or getattr(self.mesh, key)]
         layers = ["thickness"] if self.thickness is not None else []
         layers += [f"pairs.{k}.thickness" for k, row in enumerate(self.pairs) if row.thickness is not None]
+        if not self.has_layer and layers:
+            raise problem("this law has no layer around shapes", key=layers[0], found=law,
+                          expected="'penalty+wall', 'soft-max', 'log-barrier' or a formula with r")  # fmt: skip
         if self.law == "penalty":
-            if layers:
-                raise problem("the penalty has no layer around shapes", key=layers[0], found=law,
-                              expected="'penalty+wall', 'soft-max' or 'log-barrier'")  # fmt: skip
             return
         if self.friction_law in ("exact", "impulse"):
             raise problem("hard contact has no law of penalties", key="law", found=f"{law}, and '{self.friction_law}'",
@@ -286,7 +297,11 @@ class ContactSpec(_FurtherFriction):
             return
         if "onset" in given:
             raise problem("this law sets in by itself", key="onset", found=law, expected="no onset")
-        if self.law == "soft-max" and "damping_ramp" in given:
+        if by_formula and self.stiffness is None:
+            raise problem("a law by formula needs its stiffness: none follows from weights and sizes", key="stiffness",
+                          found="none", expected="k_n of f_n = k_n dE/dd")  # fmt: skip
+        shared = self.law == "soft-max" or (not isinstance(self.law, str) and self.law.law.damping != "")
+        if shared and "damping_ramp" in given:
             raise problem("the damping sets in as the force does", key="damping_ramp", found=law, expected="no ramp")
         for k, row in enumerate(self.pairs):
             if row.restitution is not None:

@@ -1,19 +1,158 @@
-"""Friction beyond one coefficient: what the coefficient follows, torsional and rolling friction."""
+"""Laws of contact beyond numbers: what friction follows, the normal force, torsional and rolling friction."""
 
-from pydantic import Field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, ClassVar, Literal
 
-from add.contact import CurveNumber, FrictionCurve
-from add.kernels.contact_laws import FADING, STRIBECK
-from add.scene.spec.common import NonNegative, Positive, Role, Spec
+from pydantic import Field, Tag, model_validator
+
+from add.contact import CurveNumber, FrictionCurve, NormalFormula
+from add.contact.formulas import SLIDING
+from add.errors import InputError
+from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, by_type, by_value, problem
+from add.scene.spec.extension import Extension
+from add.scene.spec.formulas import _FormulaSpec
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
 
+
+@contextmanager
+def _said_of(owner: str) -> Iterator[None]:
+    """Give errors of formulas their key in the file; one of an extension names it, and its attribute."""
+    try:
+        yield
+    except InputError as error:
+        message = f"{owner}, {error.place}: {error.message}" if owner else error.message
+        key = "type" if owner else error.place or "energy"
+        raise problem(message, key=key, found=error.found, expected=error.expected) from None
+
+
 #: What the coefficient of friction may follow: two fields of `_FurtherFriction` each, of which the first asks for it.
 CURVES = (
-    FrictionCurve(STRIBECK, (CurveNumber("static_friction", "-", True), CurveNumber("stribeck_speed", "m/s"))),
-    FrictionCurve(FADING, (CurveNumber("faded_friction", "-", True), CurveNumber("fading_power", "W{per}"))),
+    # Stribeck's curve with the exponent two (Armstrong-Helouvry, Dupont & Canudas de Wit 1994).
+    FrictionCurve(
+        "mu + (static_friction - mu)*exp(-(u/stribeck_speed)**2)",
+        (CurveNumber("static_friction", "-", True), CurveNumber("stribeck_speed", "m/s")),
+    ),
+    # By the heat that friction makes, as of brakes (their pv value) and of contacts that flash (Rice 2006, J. Geophys.
+    # Res. 111, for the speed alone).
+    FrictionCurve(
+        "faded_friction + (mu - faded_friction)/(1 + f_n*u/fading_power)",
+        (CurveNumber("faded_friction", "-", True), CurveNumber("fading_power", "W{per}")),
+    ),
 )
+
+
+class FrictionFormulaSpec(_FormulaSpec):
+    """The coefficient of friction by formula."""
+
+    type: Literal["formula"] = Field("formula", description="the coefficient is a formula of this scene")
+    coefficient: Text = Field(
+        description="coefficient [-] of the speed of sliding u [m/s], the normal force f_n [N] of a point, or [N/m^2] "
+        "per area, mu = `contact.friction` (of a pair its own), and the names in `numbers`"
+    )
+    numbers: dict[Name, Number] = Field({}, description="numbers of the formula by name, two at most")
+
+    @property
+    def curve(self) -> FrictionCurve:
+        """The curve."""
+        numbers = (CurveNumber(f"coefficient.{name}", self.units.get(name, "-")) for name in sorted(self.numbers))
+        return FrictionCurve(self.coefficient, tuple(numbers))
+
+    def paths(self) -> dict[str, tuple[str, float]]:
+        """Return path below the curve and value of each number, by its name in theta."""
+        return {f"coefficient.{name}": (f"numbers.{name}", value) for name, value in self.numbers.items()}
+
+    @model_validator(mode="after")
+    def _check(self) -> "FrictionFormulaSpec":
+        self.check_formula(SLIDING, lambda: self.curve.require_sound(self.numbers, 0.5))
+        return self
+
+
+class FrictionExtension(Extension, numbers=Role.PROPERTY):
+    """Base of laws of friction: a subclass has the formula of its ``coefficient`` and the units of its ``columns``.
+
+    Columns are fields, two at most, and symbols of the formula, as are u, f_n and mu (`FrictionFormulaSpec`).
+    """
+
+    coefficient: ClassVar[str] = ""
+    columns: ClassVar[dict[str, str]] = {}
+
+    @property
+    def curve(self) -> FrictionCurve:
+        """The curve."""
+        numbers = (CurveNumber(f"coefficient.{key}", unit) for key, unit in self.columns.items())
+        return FrictionCurve(self.coefficient, tuple(numbers))
+
+    def paths(self) -> dict[str, tuple[str, float]]:
+        """Return path below the curve and value of each number, by its name in theta."""
+        return {f"coefficient.{key}": (key, getattr(self, key)) for key in self.columns}
+
+    @model_validator(mode="after")
+    def _check(self) -> "FrictionExtension":
+        with _said_of(f"the extension '{self.type}'"):
+            self.curve.require_sound({key: getattr(self, key) for key in self.columns}, 0.5)
+        return self
+
+
+FrictionCurveSpec = Annotated[
+    Annotated[FrictionFormulaSpec, Tag("<formula>")] | Annotated[FrictionExtension, Tag("<extension>")],
+    by_value("type", "formula", default="formula", further=FrictionExtension),
+]
+
+
+class NormalFormulaSpec(Spec):
+    """The law of the normal force by formula: f_n = k_n dE/dd - k_d s v_n at the depth d."""
+
+    type: Literal["formula"] = Field("formula", description="the law is a formula of this scene")
+    energy: Text = Field(
+        description="energy E [m^2] at unit stiffness, of the depth d [m] and, of laws that act in a layer around "
+        "shapes before they are touched, of its thickness r [m]: d is then r minus the gap. Zero at d = 0, as is dE/dd"
+    )
+    damping: Text = Field(
+        "", description="share s [-] of the damping that acts, of the same; nothing: as `damping_ramp` says"
+    )
+
+    @property
+    def law(self) -> NormalFormula:
+        """The law."""
+        return NormalFormula(self.energy, self.damping)
+
+    @model_validator(mode="after")
+    def _check(self) -> "NormalFormulaSpec":
+        with _said_of(""):
+            self.law.require_sound()
+        return self
+
+
+class NormalExtension(Extension):
+    """Base of laws of the normal force: a subclass has the formulas ``energy`` and, if it likes, ``damping``."""
+
+    energy: ClassVar[str] = ""
+    damping: ClassVar[str] = ""
+
+    @property
+    def law(self) -> NormalFormula:
+        """The law."""
+        return NormalFormula(self.energy, self.damping)
+
+    @model_validator(mode="after")
+    def _check(self) -> "NormalExtension":
+        with _said_of(f"the extension '{self.type}'"):
+            self.law.require_sound()
+        return self
+
+
+NormalLawSpec = Annotated[
+    Annotated[Literal["penalty", "penalty+wall", "soft-max", "log-barrier"], Tag("<name>")]
+    | Annotated[
+        Annotated[NormalFormulaSpec, Tag("<formula>")] | Annotated[NormalExtension, Tag("<extension>")],
+        by_value("type", "formula", default="formula", further=NormalExtension),
+        Tag("<object>"),
+    ],
+    by_type("the name of a law, or an object", name=str, object=(dict, NormalFormulaSpec, NormalExtension)),
+]
 
 
 class _FurtherFriction(Spec, numbers=Role.PROPERTY):

@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.contact import FrictionLaw, NormalLaw
+from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.sides import one_side
 from add.contact.surfaces import ContactSurface, SurfacePart, static_part
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.sites import NO_INDICES
-from add.kernels.contact_laws import CONSTANT
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, FEATURE, QUADRATIC, RAMPING, SLIP
 from add.kernels.mesh_arrays import EDGE_EDGE, MOLLIFIED, VERTEX_EDGE, VERTEX_FACE, VERTEX_VERTEX, unnumbered
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -129,9 +128,9 @@ def pair(
     clip: bool = False,
     total: bool = False,
     adhesive_damping: bool = False,
-    normal: NormalLaw = NormalLaw.PENALTY,
+    normal: NormalLaw | NormalFormula = NormalLaw.PENALTY,
     skin: float = 1.0,
-    curve: int = CONSTANT,
+    curve: FrictionCurve = CONSTANT_FRICTION,
 ) -> Callable[[np.random.Generator], None]:
     """One pair in exactly the branch that is asked for, which is asserted."""
 
@@ -139,7 +138,7 @@ def pair(
         surface, q = contact_between(carriers, *primitives(vertices, region, parallel), rng)
         law, _ = LAWS[friction]
         # The indices of theta of static bodies' centres are not read.
-        table = np.array([[[*range(6), 14, 15] if curve else range(6)]])
+        table = np.array([[[*range(6), 14, 15] if curve.numbers else range(6)]])
         contact = MeshContact(
             surface, table, np.array([6, 7]), law, total, adhesive_damping, normal_law=normal, curve=curve
         )
@@ -169,16 +168,17 @@ def pair(
         bits |= SLIP if friction == "slip" or (clip and total and friction == "stick") else 0
         # Skins that touch at 0.132 m have a wall from 0.066 m on, thinner ones from 0.033 m on.
         bits |= BEYOND if normal is NormalLaw.PENALTY_WALL and skin > 1.0 else 0
-        bits &= ~QUADRATIC if normal is NormalLaw.LOG_BARRIER else ~0
+        bits &= ~QUADRATIC if normal is NormalLaw.LOG_BARRIER or normal is BARRIER else ~0
+        bits &= ~RAMPING if normal is BARRIER else ~0
         assert rows[0][BITS] & ~MOLLIFIED == bits
         names = {LAYOUT.describe(i) for i in found.parameters}
         if not (clip or adhesive_damping):  # so fast, tanh sticks no more
             assert {"k_n", "k_d", "h_a", "h_b"} <= names
-            assert ("onset" in names) == (normal is not NormalLaw.LOG_BARRIER)
-            assert ("ramp" in names) == (ramp > 0.1)
+            assert ("onset" in names) == (normal in (NormalLaw.PENALTY, NormalLaw.PENALTY_WALL))
+            assert ("ramp" in names) == (bits & RAMPING != 0)
             assert ("k_t" in names) == (friction in ("stick", "tanh"))
             assert ("c_f" in names) == (friction in ("slip", "tanh"))
-            assert ({"first", "second"} <= names) == (bool(curve) and friction in ("slip", "tanh"))
+            assert ({"first", "second"} <= names) == (bool(curve.numbers) and friction in ("slip", "tanh"))
             for side, kind in zip("ab", carriers.split("-"), strict=True):
                 assert any(name.startswith(f"centre_{side}") for name in names) == (kind in ("rigid", "round"))
         assert found.q > 0.0 or (clip and (total or friction == "none"))
@@ -203,6 +203,8 @@ for _k, _region in enumerate([*ABOVE, *OVER]):
         if not _vertices:
             _other = ROUND[(_k + _j + 2) % 5]
             CASES[f"{_region}-{_friction}-{_other}-parallel"] = pair(False, _region, _other, _friction, parallel=True)
+#: A barrier by formula, its damping, too.
+BARRIER = NormalFormula("-d**2*log(1 - d/r)", "d/r")
 for _friction in LAWS:
     for _carriers in CARRIERS:
         for _name, _vertices, _region, _parallel in (
@@ -216,8 +218,11 @@ for _friction in LAWS:
     for _name, _vertices, _region, _carriers in (("f", True, 0, "rigid-nodes"), ("m", False, 7, "nodes-rigid")):
         for _curve in CURVES:
             CASES[f"{_curve.numbers[0].name}-{_name}-{_friction}"] = pair(
-                _vertices, _region, _carriers, _friction, parallel=not _vertices, total=_vertices, curve=_curve.code
+                _vertices, _region, _carriers, _friction, parallel=not _vertices, total=_vertices, curve=_curve
             )
+        CASES[f"formula-{_name}-{_friction}"] = pair(
+            _vertices, _region, _carriers, _friction, parallel=not _vertices, total=_vertices, normal=BARRIER
+        )
     for _total in (False, True):
         CASES[f"clip-{_friction}-{_total}"] = pair(True, 0, "nodes-rigid", _friction, clip=True, total=_total)
         CASES[f"clip-{_friction}-{_total}-round"] = pair(True, 0, "round-rigid", _friction, clip=True, total=_total)

@@ -11,7 +11,7 @@ from support.concrete import concrete
 from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_contact
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
-from add.contact import BodyContact, FrictionLaw, NormalLaw
+from add.contact import BodyContact, CurveNumber, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
@@ -64,6 +64,15 @@ class Case:
     check: Callable[[np.random.Generator], None]
 
 
+#: Friction that grows with speed and load, the law of Hertz with damping that grows with the depth, and one in a layer.
+RISING = FrictionCurve(
+    "mu*(1 + growth*log(1 + u/slow)) + 0.01*exp(-f_n)",
+    (CurveNumber("coefficient.growth", "-"), CurveNumber("coefficient.slow", "m/s")),
+)
+HERTZ = NormalFormula("2/5*d**2.5", "d**1.5/0.01")
+LAYER = NormalFormula("d**3/r", "d/(d + r)")
+
+
 def _term_cases() -> dict[str, Case]:
     cases = {}
     laws = [(family, law) for family in (TET4, TET10, HEX8) for law in MATERIALS[:4]]
@@ -102,6 +111,11 @@ def _term_cases() -> dict[str, Case]:
         for curve in CURVES:
             cases[f"contact-{curve.numbers[0].name}-{friction}"] = Case(both, contact("sphere", friction, curve=curve))
         cases[f"contact-layer-{friction}"] = Case(both, contact("sphere", friction, normal=NormalLaw.SOFT_MAX))
+        cases[f"contact-formula-{friction}"] = Case(both, contact("sphere", friction, curve=RISING, normal=HERTZ))
+    for name, law in (("hertz", HERTZ), ("layer", LAYER)):
+        cases[f"contact-formula-{name}-pull"] = Case(
+            both, contact("capsule side", "tanh", curve=RISING, normal=law, adhesive_damping=True)
+        )
     for law, per_area in itertools.product(FrictionLaw, (False, True)):
         name = f"{law.name.lower()}-{'area' if per_area else 'node'}"
         cases[f"contact-many-{name}"] = Case(both, many_contacts(law, per_area))
