@@ -26,7 +26,7 @@ from add.io.trajectory_parts import (
     SolidData,
     floats,
 )
-from add.materials import MATERIALS, formula_law
+from add.materials import NAMES, formula_law, material
 
 FORMAT = "add-trajectory/1"
 _EXPECTED = "a whole trajectory.h5 written by add"
@@ -286,7 +286,8 @@ def _read(file: Any) -> RunData:
             raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
         attributes = {name: _attribute(group, name) for name in ("start", "family", "model", "mean_dilatation")}
         formula = str(group.attrs.get("formula", ""))
-        known = [formula_law(formula)] if formula else [law for law in MATERIALS if law.name == attributes["model"]]
+        model = attributes["model"]
+        known = [formula_law(formula)] if formula else [material(model)] if model in NAMES else []
         arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
         if "moduli" in group:
             arrays |= {name: _array(group, name) for name in ("moduli", "group")}

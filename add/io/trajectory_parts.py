@@ -9,7 +9,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import FAMILIES, SoftMesh
 from add.geometry.shapes import known_shapes
-from add.materials import MATERIALS, Material, formula_law, material
+from add.materials import NAMES, Material, formula_law, material
 from add.typing import FloatArray, IntArray
 
 LINE_KINDS = ("spring", "cable", "load")
@@ -91,7 +91,7 @@ class BodyData:
         """Bring to plain types and check that the parts fit."""
         place = f"bodies.{self.name}"
         _choice(self.family, tuple(FAMILIES), f"{place}.family")
-        _choice(self.model, ["formula"] if self.formula else [law.name for law in MATERIALS], f"{place}.model")
+        _choice(self.model, ["formula"] if self.formula else NAMES, f"{place}.model")
         expected = len(self.law.parameters)
         moduli = floats(np.atleast_2d(self.moduli), (None, expected), f"{place}.moduli")
         found = np.zeros(len(self.cells)) if self.group is None else self.group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from add.materials.base import LAME, Material, Modulus
 from add.materials.formulas import Formula
@@ -11,9 +12,29 @@ from add.materials.small_strain import LINEAR
 
 _BULK = Modulus("kappa", "Pa", "bulk modulus")
 
+#: Energies U(J) of changes of volume, all of the same bulk modulus at rest: the first lets an element collapse (U stays
+#: finite at J = 0), the others do not; the last (Ciarlet 1988; Simo & Miehe 1992) is convex in J, too.
+VOLUMETRIC = {
+    "quadratic": "kappa/2*(J - 1)**2",
+    "logarithmic": "kappa/2*log(J)**2",
+    "ciarlet": "kappa/2*((J**2 - 1)/2 - log(J))",
+}
+
 
 def _named(name: str, energy: str, *parameters: Modulus) -> Material:
     return by_invariants(name, parameters, Formula.read(energy))
+
+
+class _Rubber(NamedTuple):
+    """A law with a bulk modulus: its energy without changes of volume, the key of its own U(J), its parameters."""
+
+    energy: str
+    volumetric: str
+    parameters: tuple[Modulus, ...]
+
+    def law(self, name: str, volumetric: str = "") -> Material:
+        """Return the law of that name with an energy of changes of volume, by default its own."""
+        return _named(name, f"{self.energy} + {VOLUMETRIC[volumetric or self.volumetric]}", *self.parameters, _BULK)
 
 
 #: Compressible laws of Neo-Hooke; -mu ln J makes the rest state free of stress.
@@ -29,78 +50,86 @@ NEO_HOOKEAN_CIARLET = _named(
 #: resist a collapse to no volume: for moderate strains.
 ST_VENANT_KIRCHHOFF = _named("stvk", "mu/4*(I1**2 - 2*I2 - 2*I1 + 3) + lambda_/8*(I1 - 3)**2", *LAME)
 
-#: Rubber (Mooney 1940; Rivlin 1948); mu = 2 (c10 + c01) at rest.
-MOONEY_RIVLIN = _named(
-    "mooney-rivlin",
-    "c10*(I1b - 3) + c01*(I2b - 3) + kappa/2*(J - 1)**2",
-    Modulus("c10", "Pa", "modulus of the first isochoric invariant"),
-    Modulus("c01", "Pa", "modulus of the second isochoric invariant"),
-    _BULK,
-)
-
-#: Rubber and silicone that stiffen (Yeoh 1993); mu = 2 c10 at rest.
-YEOH = _named(
-    "yeoh",
-    "c10*(I1b - 3) + c20*(I1b - 3)**2 + c30*(I1b - 3)**3 + kappa/2*(J - 1)**2",
-    Modulus("c10", "Pa", "modulus of the first power"),
-    Modulus("c20", "Pa", "modulus of the second power"),
-    Modulus("c30", "Pa", "modulus of the third power"),
-    _BULK,
-)
-
-#: Rubber whose chains can be stretched so far (Gent 1996).
-GENT = _named(
-    "gent",
-    "-mu/2*limit*log(1 - (I1b - 3)/limit) + kappa/2*((J**2 - 1)/2 - log(J))",
-    Modulus("mu", "Pa", "shear modulus"),
-    Modulus("limit", "-", "what I1b - 3 stays below"),
-    _BULK,
-)
-
 #: Hooke's law in the strain that turns with the body, U - I of F = R U (Stomakhin et al. 2012); the moduli of `LAME`.
 COROTATED = _named("corotated", "mu*((l1 - 1)**2 + (l2 - 1)**2 + (l3 - 1)**2) + lambda_/2*(l1 + l2 + l3 - 3)**2", *LAME)
 
-#: Rubber in up to three powers of the stretches (Ogden 1972); mu = sum mu_k alpha_k / 2 at rest.
-OGDEN = _named(
-    "ogden",
-    " + ".join(f"mu{k}/alpha{k}*(l1b**alpha{k} + l2b**alpha{k} + l3b**alpha{k} - 3)" for k in (1, 2, 3))
-    + " + kappa/2*(J - 1)**2",
-    *(
-        modulus
-        for k in (1, 2, 3)
-        for modulus in (
-            Modulus(f"mu{k}", "Pa", f"modulus of power {k}"),
-            Modulus(f"alpha{k}", "-", f"exponent of power {k}"),
-        )
+#: Laws whose energy of changes of volume may be another of `VOLUMETRIC`.
+_RUBBERS = {
+    # Rubber (Mooney 1940; Rivlin 1948); mu = 2 (c10 + c01) at rest.
+    "mooney-rivlin": _Rubber(
+        "c10*(I1b - 3) + c01*(I2b - 3)",
+        "quadratic",
+        (
+            Modulus("c10", "Pa", "modulus of the first isochoric invariant"),
+            Modulus("c01", "Pa", "modulus of the second isochoric invariant"),
+        ),
     ),
-    _BULK,
-)
-
-#: Heart muscle: fibres and sheets that pull in tension only (Holzapfel & Ogden 2009).
-HOLZAPFEL_OGDEN = _named(
-    "holzapfel-ogden",
-    "a/(2*b)*(exp(b*(I1b - 3)) - 1) + a_f/(2*b_f)*(exp(b_f*pos(I4 - 1)**2) - 1) "
-    "+ a_s/(2*b_s)*(exp(b_s*pos(I6 - 1)**2) - 1) + a_fs/(2*b_fs)*(exp(b_fs*I8**2) - 1) "
-    "+ kappa/2*((J**2 - 1)/2 - log(J))",
-    *(
-        Modulus(f"{key}{part}", unit, f"{what} {of}")
-        for part, of in (("", "of the ground"), ("_f", "along fibres"), ("_s", "along sheets"), ("_fs", "between them"))
-        for key, unit, what in (("a", "Pa", "modulus"), ("b", "-", "exponent"))
+    # Rubber and silicone that stiffen (Yeoh 1993); mu = 2 c10 at rest.
+    "yeoh": _Rubber(
+        "c10*(I1b - 3) + c20*(I1b - 3)**2 + c30*(I1b - 3)**3",
+        "quadratic",
+        (
+            Modulus("c10", "Pa", "modulus of the first power"),
+            Modulus("c20", "Pa", "modulus of the second power"),
+            Modulus("c30", "Pa", "modulus of the third power"),
+        ),
     ),
-    _BULK,
-)
+    # Rubber whose chains can be stretched so far (Gent 1996).
+    "gent": _Rubber(
+        "-mu/2*limit*log(1 - (I1b - 3)/limit)",
+        "ciarlet",
+        (
+            Modulus("mu", "Pa", "shear modulus"),
+            Modulus("limit", "-", "what I1b - 3 stays below"),
+        ),
+    ),
+    # Rubber in up to three powers of the stretches (Ogden 1972); mu = sum mu_k alpha_k / 2 at rest.
+    "ogden": _Rubber(
+        " + ".join(f"mu{k}/alpha{k}*(l1b**alpha{k} + l2b**alpha{k} + l3b**alpha{k} - 3)" for k in (1, 2, 3)),
+        "quadratic",
+        (
+            *(
+                modulus
+                for k in (1, 2, 3)
+                for modulus in (
+                    Modulus(f"mu{k}", "Pa", f"modulus of power {k}"),
+                    Modulus(f"alpha{k}", "-", f"exponent of power {k}"),
+                )
+            ),
+        ),
+    ),
+    # Heart muscle: fibres and sheets that pull in tension only (Holzapfel & Ogden 2009).
+    "holzapfel-ogden": _Rubber(
+        "a/(2*b)*(exp(b*(I1b - 3)) - 1) + a_f/(2*b_f)*(exp(b_f*pos(I4 - 1)**2) - 1) "
+        "+ a_s/(2*b_s)*(exp(b_s*pos(I6 - 1)**2) - 1) + a_fs/(2*b_fs)*(exp(b_fs*I8**2) - 1)",
+        "ciarlet",
+        (
+            *(
+                Modulus(f"{key}{part}", unit, f"{what} {of}")
+                for part, of in (
+                    ("", "of the ground"),
+                    ("_f", "along fibres"),
+                    ("_s", "along sheets"),
+                    ("_fs", "between them"),
+                )
+                for key, unit, what in (("a", "Pa", "modulus"), ("b", "-", "exponent"))
+            ),
+        ),
+    ),
+    # Walls of arteries, with fibres scattered by ``dispersion`` (Gasser, Ogden & Holzapfel 2006).
+    "hgo": _Rubber(
+        "c/2*(I1b - 3) + k1/(2*k2)*(exp(k2*pos(dispersion*(I1b - 3) + (1 - 3*dispersion)*(I4b - 1))**2) - 1) ",
+        "ciarlet",
+        (
+            Modulus("c", "Pa", "shear modulus of the ground"),
+            Modulus("k1", "Pa", "modulus of the fibres"),
+            Modulus("k2", "-", "exponent of the fibres"),
+            Modulus("dispersion", "-", "0 for fibres in one direction, 1/3 for all directions"),
+        ),
+    ),
+}
 
-#: Walls of arteries, with fibres scattered by ``dispersion`` (Gasser, Ogden & Holzapfel 2006).
-HGO = _named(
-    "hgo",
-    "c/2*(I1b - 3) + k1/(2*k2)*(exp(k2*pos(dispersion*(I1b - 3) + (1 - 3*dispersion)*(I4b - 1))**2) - 1) "
-    "+ kappa/2*((J**2 - 1)/2 - log(J))",
-    Modulus("c", "Pa", "shear modulus of the ground"),
-    Modulus("k1", "Pa", "modulus of the fibres"),
-    Modulus("k2", "-", "exponent of the fibres"),
-    Modulus("dispersion", "-", "0 for fibres in one direction, 1/3 for all directions"),
-    _BULK,
-)
+MOONEY_RIVLIN, YEOH, GENT, OGDEN, HOLZAPFEL_OGDEN, HGO = (rubber.law(name) for name, rubber in _RUBBERS.items())
 
 MATERIALS: tuple[Material, ...] = (
     NEO_HOOKEAN,
@@ -117,15 +146,20 @@ MATERIALS: tuple[Material, ...] = (
 )
 
 
-def material(name: str) -> Material:
-    """Return the law of that name.
+#: Names of all laws: "yeoh", and "yeoh-logarithmic" of one with another energy of changes of volume.
+NAMES = (
+    *(law.name for law in MATERIALS),
+    *(f"{name}-{key}" for name, one in _RUBBERS.items() for key in VOLUMETRIC if key != one.volumetric),
+)
 
-    Raises
-    ------
-    StopIteration
-        If there is none.
-    """
-    return next(law for law in MATERIALS if law.name == name)
+
+@functools.cache
+def material(name: str, volumetric: str | None = None) -> Material:
+    """Return the law of a name of `NAMES`, or of that name with an energy of changes of volume of `VOLUMETRIC`."""
+    if volumetric is not None and volumetric != _RUBBERS[name].volumetric:
+        return _RUBBERS[name].law(f"{name}-{volumetric}", volumetric)
+    found = [law for law in MATERIALS if law.name == name]
+    return found[0] if found else material(*name.rsplit("-", 1))
 
 
 @functools.cache

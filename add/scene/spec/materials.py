@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from add.materials import DIRECTIONS, INVARIANTS, SILICONES, SOURCE, YEOH, Formula, Material, formula_law, material
+from add.materials import DIRECTIONS, INVARIANTS, SILICONES, SOURCE, Formula, Material, formula_law, material
 from add.scene.spec.common import (
     Name,
     NonEmpty,
@@ -116,7 +116,21 @@ class MaterialSpec(_MaterialSpec):
         return self
 
 
-class MooneyRivlinMaterialSpec(_MaterialSpec):
+class _RubberSpec(_MaterialSpec):
+    kappa: PositiveField = Field(description="bulk modulus [Pa]")
+    volumetric: Literal["quadratic", "logarithmic", "ciarlet"] | None = Field(
+        None,
+        description="energy U of changes of volume: `quadratic` kappa/2 (J - 1)^2, `logarithmic` kappa/2 (ln J)^2, "
+        "`ciarlet` kappa/2 ((J^2 - 1)/2 - ln J); null = that of the law",
+    )
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return material(self.model, self.volumetric)
+
+
+class MooneyRivlinMaterialSpec(_RubberSpec):
     """Rubber with damping, W = c10 (I1b - 3) + c01 (I2b - 3) + kappa/2 (J - 1)^2.
 
     I1b = tr C / J^(2/3) and I2b = ((tr C)^2 - tr C^2) / (2 J^(4/3)) do not see changes of volume.
@@ -125,20 +139,18 @@ class MooneyRivlinMaterialSpec(_MaterialSpec):
     model: Literal["mooney-rivlin"] = Field("mooney-rivlin", description="elastic law; its mu is 2 (c10 + c01)")
     c10: PositiveField = Field(description="modulus of the first isochoric invariant [Pa]")
     c01: NonNegativeField = Field(description="modulus of the second isochoric invariant [Pa]")
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
 
-class YeohMaterialSpec(_MaterialSpec):
+class YeohMaterialSpec(_RubberSpec):
     """Rubber and silicone, W = c10 (I1b - 3) + c20 (I1b - 3)^2 + c30 (I1b - 3)^3 + kappa/2 (J - 1)^2."""
 
     model: Literal["yeoh"] = Field("yeoh", description="elastic law; its mu is 2 c10")
     c10: PositiveField = Field(description="modulus of the first power [Pa]")
     c20: NumberField = Field(description="modulus of the second power [Pa]; below zero it softens before it stiffens")
     c30: NumberField = Field(0.0, description="modulus of the third power [Pa]")
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
 
-class GentMaterialSpec(_MaterialSpec):
+class GentMaterialSpec(_RubberSpec):
     """Rubber whose chains can be stretched so far, W = -mu/2 J_m ln(1 - (I1b - 3)/J_m) + U(J).
 
     I1b - 3 never reaches `limit`, J_m: there the energy is infinite. U = kappa/2 ((J^2 - 1)/2 - ln J).
@@ -147,10 +159,9 @@ class GentMaterialSpec(_MaterialSpec):
     model: Literal["gent"] = Field("gent", description="elastic law")
     mu: PositiveField = Field(description="shear modulus [Pa]")
     limit: PositiveField = Field(description="J_m, what I1b - 3 stays below [-]")
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
 
-class OgdenMaterialSpec(_MaterialSpec):
+class OgdenMaterialSpec(_RubberSpec):
     """Rubber in powers of the stretches, W = sum_k mu_k/alpha_k (l1b^alpha_k + l2b^alpha_k + l3b^alpha_k - 3) + U(J).
 
     l_ib = l_i / J^(1/3) do not see changes of volume; U = kappa/2 (J - 1)^2. Its mu is sum mu_k alpha_k / 2.
@@ -165,7 +176,6 @@ class OgdenMaterialSpec(_MaterialSpec):
     alpha2: NumberField = Field(2.0, description="exponent of the second power [-]")
     mu3: NumberField = Field(0.0, description="modulus of the third power [Pa]")
     alpha3: NumberField = Field(-2.0, description="exponent of the third power [-]")
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
     @model_validator(mode="after")
     def _check(self) -> "OgdenMaterialSpec":
@@ -184,7 +194,7 @@ class OgdenMaterialSpec(_MaterialSpec):
         return self
 
 
-class HolzapfelOgdenMaterialSpec(_MaterialSpec):
+class HolzapfelOgdenMaterialSpec(_RubberSpec):
     """Heart muscle with fibres and sheets, which pull in tension only (Holzapfel & Ogden 2009).
 
     W = a/2b (exp(b (I1b - 3)) - 1) + sum_{f,s} a_i/2b_i (exp(b_i max(I_i - 1, 0)^2) - 1) + a_fs/2b_fs (exp(b_fs I8^2) -
@@ -201,7 +211,6 @@ class HolzapfelOgdenMaterialSpec(_MaterialSpec):
     b_s: PositiveField = Field(description="exponent of the sheets [-]")
     a_fs: NonNegativeField = Field(description="modulus of the shear between them [Pa]")
     b_fs: PositiveField = Field(description="exponent of the shear between them [-]")
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
     @property
     def across(self) -> bool:
@@ -214,7 +223,7 @@ class HolzapfelOgdenMaterialSpec(_MaterialSpec):
         return self
 
 
-class HgoMaterialSpec(_MaterialSpec):
+class HgoMaterialSpec(_RubberSpec):
     """Walls of arteries (Gasser, Ogden & Holzapfel 2006), W = c/2 (I1b - 3) + k1/2k2 (exp(k2 max(E, 0)^2) - 1) + U(J).
 
     E = d (I1b - 3) + (1 - 3 d)(I4b - 1) with the dispersion d of the fibres; U = kappa/2 ((J^2 - 1)/2 - ln J).
@@ -228,7 +237,6 @@ class HgoMaterialSpec(_MaterialSpec):
     dispersion: Annotated[Number, Field(ge=0, le=1 / 3)] = Field(
         description="d, 0 for fibres in one direction, 1/3 for all directions alike [-]"
     )
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
 
     @model_validator(mode="after")
     def _check(self) -> "HgoMaterialSpec":
@@ -236,7 +244,7 @@ class HgoMaterialSpec(_MaterialSpec):
         return self
 
 
-class SiliconeMaterialSpec(_MaterialSpec):
+class SiliconeMaterialSpec(_RubberSpec):
     """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/materials.md."""
 
     model: Literal[
@@ -246,12 +254,12 @@ class SiliconeMaterialSpec(_MaterialSpec):
     c10: Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
     c20: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
     c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
-    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")
+    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
 
     @property
     def law(self) -> Material:
         """The elastic law."""
-        return YEOH
+        return material("yeoh", self.volumetric)
 
     @property
     def source(self) -> str:

@@ -1,13 +1,14 @@
 """Elastic laws at one point: against an independent reference, and their derivatives against differences."""
 
 import csv
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from support.law_points import Point, by_each, deformation, differences
 from support.places import SPECS
 
-from add.materials import DIRECTIONS, LINEAR, MATERIALS, Material, element_loops, formula_law, material
+from add.materials import DIRECTIONS, LINEAR, MATERIALS, NAMES, Material, element_loops, formula_law, material
 
 REFERENCE = SPECS / "deformables/reference/constitutive.npz"
 MODULI = {
@@ -162,7 +163,28 @@ def test_small_strain_sees_turns_as_stretches() -> None:
     assert point.stress()[0, 0] == pytest.approx((2 * 4e5 + 2 * 6e5) * (c - 1.0), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("volumetric", "energy"),
+    [
+        ("quadratic", lambda j: (j - 1) ** 2),
+        ("logarithmic", lambda j: np.log(j) ** 2),
+        ("ciarlet", lambda j: (j * j - 1) / 2 - np.log(j)),
+    ],
+)
+def test_energies_of_volume(volumetric: str, energy: Callable[[float], float], rng: np.random.Generator) -> None:
+    """Nothing but U(J) is stored by a change of size alone; the law is known by its name, as run files keep it."""
+    law = material("yeoh", volumetric)
+    p = sizes_of(law)
+    for s in (0.6, 0.9, 1.0, 1.4):
+        assert Point(law, p, s * np.eye(3)).energy() == pytest.approx(0.5 * p[-1] * energy(s**3), abs=1e-9 * p[-1])
+    assert law.name in NAMES and material(law.name) is law
+    f = deformation(rng)
+    point = Point(law, p, f)
+    slope = differences(lambda x: Point(law, p, x).energy(), f, 1e-3)
+    np.testing.assert_allclose(point.stress(), slope, rtol=0, atol=1e-8 * np.abs(point.tangent()).max())
+
+
 def test_names_and_keys_are_unique() -> None:
-    assert len({law.name for law in MATERIALS}) == len(MATERIALS)
+    assert len(set(NAMES)) == len(NAMES) == len(MATERIALS) + 12
     for law in MATERIALS:
         assert len({modulus.key for modulus in law.parameters}) == len(law.parameters)
