@@ -45,9 +45,10 @@ WEIGHT = Joined(Gravity, ("gravity",))
 
 
 class Elements(NamedTuple):
-    """Elements of one region: as in `ElementBatch`; moduli, viscosity and beta (n_groups,) as indices in theta.
+    """Elements of one region, as in `ElementBatch`.
 
-    ``relaxed`` (ne nq, 7) are those of kappa and M of every point, where stress relaxes.
+    Moduli, viscosity, beta and exponent (n_groups,) are indices in theta; ``relaxed`` (ne nq, 7) are those of kappa and
+    M of every point, where stress relaxes.
     """
 
     cells: IntArray
@@ -58,6 +59,7 @@ class Elements(NamedTuple):
     moduli: IntArray
     viscosity: IntArray
     beta: IntArray
+    exponent: IntArray
     relaxed: IntArray | None = None
 
 
@@ -84,9 +86,9 @@ class Elasticity(Family):
             law=self.law,
             moduli=np.concatenate([part.moduli for part in parts]),
         )
-        nu, beta = (np.concatenate([getattr(part, key) for part in parts]) for key in ("viscosity", "beta"))
+        rates = (np.concatenate([getattr(part, key) for part in parts]) for key in ("viscosity", "beta", "exponent"))
         elastic = Elastic(_of_points(batch, parts) if self.relaxes else batch)
-        return [elastic, Viscous(batch, nu, beta)] if self.viscous else [elastic]
+        return [elastic, Viscous(batch, *rates)] if self.viscous else [elastic]
 
 
 def _of_points(batch: ElementBatch, parts: Sequence[Elements]) -> ElementBatch:

@@ -73,6 +73,8 @@ class Region:
     fields : names of the law's parameters that have a number for each element
     branches : tuple of (name, how many)
         The branches that its stress relaxes by, see `add.materials.relaxation`.
+    has_exponent : bool
+        Whether the exponent of its viscosity is a number; else it is two.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Region:
     elements: IntArray
     fields: frozenset[str] = frozenset()
     branches: tuple[tuple[str, int], ...] = ()
+    has_exponent: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -175,6 +178,7 @@ class SoftBody(NodalBody):
             for key, unit, _ in region.law.parameters:
                 blocks.append((f"{place}.{key}", (region.elements.size,) if key in region.fields else (), unit))
             blocks += [(f"{place}.{key}", (), unit) for key, unit in MATERIAL_SCALARS]
+            blocks += [(f"{place}.viscosity_exponent", (), "-")] if region.has_exponent else []
         blocks += [(f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
         for region in (region for region in self.materials if region.branches):
             place, points = region.place(self.name), self._elements(region)[2].shape
@@ -226,7 +230,9 @@ class SoftBody(NodalBody):
         inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
         weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)
         nodes = first + np.arange(mesh.n_nodes)
-        nu, beta = (np.full(region.n_rows, index(key)) for key in ("viscosity", "rayleigh_stiffness"))
+        places = index("viscosity"), index("rayleigh_stiffness")
+        rates = (*places, index("viscosity_exponent") if region.has_exponent else -1)
+        nu, beta, exponent = (np.full(region.n_rows, place) for place in rates)
         moduli, relaxed = region.moduli(self.name, at.parameters), None
         if region.branches:
             kappa, stress = (at.parameters[f"{place}.{key}"].indices for key in ("relaxed", "memory"))
@@ -234,7 +240,16 @@ class SoftBody(NodalBody):
             relaxed = np.concatenate([np.broadcast_to(kappa, (len(stress), 1)), stress], axis=1)
         cells, gradients, volumes = self._elements(region)
         elements = Elements(
-            first + cells, gradients, volumes, region.groups(), self.mean_dilatation, moduli, nu, beta, relaxed
+            first + cells,
+            gradients,
+            volumes,
+            region.groups(),
+            self.mean_dilatation,
+            moduli,
+            nu,
+            beta,
+            exponent,
+            relaxed,
         )
         family = f"{mesh.family.name} {cells.shape[1]}"
         return [

@@ -2,18 +2,22 @@
 
 With D = sym(F^T F_dot) = E_dot (rate of Green's strain) the first Piola stress is
 
-    P_v = F (eta D + zeta <tr D> I),
+    P_v = F (eta D + zeta <tr D> I),    eta = eta_b + nu s,   s = (D : D + FLOOR^2)^((h - 2)/2)
 
-eta D alone being Eq. 19 of Geilinger et al. 2020.  Stiffness-proportional (Rayleigh) damping of factor beta is
-eta = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with mean dilatation up to the part of tr D that varies
-inside an element, in 2 mu), and unlike beta K v it does no work on a rigid rotation.  With mean dilatation <tr D> is
-the element average, so that the volumetric part does not lock; without, the local value.
+nu s D being Eq. 19 of Geilinger et al. 2020, of the dissipation nu/h |D|^h; h = 2 is linear, and s = 1. Stiffness-
+proportional (Rayleigh) damping of factor beta is eta_b = 2 mu beta, zeta = lambda beta: at rest it is beta K v (with
+mean dilatation up to the part of tr D that varies inside an element, in 2 mu), and unlike beta K v it does no work on
+a rigid rotation. With mean dilatation <tr D> is the element average, so that the volumetric part does not lock;
+without, the local value.
 """
 
 import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.deformation import gradient_of
+
+#: Rates below which a viscosity changes no more [1/s]: with h < 2 it would be infinite at rest.
+FLOOR = 1e-3
 
 _JIT = {"cache": True, "error_model": "numpy", "nogil": True}
 
@@ -32,6 +36,16 @@ def strain_rate(f, fd, d):
 
 
 @njit(**_JIT)
+def shear_thinning(d, exponent):
+    """Return (s, D : D + FLOOR^2)."""
+    n = FLOOR * FLOOR
+    for i in range(3):
+        for j in range(3):
+            n += d[i, j] * d[i, j]
+    return n ** (0.5 * (exponent - 2.0)), n
+
+
+@njit(**_JIT)
 def mean_trace(q, v, cell, grads, w, f, fd, d):
     """Return (V, <tr D>) of one element."""
     volume = 0.0
@@ -45,15 +59,20 @@ def mean_trace(q, v, cell, grads, w, f, fd, d):
 
 
 @njit(**_JIT)
-def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, out):
-    """Add the viscous forces, w P_v G_a per point and node, to ``out``; viscosities (2 n_groups,) eta and zeta."""
+def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, along, out):
+    """Add the viscous forces along a change of the viscosities, w P_v G_a per point and node, to ``out``.
+
+    ``viscosities`` (4 n_groups,) are eta_b, zeta, nu and h of each group; the forces are linear in the first three:
+    ``along`` those, and zero for h, they are the forces themselves.
+    """
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
     for e in range(cells.shape[0]):
         g = group[e]
-        eta, zeta = viscosities[2 * g], viscosities[2 * g + 1]
-        if eta == 0.0 and zeta == 0.0:
+        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
+        by_b, zeta, by_nu, by_h = along[4 * g], along[4 * g + 1], along[4 * g + 2], nu * along[4 * g + 3]
+        if by_b == 0.0 and zeta == 0.0 and by_nu == 0.0 and by_h == 0.0:
             continue
         trace_mean = 0.0
         if mean[g]:
@@ -64,6 +83,10 @@ def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, out):
             trace = strain_rate(f, fd, d)
             if mean[g]:
                 trace = trace_mean
+            eta = by_b + by_nu
+            if exponent != 2.0 or by_h != 0.0:
+                s, n = shear_thinning(d, exponent)
+                eta = by_b + s * (by_nu + 0.5 * by_h * np.log(n))
             for i in range(3):
                 for j in range(3):
                     d[i, j] *= eta
@@ -87,7 +110,9 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
         dr_a/dq_b = eta ((G_b . D G_a) I + b_b d_a^T / 2 + (G_a . G_b) F F_dot^T / 2) + zeta (b_a d_b^T + tr D (G_a .
         G_b) I),
 
-    the zeta products b_a b_b^T, b_a d_b^T being those of element sums over V with mean dilatation.
+    the zeta products b_a b_b^T, b_a d_b^T being those of element sums over V with mean dilatation; and with k_a =
+    F D G_a, l_a = F_dot D G_a, the change of eta adds nu s (h - 2) / (D : D + FLOOR^2) k_a (weight_v k_b + weight_q
+    l_b)^T.
     """
     nn = cells.shape[1]
     f = np.empty((3, 3))
@@ -99,11 +124,18 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
     h = np.empty((nn, 3))
     m = np.empty((nn, 3))
     n = np.empty((nn, 3))
+    along, changed = np.empty((nn, 3)), np.empty((nn, 3))
     local = np.empty((3 * nn, 3 * nn))
     for e in range(cells.shape[0]):
         g = group[e]
-        eta, zeta = viscosities[2 * g], viscosities[2 * g + 1]
-        if eta == 0.0 and zeta == 0.0:
+        by_b, zeta, nu, exponent = (
+            viscosities[4 * g],
+            viscosities[4 * g + 1],
+            viscosities[4 * g + 2],
+            viscosities[4 * g + 3],
+        )
+        eta = by_b + nu
+        if by_b == 0.0 and zeta == 0.0 and nu == 0.0:
             continue
         local[:] = 0.0
         volume = 1.0
@@ -118,6 +150,23 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
             trace = strain_rate(f, fd, d)
             if mean[g]:
                 trace = trace_mean
+            if exponent != 2.0:
+                share, rate = shear_thinning(d, exponent)
+                eta = by_b + nu * share
+                thinning = w[e, p] * nu * share * (exponent - 2.0) / rate
+                for a in range(nn):
+                    gr = grads[e, p, a]
+                    for i in range(3):
+                        along[a, i], changed[a, i] = 0.0, 0.0
+                        for k in range(3):
+                            turned = d[k, 0] * gr[0] + d[k, 1] * gr[1] + d[k, 2] * gr[2]
+                            along[a, i] += thinning * f[i, k] * turned
+                            changed[a, i] += (weight_v * f[i, k] + weight_q * fd[i, k]) * turned
+                for a in range(nn):
+                    for bb in range(nn):
+                        for i in range(3):
+                            for j in range(3):
+                                local[3 * a + i, 3 * bb + j] += along[a, i] * changed[bb, j]
             # s = w eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
             for i in range(3):
                 for j in range(3):
@@ -166,8 +215,8 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
 
 
 @njit(**_JIT)
-def viscous_pullback(q, v, lam_vec, cells, grads, w, group, mean, out):
-    """Add lam . dr/deta and lam . dr/dzeta to ``out`` (2 n_groups,); r is linear in both."""
+def viscous_pullback(q, v, lam_vec, cells, grads, w, group, mean, viscosities, out):
+    """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,)."""
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
@@ -184,8 +233,13 @@ def viscous_pullback(q, v, lam_vec, cells, grads, w, group, mean, out):
             if mean[g]:
                 trace = trace_mean
             gradient_of(lam_vec, cells[e], grads[e, p], lf)
+            by_eta = 0.0
             for i in range(3):
                 for j in range(3):
-                    out[2 * g + 1] += w[e, p] * trace * lf[i, j] * f[i, j]
+                    out[4 * g + 1] += w[e, p] * trace * lf[i, j] * f[i, j]
                     for k in range(3):
-                        out[2 * g] += w[e, p] * lf[i, j] * f[i, k] * d[k, j]
+                        by_eta += w[e, p] * lf[i, j] * f[i, k] * d[k, j]
+            share, rate = shear_thinning(d, viscosities[4 * g + 3])
+            out[4 * g] += by_eta
+            out[4 * g + 2] += share * by_eta
+            out[4 * g + 3] += 0.5 * viscosities[4 * g + 2] * share * np.log(rate) * by_eta

@@ -27,6 +27,7 @@ class _Arrays(NamedTuple):
     moduli: Ints2
     viscosity: Ints
     beta: Ints
+    exponent: Ints
 
 
 _own = unpacker(_Arrays)
@@ -39,36 +40,40 @@ def viscous_kind(law: Material) -> Kind:
 
     @njit(error_model="numpy", nogil=True)
     def viscosities(theta, own):
-        """Return eta and zeta of all groups (2 n_groups,)."""
+        """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
         moduli = gathered(theta, own.moduli)
-        out, slopes = np.empty(2 * own.beta.size), np.empty((2, moduli.shape[1]))
+        out, slopes = np.empty(4 * own.beta.size), np.empty((2, moduli.shape[1]))
         for g in range(own.beta.size):
             mu, lame = linear_moduli(moduli[g], slopes)
             beta = theta[own.beta[g]]
-            out[2 * g], out[2 * g + 1] = theta[own.viscosity[g]] + 2.0 * beta * mu, beta * lame
+            out[4 * g], out[4 * g + 1], out[4 * g + 2] = 2.0 * beta * mu, beta * lame, theta[own.viscosity[g]]
+            out[4 * g + 3] = theta[own.exponent[g]] if own.exponent[g] >= 0 else 2.0
         return out
 
     @njit(error_model="numpy", nogil=True)
     def add_slopes(theta, own, forward, along, out):
-        """Add the derivatives of eta and zeta (2 n_groups,) along theta, or backward."""
+        """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
         moduli = gathered(theta, own.moduli)
         slopes = np.empty((2, moduli.shape[1]))
         for g in range(own.beta.size):
             both = linear_moduli(moduli[g], slopes)
-            add_entry(forward, 2 * g, own.viscosity[g], 1.0, along, out)
+            add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
+            if own.exponent[g] >= 0:
+                add_entry(forward, 4 * g + 3, own.exponent[g], 1.0, along, out)
             for i in range(2):
                 factor = 2.0 if i == 0 else 1.0
-                add_entry(forward, 2 * g + i, own.beta[g], factor * both[i], along, out)
+                add_entry(forward, 4 * g + i, own.beta[g], factor * both[i], along, out)
                 for p in range(moduli.shape[1]):
                     value = factor * theta[own.beta[g]] * slopes[i, p]
-                    add_entry(forward, 2 * g + i, own.moduli[g, p], value, along, out)
+                    add_entry(forward, 4 * g + i, own.moduli[g, p], value, along, out)
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
         own = _own(arena, arena.families[k, FIELD])
-        viscous_residual(
-            at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, viscosities(at.theta, own), out
-        )
+        given = viscosities(at.theta, own)
+        along = given.copy()
+        along[3::4] = 0.0
+        viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, given, along, out)
         return rows
 
     @njit(**FAMILY)
@@ -84,12 +89,15 @@ def viscous_kind(law: Material) -> Kind:
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
         own = _own(arena, arena.families[k, FIELD])
-        rates = np.zeros(2 * own.beta.size)
+        given = viscosities(at.theta, own)
+        rates = np.zeros(given.size)
         if forward:
             add_slopes(at.theta, own, True, along, rates)
-            viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, rates, out)
+            viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, given, rates, out)
         else:
-            viscous_pullback(at.q, at.v, along, own.cells, own.gradients, own.weights, own.group, own.mean, rates)
+            viscous_pullback(
+                at.q, at.v, along, own.cells, own.gradients, own.weights, own.group, own.mean, given, rates
+            )
             add_slopes(at.theta, own, False, rates, out)
 
     return Kind(f"viscous_{law.name}", _Arrays, forces, parameters, matrix)
@@ -100,7 +108,7 @@ def viscous_kind(law: Material) -> Kind:
 class Viscous(FamilyTerm):
     """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.viscous`.
 
-    eta = nu + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
+    eta = nu s + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
 
     Attributes
     ----------
@@ -109,17 +117,24 @@ class Viscous(FamilyTerm):
         Indices in theta of nu [Pa s] (Geilinger et al. 2020, Eq. 19).
     beta : (n_groups,)
         Indices of the stiffness-proportional damping [s].
+    exponent : (n_groups,)
+        Indices of the exponents h of the rate [-]; -1 for 2.
     """
 
     depends: ClassVar[str] = "qv"
-    linear: ClassVar[str] = "v"
 
     batch: ElementBatch
     viscosity: IntArray
     beta: IntArray
+    exponent: IntArray
+
+    @property
+    def linear(self) -> str:  # type: ignore[override]
+        """See `Term`: nothing where an exponent may differ from two."""
+        return "" if (self.exponent >= 0).any() else "v"
 
     def family(self) -> Family:
         """Return dense element blocks."""
         b = self.batch
-        arrays = _Arrays(*b.arrays, self.viscosity, self.beta)
+        arrays = _Arrays(*b.arrays, self.viscosity, self.beta, self.exponent)
         return Family(viscous_kind(b.law), arrays, b.pattern)

@@ -18,7 +18,12 @@ from add.testing import check_constraint, check_term
 
 
 def material(
-    kind: type[Term], family: ElementFamily, law: Material, mean: bool, zero: tuple[str, ...] = ()
+    kind: type[Term],
+    family: ElementFamily,
+    law: Material,
+    mean: bool,
+    zero: tuple[str, ...] = (),
+    exponent: float | None = None,
 ) -> Callable[[np.random.Generator], None]:
     """Two bodies in one batch, the second without the first one's mean dilatation."""
 
@@ -27,6 +32,8 @@ def material(
             SoftBody("one", rough_box(family, 1), law=law, mean_dilatation=mean),
             SoftBody("two", rough_box(family, 2), law=law, mean_dilatation=not mean),
         ]
+        if exponent is not None:
+            bodies = [replace(body, regions=(replace(body.materials[0], has_exponent=True),)) for body in bodies]
         model = build_model(bodies)
         (term,) = model.term(kind)
         assert tuple(term.batch.mean_dilatation) == (mean, not mean)
@@ -34,6 +41,9 @@ def material(
         keys = {modulus.key for modulus in law.parameters} | (
             {"viscosity", "rayleigh_stiffness"} if kind is Viscous else set()
         )
+        keys |= set() if exponent is None else {"viscosity_exponent"}
+        for body in ("one", "two") if exponent is not None else ():
+            model.system.parameters.view(theta, f"bodies.{body}.viscosity_exponent")[...] = exponent
         for name in zero:
             for body in ("one", "two"):
                 model.system.parameters.view(theta, f"bodies.{body}.{name}")[...] = 0.0

@@ -59,7 +59,8 @@ def materials(
     for key, (place, material, elements) in chosen.items():
         fields, own, follows = _numbers(place, material, ElementSource(body, mesh, elements))
         branches = tuple((name, n) for name, _, n in material.branches)
-        regions.append(Region(key, material.law, elements, frozenset(fields), branches))
+        exponent = material.viscosity_exponent is not None
+        regions.append(Region(key, material.law, elements, frozenset(fields), branches, exponent))
         remembered, shares = relaxation(place, material)
         numbers += [*own, *remembered]
         derived += [*follows, *shares]
@@ -203,6 +204,9 @@ def _numbers(
     for key, unit in MATERIAL_SCALARS:
         path = f"{at}.material.{key}"
         numbers.append(SceneParameter(path, np.asarray(getattr(material, key)), unit, ((f"{at}.{key}", 1.0),)))
+    if material.viscosity_exponent is not None:
+        path, own = f"{at}.material.viscosity_exponent", np.asarray(material.viscosity_exponent)
+        numbers.append(SceneParameter(path, own, "-", ((f"{at}.viscosity_exponent", 1.0),)))
     return fields, numbers, derived
 
 

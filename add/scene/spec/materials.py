@@ -33,6 +33,11 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     viscosity: NonNegative = Field(
         0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
     )
+    viscosity_exponent: Annotated[Number, Field(ge=1, le=4)] | None = Field(
+        None,
+        description="h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that at "
+        "a rate of 1/s; below 2 it is softer the faster; null = 2",
+    )
     rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
     relaxation: dict[Name, RelaxationSpec] = Field(

@@ -46,7 +46,7 @@ class Body:
             np.arange(len(MATERIALS[law].parameters))[None],
         )
         self.elastic = Elastic(self.batch)
-        self.viscous = Viscous(self.batch, index(-2), index(-1))
+        self.viscous = Viscous(self.batch, index(-2), index(-1), np.array([-1]))
         self.theta = self.parameters()
         self.rest = self.mesh.points
         self.n = self.rest.size
@@ -333,6 +333,20 @@ def test_viscous_force_of_a_homogeneous_rate(body: Body, rng: np.random.Generato
     d = 0.5 * (f.T @ rate + rate.T @ f)
     stress = f @ ((NU + 2.0 * MU * BETA) * d + LAM * BETA * np.trace(d) * np.eye(3))
     np.testing.assert_allclose(force.T @ body.rest, body.volume * stress, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.4, 3.0])
+def test_dissipation_of_a_power_law(exponent: float, rng: np.random.Generator) -> None:
+    """A homogeneous rate takes the power V nu |D|^h; a hundredfold rate a 100^h-fold one."""
+    body = Body(HEX8)
+    viscous = Viscous(body.batch, *(np.array([body.theta.size + k]) for k in (-2, -1, 0)))
+    theta = np.append(body.parameters(beta=0.0), exponent)
+    f, rate = np.eye(3) + 0.2 * rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    for factor in (1.0, 100.0):
+        v = factor * body.rest @ rate.T
+        d = factor * 0.5 * (f.T @ rate + rate.T @ f)
+        power = np.vdot(body.force(viscous, body.rest @ f.T, v, theta), v)
+        assert power == pytest.approx(body.volume * NU * np.linalg.norm(d) ** exponent, rel=1e-6)
 
 
 @pytest.mark.parametrize(("family", "law", "mean"), LAWS, ids=LAW_NAMES)

@@ -83,6 +83,10 @@ def _term_cases() -> dict[str, Case]:
             cases[f"viscous-{name}"] = Case((Viscous,), material(Viscous, family, law, mean))
     for zero in ("viscosity", "rayleigh_stiffness", "lambda"):
         cases[f"viscous-no-{zero}"] = Case((Viscous,), material(Viscous, HEX8, NEO_HOOKEAN, True, (zero,)))
+    for family, exponent in ((TET4, 1.0), (HEX8, 1.4), (TET10, 3.0)):
+        cases[f"viscous-{exponent}"] = Case(
+            (Viscous,), material(Viscous, family, NEO_HOOKEAN, family is HEX8, exponent=exponent)
+        )
     cases["elastic-no-lambda"] = Case((Elastic,), material(Elastic, TET10, NEO_HOOKEAN_CIARLET, False, ("lambda",)))
     cases["elastic-shared"] = Case((Elastic,), shared_material(Elastic))
     cases["viscous-shared"] = Case((Viscous,), shared_material(Viscous))
