@@ -121,7 +121,7 @@ class _Bodies:
         """Return the end at a place that the scene gives in the body's rest frame."""
         if name is None or name in self.framed:
             arm = parts.number(f"{path}.at", place, "m")
-            return _End(self._arm(name, arm), arm)
+            return _End(self.arm(name, arm), arm)
         return _End(self.node(name, place, path), place)
 
     def opposite(
@@ -131,13 +131,14 @@ class _Bodies:
         if name is None or name in self.framed:
             poses = (*pose_of(other), end.place, *pose_of(name))
             arm = parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
-            return _End(self._arm(name, arm), arm)
+            return _End(self.arm(name, arm), arm)
         # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
         there = PlaceOnOther().value(np.concatenate([self.pose(other), place, self.pose(name)])[None])[0]
         return _End(self.node(name, there, path), there)
 
     @staticmethod
-    def _arm(name: str | None, arm: str) -> BodySite:
+    def arm(name: str | None, arm: str) -> BodySite:
+        """Return the site of a point of a body with a frame, or of the world; ``arm`` names its place in theta."""
         return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.POINT, name, arm)
 
     def node(self, name: str, place: FloatArray, path: str) -> BodySite:
@@ -200,7 +201,7 @@ def _coupling(
     """Add the joint parts of one coupling; return the bodies that it joins, if it joins any."""
     if isinstance(item, AttachmentSpec):
         _attachment(item, at, bodies, parts)
-        return item.nodes, item.body
+        return item.nodes, item.body or ""
     if isinstance(item, ForceSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
@@ -232,7 +233,7 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingP
     owner = bodies.nodal.get(item.nodes)
     if owner is None:
         raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
-    if item.body not in bodies.framed:
+    if item.body is not None and item.body not in bodies.framed:
         raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
     rest = owner.rest
     stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
@@ -242,7 +243,7 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingP
         a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
         poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
-        ends = a, BodySite(SiteKind.POINT, item.body, arm)
+        ends = a, bodies.arm(item.body, arm)
         parts.joint_parts.append(JointPart(ElasticJoint, ends, (stiffness, damping)))
 
 

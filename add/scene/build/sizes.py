@@ -40,8 +40,8 @@ from add.terms import Elastic, TreeInertia
 
 #: Memory of an element in a model, and in a run with its matrix and factors [bytes].
 _BUILT = {"tet4": 6.0e3, "tet10": 4.0e4, "hex8": 3.0e4}
-_NODES = {4: "tet4", 10: "tet10", 8: "hex8"}
-_RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5}
+_NODES = {4: "tet4", 10: "tet10", 8: "hex8", 11: "enhanced hex8"}
+_RUN = {"tet4": 2.4e4, "tet10": 1.6e5, "hex8": 1.1e5, "enhanced hex8": 1.6e5}
 #: Memory of a node of a net or a rod, of a cloth, and of two contact classes that may meet [bytes].
 _NODE, _CLOTH, _PAIR = 2.0e3, 2.0e4, 6.5e3
 #: Memory of two coordinates of one tree in a run, whose matrix is full, and of an entry of contact spread over them

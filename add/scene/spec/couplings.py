@@ -264,12 +264,15 @@ class SliderSpec(_PairSpec):
 
 
 class AttachmentSpec(_CouplingSpec):
-    """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one."""
+    """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one, or of the world.
+
+    A pin holds rigidly; this is a clamp that yields, by a stiffness that may be found.
+    """
 
     type: Literal["attachment"] = Field("attachment", description="kind of coupling")
     nodes: Name = Field(description="name of the body with nodes")
     where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
-    body: BodyName = Field(description="name of the rigid body")
+    body: BodyName | None = Field(None, description="name of the rigid body; null = the world")
     stiffness: Positive = Field(description="k per node [N/m]")
     damping: NonNegative = Field(0.0, description="damping per node [N s/m]")
 

@@ -4,11 +4,14 @@ import copy
 
 import numpy as np
 import pytest
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
 
 from add.errors import InputError
 from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Motor, Slider, Spring
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene import scene_from_dict
+from add.scene.build.sizes import require_room_to_run
 
 CUBE = {
     "type": "rigid",
@@ -204,6 +207,39 @@ def test_reactions() -> None:
     np.testing.assert_allclose(found["joint"]["lamp"].force, [0, -2, 9.81], atol=1e-6)
     # The weight's lever is 0.3 m: a force through the joint, and the motor's couple against it.
     np.testing.assert_allclose(found["joint"]["lamp"].torque, 0.0, atol=1e-6)
+
+
+def test_a_clamp_that_yields() -> None:
+    """A stiff block hung by springs at nine nodes sinks by its weight over their sum; slopes by stiffness and size."""
+    block = {
+        "type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [2, 2, 2]}, "element": "hex8",
+        "enhanced": True, "material": {"young": 1e8, "poisson": 0.3, "density": 1000}, "position": [0, 0, 1],
+    }  # fmt: skip
+    top = {"box": {"min": [None, None, 0.0499]}}
+    built = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.002, "steps": 20, "initial": "equilibrium"},
+            "bodies": {"block": block},
+            "couplings": {"clamp": {"type": "attachment", "nodes": "block", "where": top, "stiffness": 500}},
+        }
+    ).build()
+    run = built.run()
+    sunk = run.q[-1].reshape(-1, 3)[:27, 2] - built.model.bodies[0].mesh.points[:, 2]
+    assert sunk.mean() - 1.0 == pytest.approx(-9.81 / (9 * 500), rel=2e-3)
+    require_room_to_run(built.simulation)
+    objective = RoughObjective(np.random.default_rng(0).normal(size=built.model.system.n))
+    moving = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.002, "steps": 6, "newton": {"atol": 1e-11, "rtol": 1e-13}},
+            "bodies": {"block": block | {"angular_velocity": [1, 2, 0]}},
+            "couplings": {
+                "clamp": {"type": "attachment", "nodes": "block", "where": top, "stiffness": 500, "damping": 2}
+            },
+        }
+    ).build()
+    check_gradient_of_run(moving.simulation, objective)
 
 
 def test_balls_meet_once() -> None:
