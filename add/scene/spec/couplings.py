@@ -264,10 +264,7 @@ class SliderSpec(_PairSpec):
 
 
 class AttachmentSpec(_CouplingSpec):
-    """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one, or of the world.
-
-    A pin holds rigidly; this is a clamp that yields, by a stiffness that may be found.
-    """
+    """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one, or of the world."""
 
     type: Literal["attachment"] = Field("attachment", description="kind of coupling")
     nodes: Name = Field(description="name of the body with nodes")
