@@ -1,15 +1,17 @@
 """Elastic laws at one point: against an independent reference, and their derivatives against differences."""
 
 import csv
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from support.law_points import Point, by_each, deformation, differences
-from support.places import SPECS
+from support.places import ROOT, SPECS
 
 from add.materials import DIRECTIONS, LINEAR, MATERIALS, NAMES, Material, element_loops, formula_law, material
 
+DOCS = ROOT / "docs"
 REFERENCE = SPECS / "deformables/reference/constitutive.npz"
 MODULI = {
     "mu": 4e5, "lambda": 6e5, "c10": 1.6e5, "c01": 4e4, "kappa": 2e6, "c20": 2e4, "c30": 3e3, "limit": 12.0,
@@ -154,6 +156,21 @@ def test_ogden_against_rubber() -> None:
         for stretches, expected in zip(tests, map(float, row[2:]), strict=True):
             stress = Point(material("ogden"), p, np.diag(stretches)).stress()
             assert stress[0, 0] - stress[2, 2] * stretches[2] / l == pytest.approx(expected, rel=2e-10, abs=1e-5)
+
+
+def test_foam() -> None:
+    """Hill's foam of docs/materials.md under a pull and a press: sides by a constant Poisson's ratio, closed stress."""
+    text = (DOCS / "materials.md").read_text(encoding="utf-8")
+    law = formula_law(re.search(r'"energy": "(2\*mu/alpha[^"]*)"', text)[1])
+    mu, alpha, nu = 2e4, 8.0, 0.04
+    beta = nu / (1 - 2 * nu)
+    p = np.array([alpha, beta, mu])
+    assert [one.key for one in law.parameters] == ["numbers.alpha", "numbers.beta", "numbers.mu"]
+    for l in (0.3, 0.7, 0.95, 1.0, 1.3):
+        stress = Point(law, p, np.diag([l, l**-nu, l**-nu])).stress()
+        jac = l ** (1 - 2 * nu)
+        assert stress[0, 0] == pytest.approx(2 * mu / (alpha * l) * (l**alpha - jac ** (-alpha * beta)), abs=1e-8 * mu)
+        assert abs(stress[1, 1]) < 1e-8 * mu
 
 
 def test_small_strain_sees_turns_as_stretches() -> None:
