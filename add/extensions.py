@@ -26,6 +26,7 @@ from add.scene.spec.common import (
 from add.scene.spec.couplings import CouplingExtension, PairExtension
 from add.scene.spec.extension import Extension
 from add.scene.spec.friction import FrictionExtension, NormalExtension
+from add.scene.spec.materials import MaterialExtension
 from add.scene.spec.objective import ObjectiveExtension
 from add.scene.spec.rigid import BodyExtension
 from add.scene.spec.scene import IntegratorExtension, SolverExtension
@@ -45,6 +46,7 @@ __all__ = [
     "FrictionExtension",
     "InputError",
     "IntegratorExtension",
+    "MaterialExtension",
     "Name",
     "NonNegative",
     "NormalExtension",

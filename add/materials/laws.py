@@ -163,8 +163,8 @@ def material(name: str, volumetric: str | None = None) -> Material:
 
 
 @functools.cache
-def formula_law(text: str, units: tuple[tuple[str, str], ...] = ()) -> Material:
-    """Return the law that a scene writes; its parameters are ``numbers.NAME``, in alphabetical order.
+def formula_law(text: str, units: tuple[tuple[str, str], ...] = (), place: str = "numbers.") -> Material:
+    """Return the law that a scene writes; its parameters, in alphabetical order, have the names behind ``place``.
 
     Parameters
     ----------
@@ -178,6 +178,6 @@ def formula_law(text: str, units: tuple[tuple[str, str], ...] = ()) -> Material:
     """
     formula, given = Formula.read(text), dict(units)
     parameters = tuple(
-        Modulus(f"numbers.{name}", given.get(name, "Pa"), "number of the formula") for name in formula.parameters
+        Modulus(f"{place}{name}", given.get(name, "Pa"), "number of the formula") for name in formula.parameters
     )
     return by_invariants(f"formula-{formula.energy.key}", parameters, formula, text)

@@ -204,6 +204,41 @@ def test_laws_of_contact():
         add.apply_overrides(scenes[0], {"contact.friction_curve.slow": -1.0})
 
 
+def test_an_elastic_law():
+    """Yeoh's by a file, by a formula of the scene and by its name: equal runs; its numbers are parameters."""
+
+    def scene(material):
+        return add.scene_from_dict({
+            "schema": "add-scene/1",
+            "time": {"dt": 0.005, "steps": 10, "newton": {"atol": 1e-12, "rtol": 0}},
+            "bodies": {
+                "strip": {
+                    "type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.02, 0.02], "divisions": [2, 1, 1]},
+                    "material": {"density": 1000} | material,
+                    "pins": [{"where": {"box": {"max": [-0.0499, None, None]}}}],
+                }
+            },
+            "objective": [{"type": "calm", "body": "strip", "after": 0.01}],
+            "parameters": [{"path": "bodies.strip.material.c20"}] if "type" in material else [],
+        })  # fmt: skip
+
+    numbers = {"c10": 2e4, "c20": 3e3}
+    text = "c10*(I1b - 3) + c20*(I1b - 3)**2 + 20*c10*(J - 1)**2"
+    named = scene({"type": "rubber"} | numbers)
+    by_formula = scene({"model": "formula", "energy": text, "numbers": numbers})
+    by_name = scene({"model": "yeoh", "kappa": 40 * 2e4} | numbers)
+    runs = [one.build().run().q for one in (named, by_formula, by_name)]
+    assert np.array_equal(runs[0], runs[1])
+    np.testing.assert_allclose(runs[2], runs[0], rtol=0, atol=1e-12)
+    assert np.abs(runs[0][-1] - runs[0][0]).max() > 1e-3
+    check_gradient_of_run(named.build().simulation, inverse_problem(named).experiments[0].objective)
+    assert named.build().numbers.layout["bodies.strip.material.c20"].unit == "Pa"
+    with pytest.raises(InputError, match=r"strip\.material\.c10.*greater than 0|above 0"):
+        scene({"type": "rubber", "c10": -2e4, "c20": 0})
+    with pytest.raises(InputError, match="unknown key"):
+        scene({"type": "no-rubber"} | numbers)
+
+
 def test_a_format_of_recordings(tmp_path):
     file = tmp_path / "hand.txt"
     file.write_text("#markers 1\nm1 0.0 0 0 1\nm2 0.0 1 0 1\nm1 0.1 0 0 2\n")

@@ -1,10 +1,22 @@
-"""Laws of contact: friction of rubber that grows with the speed, and a normal force between Hertz's and a spring."""
+"""Rubber: Yeoh's law, friction that grows with the speed, and a normal force between a parabola and a line."""
 
 from typing import ClassVar, Literal, final
 
 from pydantic import Field
 
-from add.extensions import FrictionExtension, NormalExtension, Positive
+from add.extensions import FrictionExtension, MaterialExtension, NormalExtension, Number, Positive
+
+
+@final
+class Rubber(MaterialExtension):
+    """Yeoh's law, nearly incompressible: kappa stands in a fixed ratio to c10."""
+
+    energy = "c10*(I1b - 3) + c20*(I1b - 3)**2 + 20*c10*(J - 1)**2"
+    columns: ClassVar[dict[str, str]] = {"c10": "Pa", "c20": "Pa"}
+
+    type: Literal["rubber"] = Field("rubber", description="name of the law")
+    c10: Positive = Field(description="half of the shear modulus [Pa]")
+    c20: Number = Field(description="how it stiffens [Pa]")
 
 
 @final

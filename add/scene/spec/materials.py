@@ -1,9 +1,10 @@
 """Materials of the scene format: elastic laws with damping."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
+from add.errors import InputError
 from add.materials import DIRECTIONS, INVARIANTS, SILICONES, SOURCE, Formula, Material, formula_law, material
 from add.scene.spec.common import (
     Name,
@@ -24,6 +25,7 @@ from add.scene.spec.element_values import (
     PoissonField,
     PositiveField,
 )
+from add.scene.spec.extension import Extension
 from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.relaxation import BandSpec, BranchSpec, RelaxationSpec
 
@@ -330,7 +332,43 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
         return self
 
 
-AnyMaterialSpec = Annotated[
+class MaterialExtension(Extension, _MaterialSpec):
+    """Base of elastic laws: a subclass has the formula of its ``energy`` and the units of its ``columns``.
+
+    Columns are fields, numbers each, and symbols of the formula beside those of `FormulaMaterialSpec`, fibres apart.
+    """
+
+    energy: ClassVar[str] = ""
+    columns: ClassVar[dict[str, str]] = {}
+
+    model: Literal["extension"] = Field("extension", description="that `type` says the law")
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return formula_law(self.energy, tuple(sorted(self.columns.items())), "")
+
+    @model_validator(mode="after")
+    def _check(self) -> "MaterialExtension":
+        numbers = {key: getattr(self, key) for key in self.columns}
+        try:
+            Formula.read(self.energy, numbers).require_sound(numbers)
+        except InputError as error:
+            raise problem(f"the extension '{self.type}': {error.message}", key="type", found=error.found,
+                          expected=error.expected) from None  # fmt: skip
+        if any(modulus in DIRECTIONS for modulus in self.law.parameters):
+            raise problem(f"the extension '{self.type}' has no directions of fibres", key="type", found=self.energy)
+        return self
+
+
+def _material_branch(data: Any) -> str:
+    """Choose an extension where one has the object's ``type``."""
+    name = data.get("type") if isinstance(data, dict) else None
+    known = isinstance(name, str) and MaterialExtension.named(name) is not None
+    return "<extension>" if known or isinstance(data, MaterialExtension) else "<of the format>"
+
+
+_MaterialOfFormat = Annotated[
     Annotated[MaterialSpec, Tag("<lame>")]
     | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")]
     | Annotated[YeohMaterialSpec, Tag("<yeoh>")]
@@ -345,3 +383,8 @@ AnyMaterialSpec = Annotated[
         lame="neo-hookean neo-hookean-ciarlet stvk linear corotated", silicone=" ".join(SILICONES),
     ),
 ]  # fmt: skip
+
+AnyMaterialSpec = Annotated[
+    Annotated[_MaterialOfFormat, Tag("<of the format>")] | Annotated[MaterialExtension, Tag("<extension>")],
+    Discriminator(_material_branch),
+]
