@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from add import load_scene
-from add.commands.run_data import run_data
+from add.scene.build.run_data import run_data
 from add.view import Look, screenshot
 
 ROOT = Path(__file__).resolve().parents[1]

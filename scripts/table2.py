@@ -19,9 +19,9 @@ from typing import final
 
 import numpy as np
 
-from add.commands.run_data import run_data
 from add.scene import load_scene
 from add.scene.build.inverse_problem import inverse_problem, optimizer
+from add.scene.build.run_data import run_data
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Shortest time over which simulations are repeated [s].

@@ -176,10 +176,10 @@ def view(
 
 def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:
     """Read a run folder, or build the first state of a scene or a robot."""
-    from add.commands.run_data import run_data
     from add.commands.unfinished import to_view
     from add.io.runfolder import RunFolder
     from add.io.trajectory import read_run
+    from add.scene.build.run_data import run_data
 
     path = Path(run)
     robot = _is_robot(path)

@@ -12,12 +12,13 @@ from typing import Any, final
 
 import numpy as np
 
-from add.commands.run_data import run_data, summary
+from add.commands.run_summary import summary
 from add.commands.step_counts import Tally
 from add.equations.kinematics import Kinematics, State
 from add.io.runfolder import CannotWrite
 from add.io.trajectory import ResumePoint, RunData, joined, write_run
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import run_data
 from add.simulation import Record
 from add.simulation.run import Trajectory
 

@@ -20,7 +20,7 @@ from add.commands.folders import locking, note_versions, title
 from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
 from add.commands.parallel.experiments import evaluated_by
 from add.commands.parallel.workers import Workers, on_all_cores
-from add.commands.run_data import run_data, summary
+from add.commands.run_summary import summary
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
@@ -29,6 +29,7 @@ from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, Ru
 from add.io.trajectory import write_run
 from add.scene import Scene, experiment_scenes
 from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
 from add.scene.build.sizes import in_scene, require_room_to_run
 from add.scene.build.write_back import with_values

@@ -12,17 +12,20 @@ from typing import Any, Self, final
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from add.errors import InputError, SolverError
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import as_numbers
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.build.observations import Seen, observations as _observations
+from add.scene.build.run_data import run_data
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step
 from add.scene.read.reader import experiment_scenes
 from add.scene.scene import Scene
 from add.simulation import Record
+from add.simulation.run import Trajectory
 from add.typing import FloatArray
 
 
@@ -68,6 +71,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         Numbers of the scene that `reset` draws anew, evenly, such as ``{"bodies.cart.position.0": (-0.1, 0.1)}``.
     failure_reward : float, optional
         Where a step fails: the reward, and the episode ends, `terminated`. Default: the error is raised.
+    render_mode : "rgb_array", optional
+        What `render` draws. Default: nothing. A window is `gymnasium.wrappers.HumanRendering` around it.
     jacobians : bool
         Whether ``info["jacobians"]`` has the derivatives of the state after a step by the one before and by the action,
         as `Step.jacobians` orders them.
@@ -84,7 +89,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         it does not know.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012  as Gymnasium declares it
 
     def __init__(
         self,
@@ -97,8 +102,12 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         randomise: Mapping[str, Bounds] | None = None,
         failure_reward: float | None = None,
         jacobians: bool = False,
+        render_mode: str | None = None,
     ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError("unknown way to draw", place="render_mode", found=render_mode, expected="'rgb_array'")
         self.built: BuiltScene = scene.build()
+        self.render_mode = render_mode
         if jacobians:
             self.built.simulation.differentiable  # noqa: B018  refused before the first step
         self._bounds = dict(actions or _declared(scene))
@@ -129,6 +138,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
             path: _pair(path, pair, self.built.numbers.place(path).shape) for path, pair in (randomise or {}).items()
         }
         self.failure_reward, self._jacobians = failure_reward, jacobians
+        self.metadata = self.metadata | {"render_fps": max(1, round(1.0 / (steps_per_action * scene.time.dt)))}
+        self._camera: Any = None
         self._values = self._theta = np.zeros(0)
         self._seen: Seen | None = None
         self._taken, self._over = 0, False
@@ -255,6 +266,25 @@ class Env(gymnasium.Env):  # type: ignore[misc]
     def terminated(self, seen: Seen) -> bool:
         """Return whether the episode ends here for a reason of its own; here never."""
         return False
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        """Return a picture (480, 640, 3) of the state, from where the first one was seen; None without a `render_mode`.
+
+        Raises
+        ------
+        InputError
+            If no episode has begun, or PyVista is not installed.
+        """
+        if self.render_mode is None:
+            return None
+        state = self.seen.state
+        run = Trajectory(np.array([state.t]), state.q[:1], state.v[:1], None, [], state)
+        if self._camera is None:
+            from add.view import Camera, Look
+
+            self._camera = Camera(Look(plain=True))
+        picture: NDArray[np.uint8] = self._camera.picture(run_data(self.built, run, self.seen.theta))
+        return picture
 
     @property
     def record(self) -> Record | None:

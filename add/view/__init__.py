@@ -2,7 +2,7 @@
 
 from add.view.look import Look
 from add.view.quantities import COLOURS, Quantity, quantity
-from add.view.render import export_html, movie, screenshot
+from add.view.render import Camera, export_html, movie, screenshot
 from add.view.window import show
 
-__all__ = ["COLOURS", "Look", "Quantity", "export_html", "movie", "quantity", "screenshot", "show"]
+__all__ = ["COLOURS", "Camera", "Look", "Quantity", "export_html", "movie", "quantity", "screenshot", "show"]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.io.atomic import remove_killed, replacing
@@ -60,6 +61,34 @@ def screenshot(
         scene.set_time(float(data.t[-1] if time is None else time))
         _write(path, lambda temporary: plotter.screenshot(str(temporary), return_img=False))
     return path
+
+
+@final
+class Camera:
+    """Pictures of one state after another, from where the first was seen.
+
+    Parameters
+    ----------
+    look : what is shown, and how
+    size : width and height in pixels
+    """
+
+    def __init__(self, look: Look | None = None, size: tuple[int, int] = (640, 480)) -> None:
+        self._look, self._size = look, size
+        self._kept: Any = None
+
+    def picture(self, data: RunData) -> NDArray[np.uint8]:
+        """Return the picture (height, width, 3) of the last state of a run."""
+        with _off_screen(self._size) as plotter:
+            scene = Scene3D(data, plotter, self._look, OVERSAMPLING)
+            scene.set_time(float(data.t[-1]))
+            if self._kept is None:
+                plotter.camera.zoom(0.5)  # room for the motion to come
+                self._kept = plotter.camera.copy()
+            plotter.camera = self._kept.copy()
+            plotter.reset_camera_clipping_range()
+            scene.refit_scale()
+            return np.asarray(plotter.screenshot(None, return_img=True), dtype=np.uint8)
 
 
 def movie(

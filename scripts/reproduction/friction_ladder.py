@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.commands.run_data import summary
+from add.commands.run_summary import summary
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from matplotlib.image import imread
 
-from add.commands.run_data import run_data
 from add.errors import InputError
 from add.scene import Scene, apply_overrides, load_scene
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import run_data
 from add.simulation.run import Trajectory
 from scripts.reproduction.entry import SCENES, Skipped
 

@@ -15,13 +15,14 @@ from add.bodies.base import POSE_VECTORS
 from add.bodies.families import WEIGHT
 from add.bodies.rigid import frame_state
 from add.commands.check_gradient import check_gradients
-from add.commands.run_data import run_data, summary
+from add.commands.run_summary import summary
 from add.equations.initial import Pose
 from add.equations.lift import Embedding
 from add.equations.term import Term
 from add.io.trajectory import read_run, write_run
 from add.kernels import distance
 from add.scene.build import scene as builder
+from add.scene.build.run_data import run_data
 
 HALF = (0.1, 0.06, 0.04)
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * HALF

@@ -11,7 +11,6 @@ from faults.runs import same_run
 from faults.test_resume_simulation import cut, whole
 
 from add.adjoint import Cotangents, pullback, pushforward
-from add.commands.run_data import run_data
 from add.commands.simulate import simulate_scene
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
@@ -21,6 +20,7 @@ from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.scene.build import scene as scene_builder, sizes
 from add.scene.build.doubts import doubts
 from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.run_data import run_data
 from add.terms import TreeInertia
 
 

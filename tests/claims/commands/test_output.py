@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from add.commands.run_data import run_data, summary
+from add.commands.run_summary import summary
 from add.io.trajectory import read_run, write_run
 from add.joints.law_term import JointLaw
 from add.kernels.distance import BOX, CYLINDER
 from add.scene import scene_from_dict
+from add.scene.build.run_data import run_data
 from add.terms import Gravity, RigidInertia
 
 TILT = [np.cos(0.3), 0.0, np.sin(0.3), 0.0]

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.run_data import _kinetic_energy, _stored, _storing
 from add.equations.kinematics import Kinematics
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import Energies
 
 #: Kinds of contact: none given, numbers, impulses.
 CONTACTS = ("default", "given", "impulse")
@@ -164,9 +164,7 @@ class Outcome:
 
 
 def _energy(built: BuiltScene, kin: Kinematics) -> float:
-    at = built.model.lift.kinematics(kin, built.theta)
-    stored = sum(_stored(terms, kin, at, built.theta) for terms in _storing(built).values())
-    return _kinetic_energy(built.model, kin, built.theta) + stored
+    return sum(Energies(built, built.theta).at(kin).values())
 
 
 def _heights(built: BuiltScene, kin: Kinematics) -> float:

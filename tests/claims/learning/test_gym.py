@@ -37,6 +37,31 @@ def test_gymnasium_approves(pushed):
     check_env(environment(pushed, randomise={"bodies.ball.velocity.0": (0.0, 1.0)}), skip_render_check=True)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_pictures(pushed):
+    """Of a state (height, width, 3), by Gymnasium's checks; the ball moves in them, the camera does not."""
+    pytest.importorskip("pyvista")
+    env = environment(pushed, render_mode="rgb_array", steps_per_action=4)
+    with pytest.raises(InputError, match="reset"):
+        env.render()
+    env.reset()
+    frames = [env.render()]
+    for _ in range(3):
+        env.step(np.array([2.0, 0.0, 0.0]))
+        frames.append(env.render())
+    assert all(frame.shape == (480, 640, 3) and frame.dtype == np.uint8 for frame in frames)
+    # The goal of the objective, a red cross, stands where it stood; the ball does not.
+    red = [(frame[..., 0] > 180) & (frame[..., 1] < 90) & (frame[..., 2] < 90) for frame in frames]
+    crosses = [np.argwhere(mask[100:]).mean(axis=0) for mask in red]
+    np.testing.assert_allclose(crosses[-1], crosses[0], atol=3.0)
+    assert np.any(frames[0] != frames[-1], axis=2).mean() > 0.02
+    assert env.metadata["render_fps"] == round(1 / (4 * pushed.time.dt))
+    assert environment(pushed).render() is None
+    with pytest.raises(InputError, match="render_mode"):
+        environment(pushed, render_mode="ansi")
+    check_env(environment(pushed, render_mode="rgb_array"))
+
+
 def test_an_episode_is_the_run(pushed):
     """The scene's own rows as actions: the states, and the objective as the negative sum of rewards."""
     env = environment(pushed, actions={"push": (-10.0, 10.0)})

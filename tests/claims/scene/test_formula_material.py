@@ -12,10 +12,10 @@ from support.places import SCENES
 from add import scene_from_dict
 from add.commands.check_gradient import check_gradients
 from add.commands.cli import cli
-from add.commands.run_data import run_data
 from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.io.trajectory import read_run, write_run
+from add.scene.build.run_data import run_data
 from add.view.quantities import von_mises
 
 NUMBERS = {"c10": 15000.0, "c20": 1500.0, "kappa": 1.9e6}

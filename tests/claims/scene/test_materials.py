@@ -9,12 +9,12 @@ from support.small_models import RoughObjective
 from support.tiers import long_case
 
 from add import scene_from_dict
-from add.commands.run_data import run_data
 from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.geometry.mesh_shape import shape_mesh
 from add.io.meshes import write_mesh
 from add.io.trajectory import read_run, write_run
+from add.scene.build.run_data import run_data
 from add.scene.build.targets import roughness
 from add.scene.build.write_back import with_values
 from add.view.quantities import von_mises

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from support.meshes import torus
 
-from add.commands.run_data import run_data
 from add.errors import InputError
 from add.io.trajectory import read_run, write_run
 from add.kernels.distance import MESH
 from add.scene import scene_from_dict
+from add.scene.build.run_data import run_data
 
 
 def write_obj(path, vertices, triangles):

@@ -1,24 +1,21 @@
-"""From a trajectory to the arrays and numbers of a run folder."""
+"""From a trajectory to the arrays of a run folder, from which runs are drawn."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
-from add.commands.drawing_data import ContactTracks, JointTracks, goals
-from add.commands.impact_log import impact_json
-from add.commands.step_counts import Tally
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedTerm
 from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
-from add.model import Model, Obstacle, storing_chambers
-from add.model.impacts import worth_saying
+from add.model import Obstacle, storing_chambers
 from add.scene.build.built import BuiltScene
 from add.scene.build.contact_forces import contact_forces, contact_terms
+from add.scene.build.drawing_data import ContactTracks, JointTracks, goals
 from add.scene.build.numbers import CLOCK
 from add.scene.build.placements import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
@@ -45,35 +42,53 @@ _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "sol
 _OF_TREES = (BallLimits, JointLimits, JointSprings, OnLengths, TreeInertia)
 
 
-def _storing(built: BuiltScene) -> dict[str, list[Any]]:
-    """Return the terms that store each kind of energy; "coupling" is that of springs, joints and motors."""
-    model, contacts = built.model, contact_terms(built.simulation.system)
-    kinds: dict[str, list[Any]] = {
-        "elastic": [*model.term(Elastic), *model.term(Strained)],
-        "gravity": [*model.term(Gravity), *model.term(TreeInertia)],
-    }
-    couplings = [
-        term
-        for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
-        for term in model.term(kind)
-    ]
-    chambers, muscles = storing_chambers(model), [*model.term(Muscle), *model.term(VolumetricActuator)]
-    found = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
-    kinds |= {name: terms for name, terms in found.items() if terms}
-    return kinds | {"contact": [term for _, term in contacts]}
+@final
+class Energies:
+    """Energies of a scene by kind [J]: "kinetic", and what its terms store; "coupling" is that of springs and joints.
 
+    Parameters
+    ----------
+    built : BuiltScene
+    theta : (n_theta,)
+    """
 
-def _stored(terms: list[Any], kin: Kinematics, at: Kinematics, theta: FloatArray) -> float:
-    """Return the energy of terms, those of trees at ``kin`` (of q), others ``at`` the rows of X."""
-    return float(sum(term.energy(kin if isinstance(term, _OF_TREES) else at, theta) for term in terms))
+    def __init__(self, built: BuiltScene, theta: FloatArray) -> None:
+        self._model, self._theta = built.model, theta
+        model, contacts = built.model, contact_terms(built.simulation.system)
+        kinds: dict[str, list[Any]] = {
+            "elastic": [*model.term(Elastic), *model.term(Strained)],
+            "gravity": [*model.term(Gravity), *model.term(TreeInertia)],
+        }
+        couplings = [
+            term
+            for kind in (JointLaw, DecidingJointLaw, JointSprings, JointLimits, BallLimits, OnLengths)
+            for term in model.term(kind)
+        ]
+        chambers, muscles = storing_chambers(model), [*model.term(Muscle), *model.term(VolumetricActuator)]
+        found = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
+        kinds |= {name: terms for name, terms in found.items() if terms}
+        self._storing = kinds | {"contact": [term for _, term in contacts]}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kinds."""
+        return ("kinetic", *self._storing)
 
-def _kinetic_energy(model: Model, kin: Kinematics, theta: FloatArray) -> float:
-    at = model.lift.kinematics(kin, theta)
-    lifted = [term.inner for term in model.system.terms if isinstance(term, LiftedTerm)]
-    own = [term for term in model.system.terms if not isinstance(term, LiftedTerm)]
-    found = [*(term.kinetic_energy(at, theta) for term in lifted), *(term.kinetic_energy(kin, theta) for term in own)]
-    return float(sum(found))
+    def at(self, kin: Kinematics) -> dict[str, float]:
+        """Return the energies of a state."""
+        lifted = self._model.lift.kinematics(kin, self._theta)
+        out = {"kinetic": self._kinetic(kin, lifted)}
+        for name, terms in self._storing.items():
+            states = [kin if isinstance(term, _OF_TREES) else lifted for term in terms]
+            stored = [term.energy(state, self._theta) for term, state in zip(terms, states, strict=True)]
+            out[name] = float(sum(stored))
+        return out
+
+    def _kinetic(self, kin: Kinematics, lifted: Kinematics) -> float:
+        terms = self._model.system.terms
+        found = [term.inner.kinetic_energy(lifted, self._theta) for term in terms if isinstance(term, LiftedTerm)]
+        found += [term.kinetic_energy(kin, self._theta) for term in terms if not isinstance(term, LiftedTerm)]
+        return float(sum(found))
 
 
 def run_data(
@@ -99,18 +114,17 @@ def run_data(
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
-    kinds = _storing(built)
-    energy = {name: np.zeros(kept.size) for name in ("kinetic", *kinds)}
+    energies = Energies(built, theta)
+    energy = {name: np.zeros(kept.size) for name in energies.names}
     q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
     joints, touching = JointTracks(built, theta, kept.size), ContactTracks(system)
     for i, k in enumerate(kept):
         kin = trajectory.kinematics(int(k))
-        energy["kinetic"][i] = _kinetic_energy(model, kin, theta)
         at = model.lift.kinematics(kin, theta)
         q[i], v[i] = at.q, at.v
-        for name, terms in kinds.items():
-            energy[name][i] = _stored(terms, kin, at, theta)
+        for name, value in energies.at(kin).items():
+            energy[name][i] = value
         record = trajectory.records[k - 1] if k else None
         solved = stepper.contact_forces(record, theta) if record else None
         force[i] = contact_forces(model, built.simulation, kin, record, theta)
@@ -172,70 +186,3 @@ def run_data(
 def _triangles(obstacle: Obstacle) -> tuple[FloatArray, IntArray] | tuple[()]:
     """Return vertices and triangles of an obstacle that is a mesh."""
     return () if obstacle.mesh is None else (obstacle.mesh.vertices, obstacle.mesh.triangles)
-
-
-def summary(
-    built: BuiltScene,
-    trajectory: Trajectory,
-    theta: FloatArray,
-    *,
-    before: Tally | None = None,
-    start: Kinematics | None = None,
-) -> dict[str, Any]:
-    """Return the numbers of a run that reports and ``expect`` blocks name.
-
-    Parameters
-    ----------
-    built, trajectory, theta
-    before : Tally, optional
-        Of the steps before the trajectory, where a run was gone on with.
-    start : Kinematics, optional
-        At t = 0; default: the trajectory's first.
-    """
-    model = built.model
-    last = trajectory.kinematics(trajectory.n_steps)
-    tally = (before or Tally()).add(built, trajectory, theta)
-    out: dict[str, Any] = {
-        "steps": tally.steps,
-        "end_time": float(trajectory.t[-1]),
-        "newton": {
-            "iterations_per_step": tally.iterations / tally.steps if tally.steps else 0.0,
-            "most_iterations": tally.most_iterations,
-            "factorizations": tally.factorizations,
-            "fallbacks": tally.fallbacks,
-            "divided": tally.divided,
-        },
-        "energy": {"kinetic": _kinetic_energy(model, last, theta)},
-        "bodies": {},
-        "markers": {},
-    }
-    lifted = model.lift.kinematics(last, theta)
-    for name, terms in _storing(built).items():
-        out["energy"][name] = _stored(terms, last, lifted, theta)
-    masses = model.node_masses(theta)
-    out["bodies"] = {body.name: body.state(lifted, masses, theta, model.layouts) for body in model.bodies}
-    if built.marker_names:
-        places = built.markers.points(last, theta)[0]
-        first = built.markers.points(start or trajectory.kinematics(0), theta)[0]
-        for j, name in enumerate(built.marker_names):
-            out["markers"][name] = {
-                "final": places[j].tolist(),
-                "displacement": (places[j] - first[j]).tolist(),
-            }
-    if tally.chambers:
-        out["chambers"] = tally.chambers
-    for key, counts in tally.events.items():
-        if counts or key == "contact":
-            out[key] = counts
-    impacts = worth_saying(tally.impacts.shortest(built, theta))
-    if impacts:
-        out["impacts"] = [impact_json(impact) for impact in impacts]
-    if tally.weak.natural_map > 0.0:
-        out["contact_certificate"] = {"natural_map": tally.weak.natural_map}
-    if tally.weak.seen:
-        out["weak_contacts"] = tally.weak.described()
-    if tally.depths.seen:
-        out["mesh_depths"] = tally.depths.described()
-    if tally.sunk.seen:
-        out["sunk"] = tally.sunk.described()
-    return out
