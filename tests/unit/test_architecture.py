@@ -67,7 +67,7 @@ ONLY_FOR = {
         "extensions",
     },  # strings become objects once
     "commands": set(),
-    "view": {"commands"},
+    "view": {"commands", "gym"},  # environments draw themselves
     "plot": {"commands"},
     "testing": {"commands"},
 }
