@@ -69,7 +69,7 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     Raises
     ------
     InputError
-        If the name does not end in .pvd, or nothing moves.
+        If the name does not end in .pvd, the folder is no such one, or nothing moves.
     """
     import meshio
 
@@ -81,9 +81,14 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     if not parts:
         raise InputError("this run has no bodies with a shape", file=path)
     folder = path.with_suffix("")
+    remove_killed(folder)
+    # What an earlier export left is replaced; anything else in the way is somebody's.
+    others = [item.name for item in folder.iterdir() if item.suffix != ".vtu"] if folder.is_dir() else []
+    if others:
+        raise InputError("the folder for the VTU files holds something else", file=folder, found=sorted(others)[0],
+                         expected="another name for the .pvd")  # fmt: skip
     folder.mkdir(exist_ok=True)
     remove_killed(path.parent)
-    remove_killed(folder)
     rows = []
     for number, time in enumerate(times):
         moment = Moment.of(data.t, float(time))

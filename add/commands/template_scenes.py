@@ -214,6 +214,9 @@ def chain(given: Answers) -> dict[str, Any]:
         )
     n, zero = len(lengths), 1.0 if given["zero"] == "up" else -1.0
     values, rates, names = np.full(n, 0.5), np.zeros(n), list(given["angles"])
+    if given["recording"] is None and (names or given["zero"] != "down"):
+        key = "angles" if names else "zero"
+        raise InputError("this is said of the angles of a recording", place=key, found="no recording")
     if given["recording"] is not None:
         values, rates, names = _first_angles(given, n)
         # Joints count from the arm before, the first one from where the arms hang.

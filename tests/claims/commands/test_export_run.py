@@ -63,6 +63,10 @@ def test_vtu_of_a_soft_body(tmp_path, data):
 def test_vtu_of_rigid_bodies_and_sheets(tmp_path):
     data = solids_run(5)
     export_vtu(data, tmp_path / "a.pvd", None)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/result.json").write_text("{}")
+    with pytest.raises(InputError, match=r"result\.json"):
+        export_vtu(data, tmp_path / "run.pvd", None)
     listed = re.findall(r'part="(\d+)" name="([^"]*)" file="([^"]*)"', (tmp_path / "a.pvd").read_text())
     names = {name for _, name, _ in listed}
     assert {"cloth", "rope", "handle"} <= names and data.solids[0].name in names

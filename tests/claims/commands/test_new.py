@@ -173,6 +173,9 @@ def test_a_chain_starts_as_its_recording(tmp_path, monkeypatch):
     assert values == pytest.approx([2.3 + np.pi, 3.31 - 2.3, 4.1 - 3.31], abs=1e-5)
     assert rates == pytest.approx([3.0, -1.8 - 3.0, 1.0 + 1.8], abs=1e-4)
     scene.inverse_problem()
+    for text in ("zero=up", "angles=a,b"):
+        asked = run("chain", "--defaults", "-o", "other.json", "--set", text)
+        assert isinstance(asked.exception, InputError) and asked.exception.place == text.partition("=")[0]
     built = scene.build()
     state, _ = built.simulation.begin(built.simulation.assembler(), built.theta)
     kin = Kinematics(state.q[0], state.v[0], state.v[0], 0.0, 0)
