@@ -249,7 +249,8 @@ FADING = {"friction": 0.6, "faded_friction": 0.3, "fading_power": 0.4}
 #: Friction and normal force by formula: rubber, and a force between a parabola and a line.
 FORMULAS = {
     "friction_curve": {"coefficient": "mu*(1 + growth*log(1 + u/slow))", "numbers": {"growth": 0.2, "slow": 0.1}},
-    "law": {"energy": "d**3/(d + 0.0005)", "damping": "d/(d + 0.0005)"},
+    "friction": 0.32,
+    "law": {"energy": "d**3/(d + 0.002)", "damping": "d/(d + 0.0005)"},
     "damping_ramp": 0.0,
 }
 COUPLES = {"torsional_friction": 4e-3, "rolling_friction": 3e-3, "spin_rate": 1.0}
