@@ -76,7 +76,7 @@ def clocked() -> Iterator[Shares]:
     """Put clocks around detection, forces, their derivatives and the step limit."""
     shares = Shares()
     places: list[tuple[Any, str, str]] = [
-        (meshes, "candidates", "detection"),
+        (meshes, "near_pairs", "detection"),
         (meshes.kernel, "decided_mesh_contact_force", "force"),
         (meshes, "mesh_contact_jacobian", "jacobian"),
         (CollisionLimit, "share", "limit"),

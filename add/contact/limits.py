@@ -7,19 +7,19 @@ through each other between two poses is the same for arcs and for chords as long
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from add.contact.branches import PairContact
-from add.contact.candidates import Primitives, candidates
+from add.contact.candidates import Candidates, Primitives, candidates
 from add.contact.crossings import crossings
 from add.contact.surfaces import ContactSurface
 from add.contact.toolkit import free_share
 from add.equations.step_limit import StepLimit
-from add.kernels.primitives import may_collide
+from add.kernels.primitives import may_collide, way_from
 from add.typing import FloatArray, IntArray
 
 #: A rigid body turns no further than this in one trial [rad].
@@ -32,6 +32,17 @@ LEAST = 1e-6
 MOST_TESTS = 12
 #: A way of more than so many sizes of all that is there is looked at up to here.
 FARTHEST = 1e4
+
+#: Pairs are looked for again when points have moved by this share of the mean length of edges.
+MARGIN = 0.25
+
+
+class _Near(NamedTuple):
+    """Pairs that come near each other on ways that lead no further than ``room`` from places ``x`` [m]."""
+
+    x: FloatArray
+    room: float
+    pairs: Candidates
 
 
 @final
@@ -50,6 +61,7 @@ class CollisionLimit(StepLimit):
     """
 
     surface: ContactSurface
+    _near: list[_Near] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
     def primitives(self) -> Primitives:
@@ -57,11 +69,16 @@ class CollisionLimit(StepLimit):
         return Primitives.of(self.surface)
 
     @cached_property
-    def least(self) -> float:
-        """How near surfaces may come [m]: what is nearer cannot be told from what has passed."""
+    def length(self) -> float:
+        """Mean length of edges at rest [m]."""
         ends = self.surface.rest[self.surface.edges]
         lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-        return LEAST * float(lengths.mean()) if lengths.size else 0.0
+        return float(lengths.mean()) if lengths.size else 0.0
+
+    @property
+    def least(self) -> float:
+        """How near surfaces may come [m]: what is nearer cannot be told from what has passed."""
+        return LEAST * self.length
 
     @cached_property
     def _turning(self) -> IntArray:
@@ -91,13 +108,26 @@ class CollisionLimit(StepLimit):
         if np.array_equal(x0, x1):
             return 1.0
         primitives, least = self.primitives, self.least
-        near = candidates(primitives, x0, x1, least)
+        near = self._pairs(x0, x1)
         if not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, least):
             return 1.0
         # The steps of continuous detection grow with the way: of one that leaves everything behind see the beginning.
         way, size = float(np.abs(x1 - x0).max()), float(np.ptp(x0, axis=0).max())
         seen = min(1.0, FARTHEST * size / way)
         return seen * free_share(primitives.mesh, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
+
+    def _pairs(self, x0: FloatArray, x1: FloatArray) -> Candidates:
+        """Return all pairs whose ways come near each other, and more; which ones are kept changes no number."""
+        for near in self._near:
+            if near.x.shape == x0.shape and way_from(near.x, x0, x1) <= near.room:
+                return near.pairs
+        way = way_from(x0, x1, x1)
+        room = way + MARGIN * self.length
+        if not way <= self.length:  # what is near where a long way begins says little about what is near on it
+            return candidates(self.primitives, x0, x1, self.least)
+        found = _Near(x0, room, candidates(self.primitives, x0, None, 2.0 * room + self.least))
+        self._near[:] = [found]
+        return found.pairs
 
     def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
         """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""

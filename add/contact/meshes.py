@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from add.contact.branches import NO_CONTACT, RowContact
-from add.contact.candidates import Primitives, candidates
 from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_sticking import StickingPrimitives
@@ -29,10 +28,9 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_parameters,
 )
 from add.kernels.mesh_held import holdable_rows
+from add.kernels.mesh_near import greatest_skin, near_pairs
 from add.typing import BoolArray, FloatArray, IntArray
 
-#: Pairs are looked for again when points have moved by this share of the reach at which primitives touch.
-MARGIN = 1.0
 #: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
 THICKER = 1.5
 
@@ -130,20 +128,18 @@ class MeshContact(RowContact):
             edges=surface.edges,
             faces=surface.faces,
             face_edges=surface.face_edges,
-            sharp=surface.sharp,
+            sharp=surface.sharp.astype(np.int64),
             rest=np.ascontiguousarray(surface.rest),
             areas=surface.vertex_areas,
             edge_areas=surface.edge_areas,
             squares=((ends[:, 1] - ends[:, 0]) ** 2).sum(axis=1),
             edge_normals=edge_normals(surface),
             body=surface.body,
-            meets=np.ascontiguousarray(surface.meets),
-            round=np.ascontiguousarray(surface.round),
-            rest_factor=surface.rest_factor,
+            meets=surface.meets.astype(np.int64),
+            round=surface.round.astype(np.int64),
             vertex_shares=sides.vertex_shares,
             vertex_reach=sides.vertex_reach,
-            keen=sides.keen,
-            edge_reach=sides.edge_reach,
+            keen=sides.keen.astype(np.int64),
             points=np.column_stack([of_points, row, surface.contact_class]).astype(np.int64),
             carriers=np.column_stack([starts, np.where(rigid, 6, 3)]).astype(np.int64).reshape(-1, 2),
             bodies=np.column_stack([frames, surface.centre[surface.rigid][one]]).astype(np.int64).reshape(-1, 4),
@@ -151,27 +147,17 @@ class MeshContact(RowContact):
                 [self.tables, np.full((*self.tables.shape[:2], 8 - self.tables.shape[2]), -1)], axis=2
             ).astype(np.int64),
             thickness=np.ascontiguousarray(self.thickness, dtype=np.int64),
+            numbers=np.array([surface.rest_factor, sides.edge_reach]),
         )
-
-    @cached_property
-    def primitives(self) -> Primitives:
-        """The surface, as detection takes it."""
-        return Primitives.of(self.surface)
 
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
         x, half = kernel.places_and_halves(kin.q, kin.v, theta, self.arrays)
         if not np.isfinite(x).all():
             return None
-        wide = half + MARGIN * self._skin(half)
-        near = Near(x, wide, *candidates(self.primitives, x, reach=wide))
+        near = Near(*near_pairs(x, half, self.arrays))
         self._near[:] = [near]
         return near
-
-    def _skin(self, half: FloatArray) -> float:
-        """Return the greatest half-thickness (n_bodies,) of what is not round; of all if that is zero [m]."""
-        flat = float(half[~self.surface.round].max(initial=0.0))
-        return flat or float(half.max(initial=0.0))
 
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
@@ -194,7 +180,7 @@ class MeshContact(RowContact):
         thick, has = theta.copy(), self.thickness >= 0
         index, half = self.thickness[has], theta[self.thickness[has]]
         # Round bodies have a radius for a skin, the share of which would be too much.
-        skin = self._skin(np.where(has, theta[np.maximum(self.thickness, 0)], 0.0))
+        skin = greatest_skin(np.where(has, theta[np.maximum(self.thickness, 0)], 0.0), self.arrays)
         thick[index] = np.where(self.surface.round[has], half + (THICKER - 1.0) * skin, THICKER * half)
         ways = (kin.q, kin.q + dt * kin.v)
         keys = [

@@ -35,6 +35,7 @@ Ints2 = Annotated[IntArray, 2, np.int64]
 Ints3 = Annotated[IntArray, 3, np.int64]
 Floats = Annotated[FloatArray, 1, np.float64]
 Floats2 = Annotated[FloatArray, 2, np.float64]
+Floats3 = Annotated[FloatArray, 3, np.float64]
 Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;

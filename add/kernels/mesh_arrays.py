@@ -4,20 +4,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.arena import Floats, Floats2, Floats3, Ints, Ints2, Ints3
 from add.kernels.caching import njit
-from add.typing import BoolArray, FloatArray, IntArray
 
 #: Bit of edges that are nearly parallel.
 MOLLIFIED = 128
 #: Region and count of a feature.
 REGION_BITS = 4
 REGION_MASK = 15
+#: What stands in `Meshes.numbers`.
+REST_FACTOR, EDGE_REACH = 0, 1
 #: Kinds of pairs; the last two are an edge and the end of another, both keen or not.
 VERTEX_FACE, VERTEX_EDGE, VERTEX_VERTEX, EDGE_EDGE, EDGE_VERTEX, EDGE_VERTEX_NEAR = 0, 1, 2, 3, 4, 5
 
 
 class Meshes(NamedTuple):
-    """The primitives of a `ContactSurface`, as the kernels take them.
+    """The primitives of a `ContactSurface`, as the kernels take them; flags are integers.
 
     Attributes
     ----------
@@ -31,49 +33,50 @@ class Meshes(NamedTuple):
     body : (n_p,)
     meets : (n_bodies, n_bodies)
     round : (n_bodies,) whether it turns, and half-thicknesses are its radius; see `mesh_contact.py`
-    rest_factor : float
-    vertex_shares, vertex_reach, keen, edge_reach : as in `add.contact.sides.Sides`
+    vertex_shares, vertex_reach, keen : as in `add.contact.sides.Sides`
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
     carriers : (n_c, 2) int64: first coordinate, number of coordinates
     bodies : (n_b, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
     tables : (C, C, 8) indices in theta of k_n, k_d, k_t, c_f, onset, ramp, and of the curve of friction, -1 for none
     thickness : (n_bodies,) indices in theta of the half-thicknesses; -1 is zero
+    numbers : (2,) rest_factor of the surface, edge_reach of the sides
     """
 
-    edges: IntArray
-    faces: IntArray
-    face_edges: IntArray
-    sharp: BoolArray
-    rest: FloatArray
-    areas: FloatArray
-    edge_areas: FloatArray
-    squares: FloatArray
-    edge_normals: FloatArray
-    body: IntArray
-    meets: BoolArray
-    round: BoolArray
-    rest_factor: float
-    vertex_shares: FloatArray
-    vertex_reach: FloatArray
-    keen: BoolArray
-    edge_reach: float
-    points: IntArray
-    carriers: IntArray
-    bodies: IntArray
-    tables: IntArray
-    thickness: IntArray
+    edges: Ints2
+    faces: Ints2
+    face_edges: Ints2
+    sharp: Ints
+    rest: Floats2
+    areas: Floats
+    edge_areas: Floats
+    squares: Floats
+    edge_normals: Floats3
+    body: Ints
+    meets: Ints2
+    round: Ints
+    vertex_shares: Floats2
+    vertex_reach: Floats2
+    keen: Ints
+    points: Ints2
+    carriers: Ints2
+    bodies: Ints2
+    tables: Ints3
+    thickness: Ints
+    numbers: Floats
 
 
 class Near(NamedTuple):
     """Vertices and faces (k, 2), sorted by vertex, and edges (m, 2) that are near each other at places ``x``.
 
-    They are all of which the distance is at most the sum of ``wide`` (n_bodies,) of both bodies [m].
+    They are all of which the distance is at most the sum of ``wide`` (n_bodies,) of both bodies, pairs of one body left
+    out that stand too near each other at rest to meet even with half-thicknesses ``least`` (n_bodies,) [m].
     """
 
-    x: FloatArray
-    wide: FloatArray
-    vf: IntArray
-    ee: IntArray
+    x: Floats2
+    wide: Floats
+    least: Floats
+    vf: Ints2
+    ee: Ints2
 
 
 @njit(cache=True, error_model="numpy")
@@ -88,7 +91,7 @@ def covers(near, x, half):
         )
     moved = np.sqrt(moved)
     for b in range(half.size):
-        if half[b] + moved > near.wide[b]:
+        if half[b] + moved > near.wide[b] or half[b] < near.least[b]:
             return False
     return True
 
@@ -120,7 +123,8 @@ def unnumbered(pair, n_points, n_edges, n_faces):
     return EDGE_VERTEX_NEAR, (pair - first[5]) // n_points, (pair - first[5]) % n_points
 
 
-@njit(cache=True)
+# Inlined: to count the references of the arrays of `Meshes` takes 200 ns a call, as much as the distance of a pair.
+@njit(cache=True, inline="always")
 def points_of(kind, i, j, meshes, p):
     """Fill the points p (4,) of a pair, -1 for none; return how many they are."""
     edges = meshes.edges
@@ -141,7 +145,7 @@ def points_of(kind, i, j, meshes, p):
     return 3
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def other_body(kind, j, meshes):
     """Return the body that vertex i of a pair meets: that of its face, edge or vertex j."""
     if kind == VERTEX_FACE:
@@ -149,7 +153,7 @@ def other_body(kind, j, meshes):
     return meshes.body[meshes.edges[j, 0]] if kind == VERTEX_EDGE else meshes.body[j]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def weight_of(kind, i, j, feature, meshes):
     """Return the area of a pair, its count included [m^2]."""
     edge_areas, count = meshes.edge_areas, feature >> REGION_BITS
@@ -162,11 +166,11 @@ def weight_of(kind, i, j, feature, meshes):
     return meshes.vertex_shares[meshes.body[i], other_body(kind, j, meshes)] * count * meshes.areas[i]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def reach_share(kind, i, j, meshes):
     """Return the share of the sum of half-thicknesses within which a pair touches."""
     if kind < EDGE_EDGE:
         return meshes.vertex_reach[meshes.body[i], other_body(kind, j, meshes)]
     if kind == EDGE_EDGE:
-        return 1.0 if meshes.keen[i] and meshes.keen[j] else meshes.edge_reach
-    return 1.0 if kind == EDGE_VERTEX else meshes.edge_reach
+        return 1.0 if meshes.keen[i] and meshes.keen[j] else meshes.numbers[EDGE_REACH]
+    return 1.0 if kind == EDGE_VERTEX else meshes.numbers[EDGE_REACH]

@@ -142,20 +142,54 @@ def _moves(points, first, stop, mean, x0, x1):
 
 
 @njit(cache=True, error_model="numpy")
+def _ways_apart(points, first, stop, last, x0, x1, least):
+    """Whether the boxes of the ways of points[first:stop] and points[stop:last] are more than ``least`` apart."""
+    for a in range(3):
+        low, high = math.inf, -math.inf
+        for k in range(first, stop):
+            i = points[k]
+            low, high = min(low, x0[i, a], x1[i, a]), max(high, x0[i, a], x1[i, a])
+        other_low, other_high = math.inf, -math.inf
+        for k in range(stop, last):
+            i = points[k]
+            other_low, other_high = min(other_low, x0[i, a], x1[i, a]), max(other_high, x0[i, a], x1[i, a])
+        if low - least > other_high or other_low > high + least:
+            return True
+    return False
+
+
+@njit(cache=True, error_model="numpy")
+def way_from(x, x0, x1):
+    """Return the greatest change of a coordinate of all points (n_points, 3) from x to x0 or x1 [m]."""
+    most = 0.0
+    for i in range(x.shape[0]):
+        for a in range(3):
+            most = max(most, abs(x0[i, a] - x[i, a]), abs(x1[i, a] - x[i, a]))
+    return most
+
+
+@njit(cache=True, error_model="numpy")
 def may_collide(vf, ee, edges, faces, x0, x1, least):
-    """Whether any pair might come together on straight ways: by more than half its distance beyond ``least`` [m]."""
+    """Whether any pair might come together on straight ways: by more than half its distance beyond ``least`` [m].
+
+    Pairs of which the boxes of the ways are further apart do not count: more pairs do no harm.
+    """
     points = np.empty(4, dtype=np.int64)
     for k in range(vf.shape[0]):
-        points[0] = vf[k, 0]
-        points[1:] = faces[vf[k, 1]]
+        points[0], face = vf[k, 0], vf[k, 1]
+        points[1], points[2], points[3] = faces[face, 0], faces[face, 1], faces[face, 2]
+        if _ways_apart(points, 0, 1, 4, x0, x1, least):
+            continue
         mean = _common(points, x0, x1)
         way = _moves(points, 0, 1, mean, x0, x1) + _moves(points, 1, 4, mean, x0, x1)
         far = point_triangle_distance(x0[points[0]], x0[points[1]], x0[points[2]], x0[points[3]])
         if way > CAREFUL * max(far - least, 0.0):
             return True
     for k in range(ee.shape[0]):
-        points[:2] = edges[ee[k, 0]]
-        points[2:] = edges[ee[k, 1]]
+        one, two = ee[k, 0], ee[k, 1]
+        points[0], points[1], points[2], points[3] = edges[one, 0], edges[one, 1], edges[two, 0], edges[two, 1]
+        if _ways_apart(points, 0, 2, 4, x0, x1, least):
+            continue
         mean = _common(points, x0, x1)
         way = _moves(points, 0, 2, mean, x0, x1) + _moves(points, 2, 4, mean, x0, x1)
         far = segment_distance(x0[points[0]], x0[points[1]], x0[points[2]], x0[points[3]])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from add.contact import MeshContact
+from add.contact.candidates import Primitives
 from add.contact.crossings import refuse_tangled
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics
@@ -107,7 +108,7 @@ def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
         q, v = model.initial.evaluate(theta)
         kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
         names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
-        refuse_tangled(term.primitives, term.surface.places(kin.q, theta), names)
+        refuse_tangled(Primitives.of(term.surface), term.surface.places(kin.q, theta), names)
         found = term.depths(kin, theta, term.decide(kin, theta))
         deep = term.surface.round[found.bodies].any(axis=1) & (found.depth > SUNK * found.reach)
         if deep.any():
