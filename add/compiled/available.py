@@ -16,7 +16,7 @@ from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
 from add.compiled.walk import no_choices
-from add.contact import body_family
+from add.contact import body_family, mesh_family
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
 from add.joints.laws import TERMS
@@ -41,7 +41,7 @@ from add.terms import (
 
 #: The kinds of families of this package.
 KINDS: tuple[Kind, ...] = (
-    rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND,
+    rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND, mesh_family.KIND,
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE,
     *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),

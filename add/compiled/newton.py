@@ -17,6 +17,7 @@ from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
+from add.linalg.blas import of_two
 from add.typing import FloatArray, IntArray
 
 #: As in `add.solve.newton`, where the reasons stand.
@@ -118,6 +119,14 @@ def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, d
 
 
 @njit(**CALLED)
+def free_share(routines, q0, q1):
+    """Return the share of the way from q0 to q1 (n,) that is free; NaN where Python could not say."""
+    share = np.empty(1)
+    of_two(routines.limit, (q0, 0, q1, 0, share, 0))
+    return share[0]
+
+
+@njit(**CALLED)
 def _take_trial(trial, point, step, length, free):
     """Fill u of a trial at a length along a step."""
     put(point.u, trial.u)
@@ -175,8 +184,13 @@ def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point,
     for k in range(free.size):
         size += step[k] * step[k]
     size = np.sqrt(size)
+    if routines.limit and not replay:
+        put(point.q, trial.q)
+        for k in range(free.size):
+            trial.q[free[k]] += step[k]
+        length = free_share(routines, point.q, trial.q)
     for halving in range(MAX_HALVINGS):
-        if length <= BLOCKED:
+        if not length > BLOCKED:
             break
         _take_trial(trial, point, step, length, free)
         found, choices, _ = _evaluate(

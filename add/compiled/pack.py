@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty
+from add.compiled.structure import FIRST, STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.tree_embedding import TreeEmbedding
-from add.kernels.arena import COLUMNS, INPUTS, Arena, fields_of, packed
+from add.kernels.arena import COLUMNS, FIELD, INPUTS, SLOTS, Arena, fields_of, packed
 from add.kernels.trees import Tree
 from add.linalg.multifrontal import analysis_of
-from add.linalg.pattern import Pattern
+from add.linalg.pattern import Pattern, PatternCache
 from add.terms.tree_inertia import TreeInertia
-from add.typing import AnyArray, IntArray
+from add.typing import AnyArray, BoolArray, IntArray
 
 #: Up to so many coordinates the matrix of a step is a dense one; without trees larger ones are sparse.
 MOST_DENSE = 200
@@ -29,8 +30,20 @@ MOST_DENSE = 200
 #: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
 MOST_COORDINATES = 10_000
 
+#: Arrays of patterns are kept up to so many integers in all.
+MOST_KEPT = 10_000_000
+
 #: Up to so many rows of X where there are trees: the matrix over them is a full one.
 MOST_ROWS = 600
+
+
+class Others(NamedTuple):
+    """Arrays in place of some parts of an arena: their numbers, and what `packed` makes of them."""
+
+    numbers: IntArray
+    ints: IntArray
+    floats: AnyArray
+    fields: IntArray
 
 
 @final
@@ -43,24 +56,35 @@ class PackedSystem:
     system : System
     kinds : of its families, in their order
     table : (n, 10) the arena's table of families without addresses, which differ between processes
-    arrays : the arena's integers, floats and fields
+    parts, forms : the arrays of the arena, and dimensions and type of each
     signals : of families and moves, in the order of their numbers
     trees : whether there are any
     sparse : whether matrices are
+    whole : Pattern or None
+        Of a sparse matrix over all coordinates, without what changes from step to step.
+    changing : number of a family that does -> number of its deciding term
     """
 
     system: System
     kinds: tuple[Kind, ...]
     table: IntArray
-    arrays: tuple[IntArray, AnyArray, IntArray]
+    parts: tuple[AnyArray, ...]
+    forms: tuple[tuple[int, Any], ...]
     signals: tuple[Signal, ...]
     trees: bool
     sparse: bool
+    whole: Pattern | None
+    changing: dict[int, int]
 
     @property
     def steps_a_call(self) -> int:
         """How many steps one call may take: signals are to be heard within seconds, and blocks are kept as wholes."""
-        return max(4, 2 * MOST_COORDINATES // self.system.n)
+        return 1 if self.changing else max(4, 2 * MOST_COORDINATES // self.system.n)
+
+    @property
+    def alone(self) -> bool:
+        """Whether a run needs an arena and routines of its own, so that its steps are none of a batch."""
+        return bool(self.changing) or self.system.limit is not None
 
     @cached_property
     def arena(self) -> Arena:
@@ -68,7 +92,64 @@ class PackedSystem:
         table = self.table.copy()
         for row, kind in zip(table, self.kinds, strict=True):
             row[: INPUTS + 1] = [kind.address(k) for k in range(INPUTS + 1)]
-        return Arena(*self.arrays, table)
+        return Arena(*packed(self.parts, self.forms), table)
+
+    def _others(self, parts: Mapping[int, AnyArray]) -> Others:
+        """Return arrays that stand in place of some of the parts, by their numbers, packed; equal ones left out."""
+        changed = [k for k, array in parts.items() if array is not self.parts[k]]
+        return Others(
+            np.array(changed, dtype=np.int64), *packed([parts[k] for k in changed], [self.forms[k] for k in changed])
+        )
+
+    def of_now(self, arrays: Mapping[int, Sequence[AnyArray]]) -> Others:
+        """Return the first arrays of families, by number, as others."""
+        return self._others(
+            {int(self.table[k, FIELD]) + i: one for k, own in arrays.items() for i, one in enumerate(own)}
+        )
+
+    def arena_with(self, *others: Others) -> Arena:
+        """Return the arena with others in place of some parts; they must outlive it.
+
+        Nothing is copied: their fields begin where they are, before or behind the arrays of the arena, which views of
+        parts never notice (`add.kernels.borrowed`).
+        """
+        arena = self.arena
+        fields = arena.fields.copy()
+        for numbers, ints, floats, own in others:
+            ways = (ints, arena.ints), (floats, arena.floats)
+            away = [(theirs.ctypes.data - mine.ctypes.data) // mine.itemsize for theirs, mine in ways]
+            fields[numbers] = own
+            fields[numbers, 0] += np.where(self._whole_numbers[numbers], *away)
+        return arena._replace(fields=fields)
+
+    @cached_property
+    def patterns(self) -> PatternCache[Others]:
+        """What `of_step` has made for all runs: numbers do not depend on what is kept."""
+        return PatternCache(max(2, MOST_KEPT // max(1, self.arena.ints.size)))
+
+    @cached_property
+    def _whole_numbers(self) -> BoolArray:
+        """Of every part, whether it is one of integers."""
+        return np.array([dtype is np.int64 for _, dtype in self.forms])
+
+    def of_step(self, families: Mapping[int, Family]) -> Others:
+        """Return the arrays of families, by number, and what their patterns make others: places, and the structure."""
+        first, slots = self.table[:, FIELD].tolist(), self.table[:, SLOTS].tolist()
+        found: dict[int, AnyArray] = {
+            first[k] + i: array for k, family in families.items() for i, array in enumerate(family.arrays)
+        }
+        if self.whole is None:
+            return self._others(found | {slots[k]: _in_full(one, self.system.n) for k, one in families.items()})
+        whole = self.whole.extended([family.pattern for family in families.values()])
+        assert whole.place is not None
+        found |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
+        found |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
+        structure = _sparse_structure(whole, self.system.partition.free) | {
+            Layout: (*self.parts[: len(Layout._fields) - 1], np.array([self.system.n, whole.nnz]))
+        }
+        for kind, arrays in structure.items():
+            found |= dict(enumerate(arrays, FIRST[STRUCTURE.index(kind)]))
+        return self._others(found)
 
     @property
     def common(self) -> tuple[Arena, Routines]:
@@ -103,10 +184,7 @@ def pack(system: System) -> PackedSystem:
         raise NotCompiled("nothing is free to move")
     if system.constraints:
         raise NotCompiled(type(system.constraints[0]).__name__)
-    found = _Packing(system).result()
-    if system.limit is not None:
-        raise NotCompiled(type(system.limit).__name__)
-    return found
+    return _Packing(system).result()
 
 
 @final
@@ -136,7 +214,10 @@ class _Packing:
             decided = choice.inner if isinstance(choice, LiftedDecidingTerm) else choice
             if self.trees and decided is choice:
                 raise NotCompiled(f"{type(choice).__name__} over coordinates of trees")
-            self.families.append((decided.family(), number, False))
+            family = decided.family()
+            if self.trees and family.changes:
+                raise NotCompiled(f"{type(decided).__name__} of links")
+            self.families.append((family, number, False))
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
         n_rows = system.n if self.lift is None else self.lift.rows.n
@@ -146,12 +227,13 @@ class _Packing:
         if self.trees and n_rows > MOST_ROWS:
             raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
         structure: dict[type, tuple[AnyArray, ...]] = {Moves: self._moves()}
+        whole: Pattern | None = None
         if sparse:
             whole = Pattern.build(system.n, [family.pattern for family, _, _ in self.families])
             places, n_values = [np.asarray(slots, dtype=np.int64) for slots in whole.slots], whole.nnz
             structure |= _sparse_structure(whole, system.partition.free)
         else:
-            places = [self._places(family, system.n if own else n_rows) for family, _, own in self.families]
+            places = [_in_full(family, system.n if own else n_rows) for family, _, own in self.families]
             n_values = system.n**2
         structure[Layout] = self._layout(n_values)
         if self.trees:
@@ -173,17 +255,14 @@ class _Packing:
             system=system,
             kinds=tuple(family.kind for family, _, _ in self.families),
             table=np.array(table, dtype=np.int64).reshape(-1, COLUMNS),
-            arrays=packed(arrays, kinds),
+            parts=tuple(arrays),
+            forms=tuple(kinds),
             signals=tuple(self.signals),
             trees=bool(self.trees),
             sparse=sparse,
+            whole=whole,
+            changing={k: number for k, (family, number, _) in enumerate(self.families) if family.changes},
         )
-
-    @staticmethod
-    def _places(family: Family, n: int) -> IntArray:
-        """Return the places of a family's entries in a full matrix by columns."""
-        rows, cols = family.pattern
-        return np.asarray(cols * n + rows, dtype=np.int64)
 
     def _signal(self, signal: Signal) -> int:
         self.signals.append(signal)
@@ -233,17 +312,24 @@ class _Packing:
         return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}
 
 
+def _in_full(family: Family, n: int) -> IntArray:
+    """Return the places of a family's entries in a full matrix by columns."""
+    rows, cols = family.pattern
+    return np.asarray(cols * n + rows, dtype=np.int64)
+
+
 def _sparse_structure(whole: Pattern, free: IntArray) -> dict[type, tuple[AnyArray, ...]]:
     """Return the arrays of `Sparse` and `Elimination` of the pattern over all coordinates."""
     compressed = np.full(whole.n, -1, dtype=np.int64)
     compressed[free] = np.arange(free.size)
-    columns = np.repeat(np.arange(whole.n), np.diff(whole.indptr))
-    block = Pattern.build(free.size, [(whole.indices.astype(np.int64), columns)], compressed)
-    place = np.zeros(block.nnz + 1, dtype=np.int64)
-    place[block.slots[0]] = np.arange(whole.nnz)
+    rows, columns = compressed[whole.indices], np.repeat(compressed, np.diff(whole.indptr))
+    place = np.flatnonzero((rows >= 0) & (columns >= 0))
+    indptr: AnyArray = np.cumsum([0, *np.bincount(columns[place], minlength=free.size)], dtype=np.int32)
+    indices: AnyArray = rows[place].astype(np.int32)
+    block = Pattern(whole.id, free.size, indptr, indices, ())
     _, mirror, fronts, sizes = analysis_of(block)
     sparse = Sparse(
-        whole.indptr, whole.indices, block.indptr, block.indices, place[: block.nnz], mirror, block.diagonal,
+        whole.indptr, whole.indices, block.indptr, block.indices, place, mirror, block.diagonal,
         np.array([sizes.stack, sizes.border, sizes.fill, block.nnz]),
     )  # fmt: skip
     return {Sparse: sparse, Elimination: tuple(fronts)}

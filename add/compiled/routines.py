@@ -17,7 +17,11 @@ from add.linalg.blas import Blas, addresses
 
 
 class Routines(NamedTuple):
-    """Addresses in this process; the last three are zero where matrices are dense."""
+    """Addresses in this process; those of sparse matrices are zero where matrices are dense.
+
+    ``limit`` fills (1,) with the share of the way from q to another one, (n,), that a trial may go, by Python; zero
+    where it may go anywhere.
+    """
 
     blas: Blas
     residual: int
@@ -28,10 +32,11 @@ class Routines(NamedTuple):
     factor: int
     solve: int
     product: int
+    limit: int
 
 
 #: Addresses of nothing, for their types.
-NONE = Routines(Blas(*[0] * len(Blas._fields)), 0, 0, 0, 0, 0, 0, 0, 0)
+NONE = Routines(Blas(*[0] * len(Blas._fields)), 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @cache

@@ -9,19 +9,22 @@ from typing import Any, final
 
 import numpy as np
 
+from add.compiled.asked_limit import AskedLimit
 from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
 from add.compiled.newton import Criteria
-from add.compiled.pack import PackedSystem
+from add.compiled.pack import Others, PackedSystem
+from add.compiled.routines import Routines
 from add.compiled.stages import Tableau, pull_back_stages, take_stages
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
 from add.compiled.tangents import push_steps
 from add.compiled.walk import Choices, no_choices
 from add.compiled.windows import CHUNK, windows
 from add.equations.family_term import plain
+from add.equations.kinematics import Kinematics
 from add.equations.tangents import Columns, Directions, StateTangents
-from add.equations.term import Decisions
-from add.kernels.arena import Signals
-from add.typing import FloatArray, IntArray
+from add.equations.term import AllCandidates, Decisions
+from add.kernels.arena import Arena, Signals
+from add.typing import AnyArray, FloatArray, IntArray
 
 #: The share of an explicit step after which its first stage reads signals.
 WITHIN = 1e-6
@@ -41,6 +44,7 @@ class Block:
     steps : Steps
     n : number of steps
     q, v : (n_coordinates,)
+    candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
     """
 
     system: PackedSystem
@@ -49,6 +53,7 @@ class Block:
     n: int
     q: FloatArray
     v: FloatArray
+    candidates: AllCandidates = ()
 
     def decisions(self, k: int) -> Decisions:
         """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
@@ -66,6 +71,7 @@ class CompiledRun:
     def __init__(self, system: PackedSystem) -> None:
         self.system, self._failed_at = system, (0.0, -1)
         self._none = no_choices(len(system.system.deciding))
+        self._nothing: Decisions = (self._none.rows,) * len(system.system.deciding)
         self._theta: FloatArray | None = None
         self._start = _NOTHING
         self._rows: tuple[Any, FloatArray] | None = None
@@ -73,6 +79,10 @@ class CompiledRun:
         self._windows = Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
         self._prescribed = system.system.partition.prescribed
         self._directions: Directions | None = None
+        # What an arena of a step was made of, all of which must outlive it, and the arena.
+        self._last: tuple[Others | None, dict[int, tuple[AnyArray, ...]], Others | None, Arena]
+        self._last = None, {}, None, system.arena
+        self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
 
     @property
@@ -87,6 +97,44 @@ class CompiledRun:
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
         return CompiledRun(self.system)
+
+    def _of_block(self, block: Block) -> tuple[Arena, Routines]:
+        """Return the arguments that compiled steps begin with for a block: where patterns change, for its one step."""
+        return self._common(block.decisions(0), block.candidates) if self.system.changing else self.system.common
+
+    def _common(self, decisions: Decisions, candidates: AllCandidates = ()) -> tuple[Arena, Routines]:
+        """Return the arguments that compiled steps begin with, with places for decisions and candidates."""
+        packed = self.system
+        arena, routines = packed.common
+        if packed.changing:
+            found = {
+                k: (packed.system.deciding[number], decisions[number], candidates[number] if candidates else None)
+                for k, number in packed.changing.items()
+            }
+            pattern = packed.patterns.get(
+                tuple([term.structure(rows, near) for term, rows, near in found.values()]),
+                lambda: packed.of_step({k: term.family_of_step(rows, near) for k, (term, rows, near) in found.items()}),
+            )
+            now = {k: term.arrays_now() for k, (term, _, _) in found.items()}
+            last, then, _, arena = self._last
+            if last is not pattern or any([now[k][0] is not arrays[0] for k, arrays in then.items()]):
+                others = packed.of_now(now)
+                arena = packed.arena_with(pattern, others)
+                self._last = pattern, now, others, arena
+        return arena, routines
+
+    def _candidates(self, timing: Timing, q: FloatArray, v: FloatArray, theta: FloatArray) -> AllCandidates:
+        """Return what the terms whose patterns change may decide in the step that follows the pairs q and v."""
+        if not self.system.changing:
+            return ()
+        dt, step = timing.dt, timing.first
+        kin = Kinematics(q[0], v[0], (v[0] - v[1]) / dt, step * dt, step)
+        return tuple(
+            [
+                term.candidates(kin, theta, dt) if number in self.system.changing.values() else None
+                for number, term in enumerate(self.system.system.deciding)
+            ]
+        )
 
     def _at(self, theta: FloatArray) -> None:
         """Take new parameters."""
@@ -112,26 +160,32 @@ class CompiledRun:
         before: tuple[FloatArray, FloatArray],
         n: int,
         theta: FloatArray,
-        replay: tuple[FloatArray, Decisions] | None = None,
+        replay: tuple[FloatArray, Decisions, AllCandidates] | None = None,
     ) -> Block:
         """Take up to ``n`` steps, fewer at the end of a chunk or where one is not found by the normal path.
 
         Parameters
         ----------
         before : q and v (2, n_coordinates), newest first
-        replay : of one step, u to begin with and decisions to hold
+        replay : of one step, u to begin with, decisions to hold, and the candidates that it had
         """
         theta = plain(theta)
         self._at(theta)
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
         given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
+        candidates = self._candidates(timing, q, v, theta) if replay is None else replay[2]
+        arena, routines = self._common(self._nothing if replay is None else replay[1], candidates)
+        if self._limit is not None:
+            routines = routines._replace(limit=self._limit.asked_at(theta))
         found, *steps = take_steps(
-            *self.system.common, timing, criteria, (q, v), n,
+            arena, routines, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
+        if self._limit is not None:
+            self._limit.check()
         self._failed_at = timing.dt, timing.first + found if found < n else -1
-        return Block(self.system, timing, Steps(*steps), found, q[0], v[0])
+        return Block(self.system, timing, Steps(*steps), found, q[0], v[0], candidates)
 
     def pull_back(
         self,
@@ -150,7 +204,7 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         left = pull_back_steps(
-            *self.system.common, block.timing, block.steps, n, (block.q, block.v),
+            *self._of_block(block), block.timing, block.steps, n, (block.q, block.v),
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
@@ -213,7 +267,7 @@ class CompiledRun:
         """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions."""
         along, time = self._along(directions), (timing.first + 1) * timing.dt
         by_state, index, by_theta = state_matrices(
-            *self.system.common,
+            *self._common(decisions),
             time,
             *self._instant(timing, kin, theta),
             self._choices(decisions),
@@ -239,7 +293,7 @@ class CompiledRun:
         reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
         along, instant = self._along(directions), self._instant(timing, kin, theta)
         transition, by_theta, index, solved = step_matrices(
-            *self.system.common, reading, *instant, self._choices(decisions), along
+            *self._common(decisions), reading, *instant, self._choices(decisions), along
         )
         return (transition, Columns(index, by_theta)) if solved else None
 
@@ -255,7 +309,7 @@ class CompiledRun:
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
-            *self.system.common, block.timing, block.steps, first, n, self._signals(block.timing, block.n),
+            *self._of_block(block), block.timing, block.steps, first, n, self._signals(block.timing, block.n),
             theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
         )  # fmt: skip
         return found
@@ -288,14 +342,20 @@ class CompiledRun:
         index, rows = self._rows
         theta_bar[index] += by_position[self._prescribed] @ rows
 
-    def block_of(self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], decisions: Decisions) -> Block:
+    def block_of(
+        self,
+        timing: Timing,
+        kin: tuple[FloatArray, FloatArray, FloatArray],
+        decisions: Decisions,
+        candidates: AllCandidates = (),
+    ) -> Block:
         """Return a solved step, without a change of chart, as a block."""
         chosen, system = self._choices(decisions), self.system.system
         q, v, a = (plain(x)[None] for x in kin)
         turned = np.zeros((1, system.rotations.size), dtype=bool)
         none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
         steps = Steps(q, v, a, q, v, turned, counts, none[0], none, chosen.rows, chosen.ends[None])
-        return Block(self.system, timing, steps, 1, q[0], v[0])
+        return Block(self.system, timing, steps, 1, q[0], v[0], candidates)
 
     def _choices(self, decisions: Decisions) -> Choices:
         """Return the decisions of the deciding terms as compiled steps take them."""

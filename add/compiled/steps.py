@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.linear import Linear, new_linear
-from add.compiled.newton import GIVEN_UP, Formula, new_iterate, new_room, solve_step
+from add.compiled.newton import GIVEN_UP, Formula, free_share, new_iterate, new_room, solve_step
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
@@ -81,6 +81,26 @@ def choices_of(steps, k):
     return Choices(steps.rows[ends[0] : ends[ends.size - 1]], ends - ends[0])
 
 
+@njit(**CALLED)
+def _reach(routines, layout, origin, q_star, point):
+    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.reaching`.
+
+    Returns whether that is simple: given motions go all their way.
+    """
+    u = point.u
+    for i in range(u.size):
+        point.q[i] = q_star[i] + u[i]
+    share = free_share(routines, origin, point.q)
+    if share >= 1.0:
+        return True
+    if layout.prescribed.size or not share >= 0.0:
+        return False
+    for i in layout.free:
+        begin = origin[i] - q_star[i]
+        u[i] = begin + share * (u[i] - begin)
+    return True
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def take_steps(
     arrays, routines, timing, criteria, before, n_steps, start, signals, theta, replay, given
@@ -122,6 +142,8 @@ def take_steps(
             move_prescribed(arrays, at, start, point.q)
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
+        if routines.limit and not replay and not _reach(routines, layout, old_q[0], stars[0], point):
+            break
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
             arrays, routines, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
         )

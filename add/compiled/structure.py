@@ -101,10 +101,10 @@ class Elimination(NamedTuple):
     target: Ints
 
 
-#: In this order they stand before the families.
+#: In this order they stand before the families; the first number of each.
 STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree, Sparse, Elimination)
-_FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])]
-_LAYOUT, _MOVES, _LINKS, _TREE, _SPARSE, _ELIMINATION = _FIRST[:-1]
+FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])][:-1]
+_LAYOUT, _MOVES, _LINKS, _TREE, _SPARSE, _ELIMINATION = FIRST
 _layout, _moves, _links, _tree, _sparse, _elimination = (unpacker(kind) for kind in STRUCTURE)
 
 

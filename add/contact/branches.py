@@ -190,5 +190,3 @@ def refuse_laws(contact: RowContact) -> None:
     """Raise `NotCompiled` for a law that compiled steps lack."""
     if contact.is_hybrid:
         raise NotCompiled("hybrid friction")
-    if contact.normal_law.is_infinite:
-        raise NotCompiled(f"the contact law {contact.normal_law.name}")

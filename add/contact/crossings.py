@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.contact.candidates import Primitives, boxes_of
+from add.contact.candidates import Primitives
 from add.errors import InputError
-from add.kernels.boxes import overlapping
+from add.kernels.boxes import boxes_of, overlapping
 from add.kernels.primitives import crossing
 from add.typing import FloatArray, IntArray
 
@@ -36,7 +36,8 @@ def crossings(primitives: Primitives, x: FloatArray) -> IntArray:
     x : (n_points, 3) [m]
     """
     body, edges, faces = primitives.body, primitives.edges, primitives.faces
-    of_edges, of_faces = (boxes_of(corners, body, x, x) for corners in (edges, faces))
+    wide = np.zeros(primitives.meets.shape[0])
+    of_edges, of_faces = (boxes_of(np.arange(len(one)), one, body, x, x, wide) for one in (edges, faces))
     pairs = overlapping(of_edges, of_faces, primitives.meets, False)
     return np.asarray(pairs[crossing(pairs, edges, faces, x)])
 

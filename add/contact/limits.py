@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from add.contact.branches import PairContact
 from add.contact.candidates import Candidates, Primitives, candidates
 from add.contact.crossings import crossings
 from add.contact.surfaces import ContactSurface
-from add.contact.toolkit import free_share
+from add.contact.toolkit import collision_mesh, free_share
 from add.equations.step_limit import StepLimit
 from add.kernels.primitives import may_collide, way_from
 from add.typing import FloatArray, IntArray
@@ -38,11 +38,38 @@ MARGIN = 0.25
 
 
 class _Near(NamedTuple):
-    """Pairs that come near each other on ways that lead no further than ``room`` from places ``x`` [m]."""
+    """Pairs that come near each other on ways that lead no further than ``room`` from places ``x`` [m].
+
+    They are sorted by the gaps between their boxes there, ``of_vf`` and ``of_ee`` [m].
+    """
 
     x: FloatArray
     room: float
     pairs: Candidates
+    of_vf: FloatArray
+    of_ee: FloatArray
+
+    @classmethod
+    def around(cls, primitives: Primitives, x: FloatArray, room: float, least: float) -> _Near:
+        """Look for pairs whose boxes are no more than ``least`` apart somewhere on such ways."""
+        found = candidates(primitives, x, None, 2.0 * room + least)
+        corners = primitives.edges[found.ee]
+        of_vf = _gaps(x, found.vf[:, :1], primitives.faces[found.vf[:, 1]])
+        of_ee = _gaps(x, corners[:, 0], corners[:, 1])
+        vf, ee = np.argsort(of_vf), np.argsort(of_ee)
+        return cls(x, room, Candidates(found.vf[vf], found.ee[ee]), of_vf[vf], of_ee[ee])
+
+    def within(self, gap: float) -> Candidates:
+        """Return the pairs of which the boxes are at most this far apart [m]."""
+        vf, ee = (int(np.searchsorted(gaps, gap, side="right")) for gaps in (self.of_vf, self.of_ee))
+        return Candidates(self.pairs.vf[:vf], self.pairs.ee[:ee])
+
+
+def _gaps(x: FloatArray, one: IntArray, two: IntArray) -> FloatArray:
+    """Return the greatest gap along an axis between the boxes of primitives, (k, m) points each [m]."""
+    a, b = x[one], x[two]
+    gaps = np.maximum(a.min(axis=1) - b.max(axis=1), b.min(axis=1) - a.max(axis=1))
+    return np.asarray(gaps.max(axis=1))
 
 
 @final
@@ -69,6 +96,12 @@ class CollisionLimit(StepLimit):
         return Primitives.of(self.surface)
 
     @cached_property
+    def _mesh(self) -> Any:
+        """The surfaces as `ipctk` takes them."""
+        primitives = self.primitives
+        return collision_mesh(primitives.edges, primitives.faces, primitives.body, primitives.meets)
+
+    @cached_property
     def length(self) -> float:
         """Mean length of edges at rest [m]."""
         ends = self.surface.rest[self.surface.edges]
@@ -87,8 +120,10 @@ class CollisionLimit(StepLimit):
 
     def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the way that is free; see `StepLimit.share`."""
-        turns = (q1 - q0)[self._turning[:, None] + np.arange(3)]
-        angle = float(np.linalg.norm(turns, axis=1).max(initial=0.0))
+        angle = 0.0
+        if self._turning.size:
+            turns = (q1 - q0)[self._turning[:, None] + np.arange(3)]
+            angle = float(np.linalg.norm(turns, axis=1).max())
         length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
         x0 = self.surface.places(q0, theta)
         for _ in range(MOST_TESTS):
@@ -114,20 +149,19 @@ class CollisionLimit(StepLimit):
         # The steps of continuous detection grow with the way: of one that leaves everything behind see the beginning.
         way, size = float(np.abs(x1 - x0).max()), float(np.ptp(x0, axis=0).max())
         seen = min(1.0, FARTHEST * size / way)
-        return seen * free_share(primitives.mesh, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
+        return seen * free_share(self._mesh, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
 
     def _pairs(self, x0: FloatArray, x1: FloatArray) -> Candidates:
         """Return all pairs whose ways come near each other, and more; which ones are kept changes no number."""
         for near in self._near:
-            if near.x.shape == x0.shape and way_from(near.x, x0, x1) <= near.room:
-                return near.pairs
+            if near.x.shape == x0.shape and (way := way_from(near.x, x0, x1)) <= near.room:
+                return near.within(2.0 * way + 2.0 * self.least)  # once more for round-off
         way = way_from(x0, x1, x1)
-        room = way + MARGIN * self.length
         if not way <= self.length:  # what is near where a long way begins says little about what is near on it
             return candidates(self.primitives, x0, x1, self.least)
-        found = _Near(x0, room, candidates(self.primitives, x0, None, 2.0 * room + self.least))
+        found = _Near.around(self.primitives, x0, way + MARGIN * self.length, self.least)
         self._near[:] = [found]
-        return found.pairs
+        return found.within(2.0 * way + 2.0 * self.least)
 
     def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
         """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""

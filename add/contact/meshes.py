@@ -9,13 +9,15 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.contact.branches import NO_CONTACT, RowContact
+from add.contact.branches import NO_CONTACT, RowContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
+from add.contact.mesh_family import mesh_family, nothing_near
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.sides import Sides, both_sides, edge_normals
 from add.contact.sticking import StickingRows
 from add.contact.surfaces import ContactSurface
+from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
@@ -187,6 +189,20 @@ class MeshContact(RowContact):
             carrier_keys(self.decide(Kinematics(q, kin.v, kin.a, kin.t, kin.step), thick), self.arrays) for q in ways
         ]
         return np.union1d(*keys)
+
+    def family(self) -> Family:
+        """Return the forces as compiled steps take them, without the pairs of a step."""
+        refuse_laws(self)
+        return self.family_of_step(NO_CONTACT, None)
+
+    def family_of_step(self, decision: Decision, candidates: Candidates | None) -> Family:
+        """Return them with the pairs that are near and the blocks of a step."""
+        near, keys = self.arrays_now(), self.keys(decision, candidates)
+        return mesh_family(near, self.arrays, self.kernel_law, keys)
+
+    def arrays_now(self) -> Near:
+        """Return the pairs that were near when they were looked for last."""
+        return self._near[0] if self._near else nothing_near(self.thickness.size)
 
     def keys(self, decision: Decision, candidates: Candidates | None) -> IntArray:
         """Return the keys of the blocks of a branch."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
 from add.equations.sites import NO_INDICES
-from add.kernels.rotation import rotation_matrix
+from add.kernels.mesh_arrays import carried_places
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Cosine between the normals of two faces of a rigid mesh from which on the edge between them is no edge.
@@ -180,25 +179,9 @@ class ContactSurface:
         """Largest sum of two half-thicknesses [m]: how near primitives are that touch."""
         return 2.0 * float(self.half_thickness.max(initial=0.0))
 
-    @cached_property
-    def _carried(self) -> tuple[IntArray, IntArray, list[tuple[int, IntArray]]]:
-        """Points that are nodes, their coordinates (k, 3), and the points of each rigid body with its first one."""
-        nodes = np.flatnonzero((self.carrier >= 0) & ~self.rigid)
-        frames = np.unique(self.carrier[self.rigid]).tolist()
-        points = [(frame, np.flatnonzero(self.rigid & (self.carrier == frame))) for frame in frames]
-        return nodes, self.carrier[nodes][:, None] + np.arange(3), points
-
     def places(self, q: FloatArray, theta: FloatArray) -> FloatArray:
         """Return the places of all vertices (n_points, 3) at the coordinates ``q`` of X [m]."""
-        out = self.rest.copy()
-        nodes, coordinates, frames = self._carried
-        out[nodes] = q[coordinates]
-        for carrier, of in frames:
-            index = self.centre[of[0]]
-            centre = np.where(index >= 0, theta[np.maximum(index, 0)], 0.0)
-            x, w = q[carrier : carrier + 3], q[carrier + 3 : carrier + 6]
-            out[of] = x + (self.rest[of] - centre) @ rotation_matrix(w).T
-        return out
+        return np.asarray(carried_places(q, theta, self.rest, self.carrier, self.rigid, self.centre))
 
 
 def static_part(

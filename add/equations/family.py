@@ -70,6 +70,8 @@ class Family:
         What some of its numbers follow.
     followers : int
         How many: of each, a coefficient for every row of the signal that acts.
+    changes : bool
+        Whether arrays and pattern are others in each step: `DecidingTerm.family_of_step` has those.
     """
 
     kind: Kind
@@ -77,3 +79,4 @@ class Family:
     pattern: tuple[IntArray, IntArray]
     signal: Signal | None = None
     followers: int = 0
+    changes: bool = False

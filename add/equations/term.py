@@ -158,6 +158,14 @@ class DecidingTerm(ABC):
         """See `Term.family`; the decision is (k, 3) rows."""
         raise NotCompiled(type(self).__name__)
 
+    def family_of_step(self, decision: Decision, candidates: Candidates | None) -> Family:
+        """Return the family with the pattern of `on_branch`, where that changes from step to step."""
+        return self.family()
+
+    def arrays_now(self) -> tuple[AnyArray, ...]:
+        """Return the first arrays of that family as they are by now: they change at any time, and no number does."""
+        return ()
+
     @abstractmethod
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""

@@ -21,7 +21,9 @@ function to function by address, ten arrays take 100 ns.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
 
@@ -205,27 +207,44 @@ def window(arena, k, at):
 
 
 def fields_of(kind: type) -> list[tuple[int, Any]]:
-    """Return dimensions and type of each array of a named tuple class of `Ints`, `Floats` and their neighbours."""
-    return [hint.__metadata__ for hint in get_type_hints(kind, include_extras=True).values()]
+    """Return dimensions and type of each array of a named tuple class of `Ints`, `Floats` and their neighbours.
+
+    A field that is such a class, too, stands for its arrays.
+    """
+    found: list[tuple[int, Any]] = []
+    for hint in get_type_hints(kind, include_extras=True).values():
+        found += [hint.__metadata__] if get_origin(hint) is Annotated else fields_of(hint)
+    return found
 
 
 def unpacker(kind: type) -> Any:
     """Return the compiled function (arena, first field) -> the named tuple of views that begins there."""
-    views = []
-    for i, (dimensions, dtype) in enumerate(fields_of(kind)):
-        shape = "".join(f"f[k + {i}, {d + 1}], " for d in range(dimensions))
-        views.append(f"borrowed({'ints' if dtype is np.int64 else 'floats'}, f[k + {i}, 0], ({shape}))")
+    known: dict[str, Any] = {"borrowed": borrowed, "Kind": kind, "__name__": __name__}
+    numbers = count()
     text = (
         f"def unpack_{kind.__name__}(arena, k):\n"
         "    ints, floats, f = arena.ints, arena.floats, arena.fields\n"
-        f"    return Kind({', '.join(views)})\n"
+        f"    return Kind({_views(kind, numbers, known)})\n"
     )
-    known = {"borrowed": borrowed, "Kind": kind, "__name__": __name__}
     exec(compile(text, __file__, "exec"), known)  # numba takes no loop over fields of different kinds
     return njit(known[f"unpack_{kind.__name__}"], error_model="numpy", no_cpython_wrapper=True)
 
 
-def packed(arrays: list[AnyArray], kinds: list[tuple[int, Any]]) -> tuple[IntArray, FloatArray, IntArray]:
+def _views(kind: type, numbers: Iterator[int], known: dict[str, Any]) -> str:
+    """Return the text of the fields of a named tuple class, whose arrays have the next ``numbers``."""
+    views = []
+    for hint in get_type_hints(kind, include_extras=True).values():
+        if get_origin(hint) is Annotated:
+            i, (dimensions, dtype) = next(numbers), hint.__metadata__
+            shape = "".join(f"f[k + {i}, {d + 1}], " for d in range(dimensions))
+            views.append(f"borrowed({'ints' if dtype is np.int64 else 'floats'}, f[k + {i}, 0], ({shape}))")
+        else:
+            known[hint.__name__] = hint
+            views.append(f"{hint.__name__}({_views(hint, numbers, known)})")
+    return ", ".join(views)
+
+
+def packed(arrays: Sequence[AnyArray], kinds: Sequence[tuple[int, Any]]) -> tuple[IntArray, FloatArray, IntArray]:
     """Return arrays one behind the other, integers and floats, and their `Arena.fields`."""
     ints, floats, fields = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], []
     sizes = {np.int64: 0, np.float64: 0}

@@ -12,7 +12,7 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Boxes", "chosen", "overlapping"]
+__all__ = ["Boxes", "boxes_of", "near_primitives", "overlapping"]
 
 #: A box that covers more cells than this is tested against all.
 MOST_CELLS = 64
@@ -176,9 +176,72 @@ def overlapping(a, b, meets, same):
 
 
 @njit(cache=True)
-def chosen(pairs, a, b, meets, same):
-    """Return which of the pairs (k, 2) overlap and may meet, by the same test as `overlapping`."""
-    out = np.zeros(pairs.shape[0], dtype=np.bool_)
-    for k in range(pairs.shape[0]):
-        out[k] = _meet(a, b, pairs[k, 0], pairs[k, 1], meets, same)
+def boxes_of(which, corners, body, x0, x1, wide):
+    """Return the boxes of the ways from x0 to x1 of some primitives, wider by ``wide`` (n_bodies,) of their body."""
+    n, m = which.size, corners.shape[1]
+    low, high = np.empty((n, 3)), np.empty((n, 3))
+    points, own = np.empty((n, m), dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i in range(n):
+        for k in range(m):
+            points[i, k] = corners[which[i], k]
+        own[i] = body[points[i, 0]]
+        for a in range(3):
+            least, most = np.inf, -np.inf
+            for point in points[i]:
+                least, most = min(least, x0[point, a], x1[point, a]), max(most, x0[point, a], x1[point, a])
+            low[i, a], high[i, a] = least - wide[own[i]], most + wide[own[i]]
+    return Boxes(low, high, points, own)
+
+
+@njit(cache=True)
+def _near_others(body, meets, x0, x1, wide, other):
+    """Return which bodies meet themselves, or have a box that overlaps that of another one that they meet."""
+    n = wide.size
+    low, high, out = np.full((n, 3), np.inf), np.full((n, 3), -np.inf), np.zeros(n, dtype=np.bool_)
+    for i in range(body.size):
+        b = body[i]
+        for a in range(3):
+            low[b, a], high[b, a] = min(low[b, a], x0[i, a], x1[i, a]), max(high[b, a], x0[i, a], x1[i, a])
+    for b in range(n):
+        out[b] |= meets[b, b] != 0
+        for c in range(n):
+            apart = meets[b, c] == 0 or b == c
+            for a in range(3):
+                apart |= low[b, a] - wide[b] > high[c, a] + other[c] or low[c, a] - other[c] > high[b, a] + wide[b]
+            if not apart:
+                out[b] = out[c] = True
     return out
+
+
+@njit(cache=True)
+def _of_bodies(near, corners, body, wanted):
+    """Return the numbers of the primitives that are ``wanted`` (all of them if that is empty) and of near bodies."""
+    out, n = np.empty(corners.shape[0], dtype=np.int64), 0
+    for i in range(corners.shape[0]):
+        if near[body[corners[i, 0]]] and (wanted.size == 0 or wanted[i]):
+            out[n] = i
+            n += 1
+    return out[:n]
+
+
+@njit(cache=True)
+def near_primitives(primitives, x0, x1, wide, other):
+    """Return pairs of vertices and faces (k, 2), and of edges (m, 2), whose boxes of ways overlap, both sorted.
+
+    Parameters
+    ----------
+    primitives : with ``edges``, ``faces``, ``sharp``, ``body`` and ``meets``, see `add.contact.candidates.Primitives`
+    x0, x1 : (n_points, 3) [m]
+    wide, other : (n_bodies,) by how much the boxes of the first and of the second of a pair are wider [m]
+    """
+    edges, faces, body, meets = primitives.edges, primitives.faces, primitives.body, primitives.meets
+    near, points = _near_others(body, meets, x0, x1, wide, other), np.arange(body.size).reshape(-1, 1)
+    v = _of_bodies(near, points, body, primitives.sharp[:0])
+    f, e = _of_bodies(near, faces, body, primitives.sharp[:0]), _of_bodies(near, edges, body, primitives.sharp)
+    vf = overlapping(boxes_of(v, points, body, x0, x1, wide), boxes_of(f, faces, body, x0, x1, other), meets, False)
+    ee = overlapping(boxes_of(e, edges, body, x0, x1, wide), boxes_of(e, edges, body, x0, x1, other), meets, True)
+    for k in range(vf.shape[0]):
+        vf[k, 0], vf[k, 1] = v[vf[k, 0]], f[vf[k, 1]]
+    for k in range(ee.shape[0]):
+        ee[k, 0], ee[k, 1] = e[ee[k, 0]], e[ee[k, 1]]
+    return vf, ee

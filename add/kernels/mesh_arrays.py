@@ -6,6 +6,7 @@ import numpy as np
 
 from add.kernels.arena import Floats, Floats2, Floats3, Ints, Ints2, Ints3
 from add.kernels.caching import njit
+from add.kernels.rotation import rotation_matrix
 
 #: Bit of edges that are nearly parallel.
 MOLLIFIED = 128
@@ -94,6 +95,28 @@ def covers(near, x, half):
         if half[b] + moved > near.wide[b] or half[b] < near.least[b]:
             return False
     return True
+
+
+@njit(cache=True, error_model="numpy")
+def carried_places(q, theta, rest, carrier, rigid, centre):
+    """Return the places (n_p, 3) of the points of a `add.contact.surfaces.ContactSurface` [m]."""
+    out, R, frame = rest.copy(), np.eye(3), -1
+    for i in range(rest.shape[0]):
+        first = carrier[i]
+        if first < 0:
+            continue
+        if not rigid[i]:
+            for a in range(3):
+                out[i, a] = q[first + a]
+            continue
+        if first != frame:
+            R, frame = rotation_matrix(q[first + 3 : first + 6]), first
+        for a in range(3):
+            out[i, a] = q[first + a]
+            for b in range(3):
+                arm = rest[i, b] - (theta[centre[i, b]] if centre[i, b] >= 0 else 0.0)
+                out[i, a] += R[a, b] * arm
+    return out
 
 
 @njit(cache=True)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.arena import Ints
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import (
@@ -42,7 +43,6 @@ from add.kernels.mesh_columns import (
     set_ends,
 )
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in
-from add.typing import IntArray
 
 
 class Slots(NamedTuple):
@@ -52,8 +52,8 @@ class Slots(NamedTuple):
     of the block (lower, higher), behind which (higher, lower) stands.
     """
 
-    keys: IntArray
-    first: IntArray
+    keys: Ints
+    first: Ints
 
 
 @njit(cache=True)
@@ -99,14 +99,17 @@ def block_entries(keys, meshes):
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _first_entry(one, two, n_c, keys, first, carriers):
-    """Return where the block of the rows of carrier one and the columns of carrier two begins."""
-    at = first[np.searchsorted(keys, min(one, two) * n_c + max(one, two))]
-    return at if one <= two else at + carriers[one, 1] * carriers[two, 1]
+    """Return where the block of the rows of carrier one and the columns of carrier two begins; -1 without one."""
+    key = min(one, two) * n_c + max(one, two)
+    k = np.searchsorted(keys, key)
+    if k == keys.size or keys[k] != key:
+        return -1
+    return first[k] if one <= two else first[k] + carriers[one, 1] * carriers[two, 1]
 
 
 @njit(cache=True, error_model="numpy")
 def _add_block(n_c, points, carriers, keys, first, p, ends, block, data, entries):
-    """Add the block of a pair to data[entries], carrier by carrier."""
+    """Add the block of a pair to data[entries], carrier by carrier; fill data with NaN where one has no place."""
     for side in range(2):
         for k in range(ends[side, NODES] if ends[side, BODY] < 0 else 1):
             one = points[p[ends[side, FIRST] + k], 0]
@@ -116,6 +119,9 @@ def _add_block(n_c, points, carriers, keys, first, p, ends, block, data, entries
                     two = points[p[ends[other, FIRST] + m], 0]
                     column, width = OTHER * other + 3 * m, carriers[two, 1]
                     at = _first_entry(one, two, n_c, keys, first, carriers)
+                    if at < 0:
+                        data[:] = np.nan
+                        return
                     for a in range(height):
                         for e in range(width):
                             data[entries[at + width * a + e]] += block[row + a, column + e]

@@ -112,3 +112,6 @@ getrf = _routine("iiaiaa")
 
 #: B = op(A)^-1 B by the factors: (trans, n, nrhs, A, at, lda, pivots, at, B, at, ldb, info, at)
 getrs = _routine("ciiaiaaia")
+
+#: No routine of BLAS, but called as one: what reads two arrays and fills a third, (a, at, b, at, out, at)
+of_two = _routine("aaa")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, pairwise
-from typing import final
+from typing import Generic, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,37 +119,40 @@ class Pattern:
         return diagonal._with(entries, compressed, base=None)
 
 
+Made = TypeVar("Made")
+
 #: Patterns that are kept at once.
 MOST_PATTERNS = 64
 
 
 @final
-class PatternCache:
-    """At most `MOST_PATTERNS` patterns of branches, those that were asked for last, by what their structure depends on.
+class PatternCache(Generic[Made]):
+    """The patterns of branches, or what is made of them, that were asked for last, by what their structure depends on.
 
     Contacts that come and go make new structures for as long as a run goes on.
     """
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Pattern] = OrderedDict()
+    def __init__(self, most: int = MOST_PATTERNS) -> None:
+        self._kept: OrderedDict[Hashable, Made] = OrderedDict()
+        self._most = most
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, structure: Hashable, build: Callable[[], Pattern]) -> Pattern:
+    def get(self, structure: Hashable, build: Callable[[], Made]) -> Made:
         """Return the pattern of a structure; it is built where it is not kept."""
-        pattern = self._kept.get(structure)
+        # Threads may share it: at worst two build the same one.
+        pattern = self._kept.pop(structure, None)
         if pattern is None:
-            pattern = self._kept[structure] = build()
-            if len(self._kept) > MOST_PATTERNS:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(structure)
+            pattern = build()
+        self._kept[structure] = pattern
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
         return pattern
 
-    def copy(self) -> PatternCache:
+    def copy(self) -> PatternCache[Made]:
         """Return another one with the same patterns."""
-        other = PatternCache()
+        other: PatternCache[Made] = PatternCache(self._most)
         other._kept.update(self._kept)
         return other
 

@@ -89,7 +89,7 @@ class BDF(BlockStepper):
         """Take one step; see `Stepper.step`."""
         compiled = assembler.compiled
         if compiled is not None:
-            given = None if replay is None else (replay.kin.v / replay.c, replay.decisions)
+            given = None if replay is None else (replay.kin.v / replay.c, replay.decisions, replay.solution.candidates)
             block = compiled.take(self.formula.timing(state.step), self._criteria, (state.q, state.v), 1, theta, given)
             if block.n and (replay is None or np.array_equal(turned(block, 0), replay.charts)):
                 return state_after(block, 0), record_of(block, 0)
@@ -163,7 +163,10 @@ class BDF(BlockStepper):
         """Pull a cotangent back through one step; see `StepPart.pull`."""
         compiled, kin = step.assembler.compiled, step.record.kin
         if compiled is not None and step.linearised is None:
-            block = compiled.block_of(self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions)
+            block = compiled.block_of(
+                self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions,
+                step.record.solution.candidates,
+            )  # fmt: skip
             n, theta = kin.q.size, step.theta
             q_bars, v_bars, by_position = np.zeros((2, 2, n)), np.zeros((2, 2, n)), np.zeros(n)
             q_bars[1, 0], v_bars[1, 0] = bar

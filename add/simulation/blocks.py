@@ -45,7 +45,7 @@ def record_of(block: Block, k: int) -> Record:
     )  # fmt: skip
     kin = Kinematics(steps.q[k], steps.v[k], steps.a[k], step * timing.dt, step)
     c, alphas = float(timing.c[row]), (float(timing.alpha_0[row]), float(timing.alpha_1[row]))
-    solution = Solution(kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report)
+    solution = Solution(kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, candidates=block.candidates)
     alpha: tuple[float, ...] = alphas if alphas[1] else alphas[:1]
     if not steps.turned[k].any():
         return Record(solution, alpha)

@@ -71,6 +71,7 @@ class KeptBlock:
     turned : (k, n_rotations)
     rows : decisions of all steps
     counts : (k, n_deciding) rows of each family in each step
+    candidates : of the block
     """
 
     system: PackedSystem
@@ -82,6 +83,7 @@ class KeptBlock:
     turned: BoolArray
     rows: Ragged
     counts: AnyArray
+    candidates: AllCandidates
 
     @classmethod
     def of(cls, block: Block) -> KeptBlock:
@@ -91,7 +93,7 @@ class KeptBlock:
         rows = Ragged.of([steps.rows[ends[0, 0] : ends[-1, -1]]])
         q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
         counts = np.diff(ends, axis=1).astype(np.int32)
-        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts)
+        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts, block.candidates)
         found = kept._accelerations(*kept._states())
         own = {k: steps.a[k].copy() for k in np.flatnonzero((found != steps.a[:n]).any(axis=1)).tolist()}
         kept.own.update(own)
@@ -113,7 +115,7 @@ class KeptBlock:
             self.q[1:], self.v[1:], a, states_q[1:], states_v[1:], self.turned, np.zeros((n, 5), dtype=np.int64),
             nothing[:, 0].copy(), nothing, rows, ends,
         )  # fmt: skip
-        return Block(self.system, self.timing, steps, n, self.q[0], self.v[0])
+        return Block(self.system, self.timing, steps, n, self.q[0], self.v[0], self.candidates)
 
     def _states(self) -> tuple[FloatArray, FloatArray]:
         """Return the newest pair of the state before the block and after every step (k + 1, n)."""

@@ -39,12 +39,12 @@ class Assembler:
         compressed[free] = np.arange(free.size)
         compressed[system.n :] = free.size + np.arange(system.n_multipliers)
         self._compressed = compressed
-        self._patterns = PatternCache()
+        self._patterns: PatternCache[Pattern] = PatternCache()
         self._start: tuple[FloatArray, FloatArray] | None = None
         self._data = np.zeros(0)
         self._asked: tuple[Weights, tuple[object, ...]] | None = None
         # Derivatives by the state want the prescribed coordinates too.
-        self._whole = PatternCache()
+        self._whole: PatternCache[Pattern] = PatternCache()
         # The patterns of all that no decision changes, once they are known.
         self._steady: list[Pattern] = []
         self._steady_whole: list[Pattern] = []

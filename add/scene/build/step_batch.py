@@ -171,7 +171,8 @@ def steps_of(function: StepFunction, states: Sequence[State], values: FloatArray
 
 
 def _compiled(function: StepFunction) -> bool:
-    return function.simulation.packed is not None
+    """Whether steps of many states can be compiled ones."""
+    return function.simulation.packed is not None and not function.simulation.packed.alone
 
 
 def _taken(
@@ -187,7 +188,7 @@ def _taken(
     members: Members | None = None
     q, v = np.full_like(pairs[0], np.nan), np.full_like(pairs[1], np.nan)
     left = list(range(k.size))
-    if packed is not None:
+    if packed is not None and _compiled(function):
         assert isinstance(stepper, BDF)
         with one_blas_thread():
             members = stepper.each(CompiledMembers(packed), k, pairs, thetas)

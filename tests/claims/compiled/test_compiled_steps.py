@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from support.places import ROOT, SCENES
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
-from add.adjoint import Checkpoints, Cotangents, pullback, pushforward, value_and_gradient
+from add.adjoint import Checkpoints, Cotangents, StoreAll, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.pack import lacking
 from add.compiled.run import CompiledRun
-from add.contact import BodyContact
+from add.contact import BodyContact, MeshContact
 from add.contact.coefficients import FrictionLaw
+from add.contact.limits import CollisionLimit
 from add.equations.term import DecidingTerm, Term
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
@@ -191,6 +191,114 @@ def test_friction_by_speed_and_of_spins(law: str) -> None:
     assert set(contact.owner[touched]) == {0, 1}, "one of them touched nothing"
 
 
+def crossed_bars() -> Simulation:
+    """Two bars of which one falls on edges of the other, and one that is led: few coordinates, by meshes."""
+    bar = {"type": "rigid", "density": 500.0, "geometry": {"shape": "box", "size": [0.1, 1.0, 0.1]}}
+    low = {"type": "kinematic", "geometry": {"shape": "box", "size": [1.0, 0.1, 0.1]}, "translation": {"signal": "up"}}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.002, "steps": 60},
+        "bodies": {"low": low, "one": bar | {"position": [0.02, 0.01, 0.112], "velocity": [0.1, 0, -0.5]}},
+        "signals": {"up": {"type": "sine", "amplitude": [0.0, 0.0, 0.01], "frequency": 5.0}},
+        "contact": {
+            "friction": 0.3,
+            "mesh": {"thickness": 0.01, "stiffness": 1e8, "damping": 1e5},
+            "pairs": [{"between": ["low", "one"], "by_meshes": True}],
+        },
+    }
+    return scene_from_dict(raw).build().simulation
+
+
+#: Scenes with contact between meshes: steps in which they touch, and how many patterns these have at least.
+MESHES = {"two_soft_balls": (30, 5), "cloth_on_block": (16, 3), "pressed_ball": (20, 3)}
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_contact_between_meshes(name: str) -> None:
+    """Patterns change from step to step, and trials go no further than they may."""
+    n_steps, n_patterns = MESHES[name]
+    simulation = load_scene(SCENES / f"{name}.json").build().simulation
+    assert simulation.packed is not None, lacking(simulation.system)
+    assert simulation.packed.changing
+    found, _ = assert_same(simulation, n_steps, 1e-12)
+    assert max(record.decisions[-1].shape[0] for record in found.records) >= 5, "meshes did not touch"
+    assert len({record.solution.candidates[-1].tobytes() for record in found.records}) >= n_patterns
+    directions = np.random.default_rng(5).normal(size=(simulation.theta.size, 2)) * simulation.theta[:, None]
+    tangents, wanted = (pushforward(s, found, s.theta, directions) for s in (simulation, by_terms(simulation)))
+    assert np.abs(tangents.q - wanted.q).max() <= 1e-9 * np.abs(wanted.q).max()
+
+
+def test_few_bodies_by_meshes() -> None:
+    simulation = crossed_bars()
+    found, _ = assert_same(simulation, 60)
+    assert_same_tangents(simulation, found)
+    assert any(record.decisions[-1].size for record in found.records), "nothing touched"
+    steps = [s.step_derivatives().jacobians(found.step(40)) for s in (simulation, by_terms(simulation))]
+    assert np.abs(steps[0].transition - steps[1].transition).max() < 1e-9 * np.abs(steps[1].transition).max()
+
+
+def test_what_is_near_changes_no_number() -> None:
+    """A run that goes on knows no pairs and no patterns of before, and a gradient by checkpoints meets them anew."""
+    built = load_scene(SCENES / "two_soft_balls.json").build()
+    simulation, objective = built.simulation, probe(built, 30, 0)
+    whole = simulation.run(n_steps=30)
+    (contact,) = simulation.system.deciding
+    assert isinstance(contact, MeshContact)
+    rest = load_scene(SCENES / "two_soft_balls.json").build().simulation.run(n_steps=30, state=whole.state(17))
+    assert np.array_equal(rest.q, whole.q[17:])
+    stored, parts = (
+        value_and_gradient(simulation, objective, n_steps=30, schedule=schedule)
+        for schedule in (StoreAll(), Checkpoints(7))
+    )
+    assert stored.value == parts.value
+    assert np.array_equal(stored.gradient, parts.gradient)
+
+
+def test_shortened_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of bodies that fall on each other; what the limit raises comes through the compiled call."""
+    simulation = load_scene(SCENES / "falling_things.json").build().simulation
+    state, shares, ask = simulation.run(n_steps=80).state(80), [], CollisionLimit.share
+
+    def asked(self, q0, q1, theta):
+        shares.append(ask(self, q0, q1, theta))
+        return shares[-1]
+
+    monkeypatch.setattr(CollisionLimit, "share", asked)
+    run = simulation.run(n_steps=84, state=state)
+    mine, shares = shares, []
+    expected = by_terms(simulation).run(n_steps=84, state=state)
+    assert min(mine) < 1.0
+    assert np.allclose(mine, shares, rtol=1e-9)
+    assert np.abs(run.q - expected.q).max() < 1e-12
+
+    def interrupted(self, q0, q1, theta):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CollisionLimit, "share", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulation.run(n_steps=81, state=state)
+
+
+def test_pairs_beyond_the_candidates_are_left_to_the_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern has no place for what was no candidate: the step is begun anew, with one that has."""
+    simulation = load_scene(SCENES / "two_soft_balls.json").build().simulation
+    state = simulation.run(n_steps=20).state(20)
+    expected = by_terms(simulation).run(n_steps=22, state=state)
+    assert len(expected.records) == 2
+    assert all(record.decisions[0].size for record in expected.records)
+    monkeypatch.setattr(MeshContact, "candidates", lambda self, kin, theta, dt: np.zeros(0, dtype=np.int64))
+    found = simulation.run(n_steps=22, state=state)
+    assert np.abs(found.q - expected.q).max() < 1e-12
+
+
+@pytest.mark.parametrize("law", ["penalty+wall", "log-barrier"])
+def test_laws_with_a_wall(law: str) -> None:
+    simulation = under_law(law)
+    found, _ = assert_same(simulation, min(simulation.n_steps, 150))
+    assert_same_tangents(simulation, found)
+    assert any(record.decisions[0].size for record in found.records), "nothing touched"
+
+
 def test_a_law_with_a_layer() -> None:
     """The force sets in before anything touches; the thickness of its layer is a number like any other."""
     simulation = under_law("soft-max")
@@ -311,7 +419,6 @@ def under_law(law: str) -> Simulation:
 def test_what_compiled_steps_lack() -> None:
     """Every family of forces is compiled, or is named here."""
     lacks = {
-        "MeshContact",
         "LiftedTerm",  # its inner term is compiled, over the rows of links
         "LiftedDecidingTerm",
         "HeldBalls",  # hybrid, as the next
@@ -328,20 +435,10 @@ def test_what_compiled_steps_lack() -> None:
     assert families - compiled == lacks
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        (lambda: load_scene(SCENES / "two_soft_balls.json").build().simulation, "MeshContact"),
-        (lambda: PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))[1], "hybrid"),
-        (lambda: under_law("penalty+wall"), "PENALTY_WALL"),
-        (lambda: under_law("log-barrier"), "LOG_BARRIER"),
-    ],
-    ids=["meshes", "hybrid", "wall", "barrier"],
-)
-def test_systems_without_compiled_steps(change: Callable[[], Simulation], named: str) -> None:
-    simulation = change()
+def test_hybrid_friction_has_no_compiled_steps() -> None:
+    _, simulation = PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))
     assert simulation.packed is None
-    assert named in lacking(simulation.system)
+    assert "hybrid" in lacking(simulation.system)
 
 
 GO_ON = """

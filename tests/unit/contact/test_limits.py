@@ -10,13 +10,17 @@ from add.contact.candidates import Primitives, candidates
 from add.contact.crossings import crossings, refuse_tangled
 from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
-from add.contact.toolkit import free_share
+from add.contact.toolkit import collision_mesh, free_share
 from add.equations.sites import NO_INDICES
 from add.errors import InputError
 from add.kernels.primitives import may_collide
 
 REFERENCE = SPECS / "deformables/reference/ccd.npz"
 NONE = np.zeros((0, 2), dtype=np.int64)
+
+
+def toolkit_mesh(primitives):
+    return collision_mesh(primitives.edges, primitives.faces, primitives.body, primitives.meets)
 
 
 def pair(kind):
@@ -39,7 +43,7 @@ def test_no_time_is_later_than_the_exact_one():
         primitives = pair(str(kind))
         near = candidates(primitives, x0, x1)
         clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
-        share = 1.0 if clear else free_share(primitives.mesh, x0, x1)
+        share = 1.0 if clear else free_share(toolkit_mesh(primitives), x0, x1)
         if np.isnan(exact):
             alarms += share < 1.0
             skipped += clear
@@ -73,7 +77,7 @@ def test_no_free_way_leads_through():
         x1 = x0 + rng.normal(size=3) * 0.1 + 0.15 * rng.normal(size=x0.shape)
         near = candidates(primitives, x0, x1)
         clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
-        share = 1.0 if clear else free_share(primitives.mesh, x0, x1)
+        share = 1.0 if clear else free_share(toolkit_mesh(primitives), x0, x1)
         apart = np.isin(primitives.body[primitives.faces[:, 0]], [0])
         for t in (0.5 * share, share):
             x = (1 - t) * x0 + t * x1
