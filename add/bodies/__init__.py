@@ -7,10 +7,11 @@ from add.bodies.net import NetBody
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.bodies.obstacle import ObstacleBody
 from add.bodies.rigid import RigidBody
-from add.bodies.soft import PointAnchor, PointMass, Region, SoftBody
+from add.bodies.soft import SoftBody
+from add.bodies.soft_parts import NodeTie, PointAnchor, PointMass, Region
 from add.bodies.thin import Layer, Seam, ThinBody
 from add.bodies.tree import TreeBody
-from add.bodies.tree_joints import TreeDrive, TreeJoint
+from add.bodies.tree_joints import Graft, TreeDrive, TreeJoint
 
 __all__ = [
     "Block",
@@ -19,6 +20,7 @@ __all__ = [
     "ContactMesh",
     "ContactPoints",
     "Family",
+    "Graft",
     "Layer",
     "Layouts",
     "LinkBody",
@@ -26,6 +28,7 @@ __all__ = [
     "NetBody",
     "NodalBody",
     "NodalLoad",
+    "NodeTie",
     "ObstacleBody",
     "Part",
     "Picture",

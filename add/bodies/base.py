@@ -7,7 +7,7 @@ two are the same, nodes or centre of mass and rotation vector, and there is no `
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -16,12 +16,13 @@ import numpy as np
 from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, ParameterLayout
-from add.equations.lift import Embedding
+from add.equations.lift import Carried, Embedding
 from add.equations.memory import Memory
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES, Site, SiteKind
 from add.equations.term import Constraint, DecidingTerm, Term
+from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError
 from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
@@ -182,6 +183,19 @@ class Body(ABC):
     def embedding(self, at: Layouts) -> Embedding | None:
         """Return its rows of X as functions of its coordinates; None where they are the same."""
         return None
+
+    def tied_rows(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Carried]:
+        """Return its rows of X that follow from coordinates of other ``bodies``, which are known by name."""
+        return []
+
+    @property
+    def owner(self) -> str:
+        """Name of the body whose coordinates it moves with: of a link its tree."""
+        return self.name
+
+    def grafted(self, path: str, at: Layouts) -> tuple[TreeEmbedding, int]:
+        """Return the frame of tissue that is fixed to it, and the first of the coordinates that this depends on."""
+        raise InputError("nothing is fixed to a body of this kind", found=f"'{self.name}'")
 
     @abstractmethod
     def pose(self, at: Layouts) -> Pose:

@@ -55,6 +55,11 @@ class LinkBody(Body):
         return f"{self.tree}/{self.link}"
 
     @property
+    def owner(self) -> str:
+        """Name of its tree."""
+        return self.tree
+
+    @property
     def rest(self) -> FloatArray:
         """Vertices of what is drawn, or its points."""
         return self.vertices if self.vertices.size else self.points.reshape(-1, 3)

@@ -65,17 +65,24 @@ class NodalBody(Body):
         """Return the number of its first node in the system."""
         return at.rows[self.name].start // 3
 
+    @property
+    def own_nodes(self) -> IntArray:
+        """Nodes (k,) whose places are coordinates of the body: all but those that another body carries."""
+        return np.arange(self.rest.shape[0])
+
     def pose(self, at: Layouts) -> Pose:
-        """Return how its nodes start."""
+        """Return how its own nodes start."""
         vectors = [at.parameters[f"bodies.{self.name}.{key}"].indices for key, _ in POSE_VECTORS]
-        return BodyPose(at.dofs[self.name].start, self.rest, self.mass_shares() @ self.rest, *vectors)
+        centre = self.mass_shares() @ self.rest
+        return BodyPose(at.dofs[self.name].start, self.rest[self.own_nodes], centre, *vectors)
 
     def prescribed(self, at: Layouts) -> tuple[list[IntArray], list[PinMotion]]:
         """Return the coordinates of pinned nodes."""
         found, moves = [], []
         for pin in self.pins:
             nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
-            dofs = (3 * (self.first_node(at) + nodes)[:, None] + axes).ravel()
+            own = np.searchsorted(self.own_nodes, nodes)
+            dofs = (at.dofs[self.name].start + 3 * own[:, None] + axes).ravel()
             found.append(dofs)
             if pin.motion:
                 rows = at.parameters[pin.motion.parameter].indices

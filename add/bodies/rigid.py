@@ -11,13 +11,18 @@ from scipy.spatial.transform import Rotation
 from add.bodies.base import POSE_VECTORS, Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import FRAME_INERTIA, WEIGHT
 from add.bodies.shape_meshes import shape_mesh
+from add.bodies.tree import OF_COORDINATES
+from add.bodies.tree_joints import FREE, Graft, TreeJoint, tree_elements
 from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES
 from add.equations.term import Term
+from add.equations.tree_embedding import TreeEmbedding
 from add.kernels.rotation import left_jacobian
+from add.kernels.trees import Tree
+from add.terms import TreeInertia
 from add.typing import FloatArray, IntArray
 
 
@@ -44,6 +49,8 @@ class RigidBody(Body):
         A surface mesh, or kind and size of a shape as in `add.kernels.distance` (-1 for none).
     touching : bool
         Whether its surface meets those of others.
+    grafts : tuple of Graft
+        Tissue on it; their places are from the centre of mass.
     """
 
     order: ClassVar[int] = 2
@@ -61,6 +68,7 @@ class RigidBody(Body):
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     outline: tuple[int, tuple[float, float, float]] = (-1, (0.0, 0.0, 0.0))
     touching: bool = True
+    grafts: tuple[Graft, ...] = ()
 
     @property
     def moves(self) -> bool:
@@ -124,7 +132,22 @@ class RigidBody(Body):
             return []
         start, mass = at.rows[self.name].start, self._index("mass", at).reshape(1)
         inertia = (np.array([start]), mass, self._index("inertia", at)[None])
-        return [Part(FRAME_INERTIA, inertia), Part(WEIGHT, (np.array([start // 3]), np.ones(1), mass))]
+        own: list[Part | Term] = [
+            Part(FRAME_INERTIA, inertia), Part(WEIGHT, (np.array([start // 3]), np.ones(1), mass))
+        ]  # fmt: skip
+        if self.grafts:
+            own.append(Part(OF_COORDINATES, TreeInertia(self._tree(at)[0], at.dofs[self.name].start, 6)))
+        return own
+
+    def _tree(self, at: Layouts) -> tuple[Tree, dict[str, int]]:
+        """Return centre of mass and rotation vector as a tree with the grafts, and the numbers of their frames."""
+        tree, _, frames = tree_elements(self.name, (TreeJoint("", FREE, -1, ""),), (0,), True, at, self.grafts)
+        return tree, frames
+
+    def grafted(self, path: str, at: Layouts) -> tuple[TreeEmbedding, int]:
+        """Return the frame of a graft; see `Body.grafted`."""
+        tree, frames = self._tree(at)
+        return TreeEmbedding(tree, np.array([frames[path]]), 6), at.dofs[self.name].start
 
     def contact_points(self) -> ContactPoints:
         """Return the collision points."""

@@ -2,105 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import POSE_VECTORS, Block, Body, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
 from add.bodies.nodal import NodalBody, NodalLoad, Pin
+from add.bodies.soft_parts import MATERIAL_SCALARS, NodeTie, PointAnchor, PointMass, Region, TiedMass
 from add.equations.kinematics import Kinematics
-from add.equations.layout import ParameterLayout
+from add.equations.lift import Carried
 from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
-from add.geometry import Locator, SoftMesh, Surface, enhanced_geometry, mass_pairs, quadrature_geometry, surface
+from add.equations.tied_nodes import TiedNodes
+from add.geometry import (
+    Locator,
+    MassPairs,
+    SoftMesh,
+    Surface,
+    enhanced_geometry,
+    mass_pairs,
+    quadrature_geometry,
+    surface,
+)
 from add.materials import NEO_HOOKEAN, Material, element_loops
 from add.terms import PointConstraint, Relaxation
-from add.typing import FloatArray, IntArray
-
-#: Numbers of a material beside those of its law.
-MATERIAL_SCALARS = (
-    ("density", "kg/m^3"),
-    ("viscosity", "Pa s"),
-    ("rayleigh_mass", "1/s"),
-    ("rayleigh_stiffness", "s"),
-)
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Numbers of the branches by which stress relaxes.
 _BRANCH = (("shares", "-"), ("times", "s"))
-
-
-@final
-@dataclass(frozen=True)
-class PointMass:
-    """A mass [kg] on weighted nodes; ``parameter`` names it in theta.
-
-    ``axes`` are those along which its inertia acts: all for a mass that is glued on, the vertical for one that hangs
-    on a long string. Its weight acts in either case.
-    """
-
-    nodes: IntArray
-    weights: FloatArray
-    parameter: str
-    axes: tuple[int, ...] = (0, 1, 2)
-
-
-@final
-@dataclass(frozen=True)
-class PointAnchor:
-    """A material point held at a given place [m] by a multiplier."""
-
-    nodes: IntArray
-    weights: FloatArray
-    place: SignalParameter
-
-
-@final
-@dataclass(frozen=True)
-class Region:
-    """Elements of one material.
-
-    Attributes
-    ----------
-    name : str
-        Empty for the body's own material: its numbers are ``bodies.BODY.KEY``, others ``bodies.BODY.regions.NAME.KEY``.
-    law : Material
-    elements : (n,)
-    fields : names of the law's parameters that have a number for each element
-    branches : tuple of (name, how many)
-        The branches that its stress relaxes by, see `add.materials.relaxation`.
-    has_exponent : bool
-        Whether the exponent of its viscosity is a number; else it is two.
-    """
-
-    name: str
-    law: Material
-    elements: IntArray
-    fields: frozenset[str] = frozenset()
-    branches: tuple[tuple[str, int], ...] = ()
-    has_exponent: bool = False
-
-    @property
-    def n_rows(self) -> int:
-        """Sets of moduli: one, or one for each element."""
-        return self.elements.size if self.fields else 1
-
-    def place(self, body: str) -> str:
-        """Return what the names of its numbers in theta begin with."""
-        return f"bodies.{body}.regions.{self.name}" if self.name else f"bodies.{body}"
-
-    def moduli(self, body: str, parameters: ParameterLayout) -> IntArray:
-        """Return the places in theta of all sets of moduli (n_rows, n_p)."""
-        blocks = [parameters[f"{self.place(body)}.{modulus.key}"].indices for modulus in self.law.parameters]
-        return np.stack([np.broadcast_to(block.ravel(), self.n_rows) for block in blocks], axis=1)
-
-    def groups(self) -> IntArray:
-        """Return the set of each of its elements (n,)."""
-        return np.arange(self.elements.size) * (self.n_rows > 1)
 
 
 @final
@@ -120,6 +55,8 @@ class SoftBody(NodalBody):
         `add.geometry.enhanced_geometry`.
     regions : tuple of Region
         Each element is in one; none where the law holds for the whole body.
+    ties : tuple of NodeTie
+        Nodes that others carry; no node is in two.
     """
 
     order: ClassVar[int] = 0
@@ -136,6 +73,7 @@ class SoftBody(NodalBody):
     anchors: tuple[PointAnchor, ...] = ()
     regions: tuple[Region, ...] = ()
     enhanced: bool = False
+    ties: tuple[NodeTie, ...] = ()
 
     @cached_property
     def materials(self) -> tuple[Region, ...]:
@@ -153,6 +91,62 @@ class SoftBody(NodalBody):
     def n_nodes(self) -> int:
         """Number of nodes of the mesh."""
         return self.mesh.n_nodes
+
+    @cached_property
+    def tie_of(self) -> IntArray:
+        """Number of the tie of each node (n,); -1 for none."""
+        out = np.full(len(self.rest), -1, dtype=np.int64)
+        for k, tie in enumerate(self.ties):
+            out[tie.nodes] = k
+        return out
+
+    @cached_property
+    def own_nodes(self) -> IntArray:  # type: ignore[override]
+        """Nodes (k,) that nothing carries."""
+        return np.flatnonzero(self.tie_of < 0)
+
+    def coordinates(self) -> tuple[int, ...]:
+        """Return the shape of the places of its own nodes."""
+        return self.own_nodes.size, 3
+
+    def tied_rows(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Carried]:
+        """Return the tied nodes."""
+        out = []
+        for tie in self.ties:
+            frame, first = bodies[bodies[tie.carrier].owner].grafted(tie.path, at)
+            rows = 3 * (self.first_node(at) + tie.nodes)[:, None] + np.arange(3)
+            out.append(Carried(TiedNodes(frame, self.rest[tie.nodes]), first, rows.ravel()))
+        return out
+
+    def _mass_pairs(self, region: Region) -> tuple[MassPairs, MassPairs]:
+        """Return the mass matrix of a region at unit density: of its own nodes, and of those that are tied.
+
+        Elements between both, or between two ties, are lumped, so that nothing couples the two.
+        """
+        cells, family = self.mesh.cells[region.elements], self.mesh.family
+        ties = self.tie_of[cells]
+        between = (ties != ties[:, :1]).any(axis=1)
+        groups = ((~between, self.lumped), (between, True)) if between.any() else ((~between, self.lumped),)
+        found = [mass_pairs(SoftMesh(self.mesh.points, cells[which], family), lumped=how) for which, how in groups]
+        rows, cols, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        own = self.tie_of[rows] < 0
+        return MassPairs(rows[own], cols[own], values[own]), MassPairs(rows[~own], cols[~own], values[~own])
+
+    def tied_masses(self, tie: NodeTie) -> list[TiedMass]:
+        """Return the tissue of each region on the nodes of a tie; of regions that have any there."""
+        out = []
+        for k, region in enumerate(self.materials):
+            rows, cols, values = self._mass_pairs(region)[1]
+            inside = self.tie_of[rows] == self.tie_of[tie.nodes[0]]
+            mass = float(values[inside].sum())
+            if mass > 0.0:
+                x, y = self.rest[rows[inside]], self.rest[cols[inside]]
+                centre = values[inside] @ x / mass
+                spread = np.einsum("k,ki,kj->ij", values[inside], x - centre, y - centre)
+                spread = np.trace(spread) * np.eye(3) - 0.5 * (spread + spread.T)
+                six = spread[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+                out.append(TiedMass(f"{tie.path}.masses.{k}", region, mass, centre, six))
+        return out
 
     @cached_property
     def surface(self) -> Surface:
@@ -185,6 +179,11 @@ class SoftBody(NodalBody):
             for key, unit in _BRANCH:
                 blocks += [(f"{place}.relaxation.{name}.{key}", (n,), unit) for name, n in region.branches]
             blocks += [(f"{place}.relaxed", (1,), "-"), (f"{place}.memory", (*points, 6), "Pa")]
+        for tie in self.ties:
+            blocks += [(f"{tie.path}.position", (3,), "m"), (f"{tie.path}.orientation", (3,), "rad")]
+            for part in self.tied_masses(tie):
+                blocks += [(f"{part.name}.mass", (), "kg"), (f"{part.name}.centre", (3,), "m")]
+                blocks.append((f"{part.name}.inertia", (6,), "kg m^2"))
         return [*blocks, *((mass.parameter, (), "kg") for mass in self.masses)]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
@@ -208,28 +207,35 @@ class SoftBody(NodalBody):
         return [*out, *self.load_terms(at)]
 
     def _elements(self, region: Region) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return nodes of the elements of a region, gradients and weights at their quadrature points."""
-        mesh = SoftMesh(self.mesh.points, self.mesh.cells[region.elements], self.mesh.family)
+        """Return nodes of the elements of a region that deform, gradients and weights at their quadrature points."""
+        chosen = region.elements[self._deforms(region)]
+        mesh = SoftMesh(self.mesh.points, self.mesh.cells[chosen], self.mesh.family)
         if not self.enhanced:
             return mesh.cells, *quadrature_geometry(mesh)
         inner = self.mesh.n_nodes + 3 * region.elements[:, None] + np.arange(3)
         return np.concatenate([mesh.cells, inner], axis=1), *enhanced_geometry(mesh)
 
+    def _deforms(self, region: Region) -> BoolArray:
+        """Return which elements of a region (n,) deform: all but those that one tie holds."""
+        ties = self.tie_of[self.mesh.cells[region.elements]]
+        return np.asarray((ties != ties[:, :1]).any(axis=1) | (ties[:, 0] < 0))
+
     def _region_parts(self, region: Region, at: Layouts) -> list[Part | Term]:
         """Return inertia, weight, elasticity and viscosity of the elements of a region."""
         first, place = self.first_node(at), region.place(self.name)
-        mesh = SoftMesh(self.mesh.points, self.mesh.cells[region.elements], self.mesh.family)
+        mesh = self.mesh
 
         def index(key: str) -> int:
             return at.parameters[f"{place}.{key}"].start
 
-        pairs = mass_pairs(mesh, lumped=self.lumped)
+        pairs = self._mass_pairs(region)[0]
         masses = np.repeat(pairs.values[:, None], 3, axis=1)
         density = index("density")
         count, drag = pairs.rows.size, index("rayleigh_mass")
         inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
-        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)
-        nodes = first + np.arange(mesh.n_nodes)
+        own = self.own_nodes[self.own_nodes < mesh.n_nodes]
+        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)[own]
+        nodes = first + own
         places = index("viscosity"), index("rayleigh_stiffness")
         rates = (*places, index("viscosity_exponent") if region.has_exponent else -1)
         nu, beta, exponent = (np.full(region.n_rows, place) for place in rates)
@@ -243,7 +249,7 @@ class SoftBody(NodalBody):
             first + cells,
             gradients,
             volumes,
-            region.groups(),
+            region.groups()[self._deforms(region)],
             self.mean_dilatation,
             moduli,
             nu,
@@ -330,8 +336,12 @@ class SoftBody(NodalBody):
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return mass, centre of mass, its velocity, and numbers of nodes and elements."""
-        return super().state(kin, masses, theta, at) | {"elements": self.mesh.n_elements}
+        whole = masses.copy()
+        for region in self.materials if self.ties else ():
+            tied, density = self._mass_pairs(region)[1], at.parameters[f"{region.place(self.name)}.density"].start
+            np.add.at(whole, self.first_node(at) + tied.rows, theta[density] * tied.values)
+        return super().state(kin, whole, theta, at) | {"elements": self.mesh.n_elements}
 
     def fingerprint(self) -> list[Any]:
-        """Return nodes and cells."""
-        return [self.mesh.points, self.mesh.cells]
+        """Return nodes and cells, and what is tied."""
+        return [self.mesh.points, self.mesh.cells, *([self.tie_of] if self.ties else [])]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.bodies.base import NO_POINTS, Block, Body, ContactPoints, Family, Layouts, Part, Picture
-from add.bodies.tree_joints import FREE, GAINS, LAW, LIMIT, TreeDrive, TreeJoint, tree_elements
+from add.bodies.tree_joints import FREE, GAINS, LAW, LIMIT, Graft, TreeDrive, TreeJoint, tree_elements
 from add.bodies.tree_parts import (
     LengthDrive,
     TreeCoupling,
@@ -82,6 +82,8 @@ class TreeBody(Body):
         See `add.bodies.tree_parts`.
     kept_rows : (k,)
         Rows of the loops, by number, that do not depend on others.
+    grafts : tuple of Graft
+        Tissue on its links.
     """
 
     order: ClassVar[int] = 3
@@ -98,6 +100,7 @@ class TreeBody(Body):
     tendons: tuple[TreeTendon, ...] = ()
     length_drives: tuple[LengthDrive, ...] = ()
     kept_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    grafts: tuple[Graft, ...] = ()
 
     @property
     def rest(self) -> FloatArray:
@@ -166,11 +169,16 @@ class TreeBody(Body):
 
     def tree(self, at: Layouts) -> tuple[Tree, IntArray]:
         """Return the elements, and the number of the one that carries each link."""
-        return tree_elements(self.name, self.joints, self.first, self.free, at)
+        return tree_elements(self.name, self.joints, self.first, self.free, at, self.grafts)[:2]
 
     def embedding(self, at: Layouts) -> Embedding:
         """Return its links as functions of the coordinates."""
         return TreeEmbedding(*self.tree(at), self.coordinates()[0])
+
+    def grafted(self, path: str, at: Layouts) -> tuple[TreeEmbedding, int]:
+        """Return the frame of a graft; see `Body.grafted`."""
+        tree, _, frames = tree_elements(self.name, self.joints, self.first, self.free, at, self.grafts)
+        return TreeEmbedding(tree, np.array([frames[path]]), self.coordinates()[0]), at.dofs[self.name].start
 
     def start_names(self) -> list[str]:
         """Return the blocks of theta that its coordinates start at, in their order."""

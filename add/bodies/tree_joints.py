@@ -93,10 +93,35 @@ class TreeDrive:
     limit: float = np.inf
 
 
+@final
+@dataclass(frozen=True)
+class Graft:
+    """A frame fixed to the link of a joint, with masses in it: tissue.
+
+    Attributes
+    ----------
+    path : str
+        Its place in the link is ``<path>.position`` and ``<path>.orientation`` of theta.
+    joint : int
+        That carries the link.
+    masses : tuple of str
+        Blocks ``<name>.mass``, ``<name>.centre`` and ``<name>.inertia`` in the frame.
+    """
+
+    path: str
+    joint: int
+    masses: tuple[str, ...]
+
+
 def tree_elements(
-    name: str, joints: Sequence[TreeJoint], first_of: Sequence[int], free: bool, at: Layouts
-) -> tuple[Tree, IntArray]:
-    """Return the elements of a tree, and the number of the one that carries each link.
+    name: str,
+    joints: Sequence[TreeJoint],
+    first_of: Sequence[int],
+    free: bool,
+    at: Layouts,
+    grafts: Sequence[Graft] = (),
+) -> tuple[Tree, IntArray, dict[str, int]]:
+    """Return the elements of a tree, the number of the one that carries each link, and of the frame of each graft.
 
     Parameters
     ----------
@@ -105,6 +130,7 @@ def tree_elements(
     first_of : first coordinate of every joint
     free : whether the first joint moves freely; else the base stands at the body's own position and orientation
     at : Layouts
+    grafts : their elements come last
     """
     rows: list[tuple[int, int, FloatArray, float]] = []  # parent, kind, axis, pitch
     placements: list[IntArray] = []
@@ -140,15 +166,20 @@ def tree_elements(
                 armature = int(at.parameters[f"{base}.joints.{joint.name}.armature"].start)
             columns += [(parent, first + k, factor, offset, armature) for k in range(WIDTHS[joint.kind])]
         carried.append(parent)
+    frames: dict[str, int] = {}
+    heavy: dict[int, str] = {}
+    for graft in grafts:
+        own = np.concatenate([at.parameters[f"{graft.path}.{key}"].indices for key in ("position", "orientation")])
+        frames[graft.path] = add(carried[graft.joint], FIXED, _X, 0.0, own, "")
+        heavy |= {add(frames[graft.path], FIXED, _X, 0.0, none, ""): mass for mass in graft.masses}
     n = len(rows)
     mass, centre, inertia = (np.full(shape, -1, dtype=np.int64) for shape in ((n,), (n, 3), (n, 6)))
-    heavy = {joint.link for joint in joints if joint.link and not joint.massless}
-    for i, link in enumerate(links):
-        if link in heavy:
-            prefix = f"{base}.links.{link}"
-            mass[i] = at.parameters[f"{prefix}.mass"].start
-            centre[i] = at.parameters[f"{prefix}.centre"].indices
-            inertia[i] = at.parameters[f"{prefix}.inertia"].indices
+    by_name = {link: i for i, link in enumerate(links) if link}
+    heavy |= {by_name[j.link]: f"{base}.links.{j.link}" for j in joints if j.link and not j.massless}
+    for i, prefix in heavy.items():
+        mass[i] = at.parameters[f"{prefix}.mass"].start
+        centre[i] = at.parameters[f"{prefix}.centre"].indices
+        inertia[i] = at.parameters[f"{prefix}.inertia"].indices
     element = np.array([column[0] for column in columns], dtype=np.int64)
     tree = Tree(
         parent=np.array([row[0] for row in rows], dtype=np.int64),
@@ -167,5 +198,4 @@ def tree_elements(
         armature=np.array([column[4] for column in columns], dtype=np.int64),
         gravity=at.parameters["gravity"].indices,
     )
-    by_name = {link: i for i, link in enumerate(links) if link}
-    return tree, np.array([by_name[link] for joint in joints if (link := joint.link)], dtype=np.int64)
+    return tree, np.array([by_name[joint.link] for joint in joints if joint.link], dtype=np.int64), frames

@@ -218,6 +218,8 @@ class _Packing:
             if self.trees and family.changes:
                 raise NotCompiled(f"{type(decided).__name__} of links")
             self.families.append((family, number, False))
+        if self.lift is not None and self.lift.carried:
+            raise NotCompiled("nodes tied to links")
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
         n_rows = system.n if self.lift is None else self.lift.rows.n

@@ -12,21 +12,24 @@ and its cotangents are those of r_X at P lambda. Where Phi depends on theta (len
 K^T P lambda and C^T P lambda, and of P lambda at r_X, are added (K = dr_X/dX, C = dr_X/dV). Rows without an embedding
 are q itself: P is the identity there, and terms may also depend on their accelerations. Inertia of a body with an
 embedding is a term in its own coordinates.
+
+Rows of X may be *carried*, too: single ones, anywhere in X, that follow from coordinates which are those of another
+body, nodes of tissue fixed to a link. They are no coordinates then, and their inertia is that body's.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 
 class Embedding(ABC):
@@ -108,8 +111,26 @@ class LiftedState:
 
 @final
 @dataclass(frozen=True)
+class Carried:
+    """Rows of X that follow from the coordinates of another body.
+
+    Attributes
+    ----------
+    embedding : Embedding
+    first : int
+        First of its coordinates in q.
+    rows : (m,) in X
+    """
+
+    embedding: Embedding
+    first: int
+    rows: IntArray
+
+
+@final
+@dataclass(frozen=True)
 class Lift:
-    """All rows of X: q itself first, then the rows of each embedding.
+    """All rows of X: those that are q itself, then the rows of each embedding; carried ones lie among the first.
 
     Attributes
     ----------
@@ -118,33 +139,55 @@ class Lift:
     rows : DofLayout
         Of X.
     embeddings : tuple of Embedding
+    carried : tuple of Carried
+    same : slice, or (n_same,)
+        The rows of X that are q[:n_same].
     """
 
     dofs: DofLayout
     rows: DofLayout
     embeddings: tuple[Embedding, ...] = ()
+    carried: tuple[Carried, ...] = ()
     n_same: int = field(init=False)
+    same: slice | IntArray = field(init=False)
+    #: The last state that was lifted: all terms ask for the same one.
+    _last: list[tuple[Kinematics, FloatArray, bool, LiftedState]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         n_own, n_rows = (sum(getattr(e, name) for e in self.embeddings) for name in ("n_coordinates", "n_rows"))
-        if self.dofs.n - n_own != self.rows.n - n_rows:
-            raise ValueError(f"{self.dofs.n} coordinates, {n_own} embedded, and {self.rows.n} rows, {n_rows} embedded")
+        kept = np.ones(self.rows.n - n_rows, dtype=bool)
+        for item in self.carried:
+            kept[item.rows] = False
+        if self.dofs.n - n_own != kept.sum():
+            raise ValueError(f"{self.dofs.n} coordinates, {n_own} embedded; {kept.sum()} of {self.rows.n} rows left")
         object.__setattr__(self, "n_same", self.dofs.n - n_own)
+        object.__setattr__(self, "same", np.flatnonzero(kept) if self.carried else slice(0, self.n_same))
 
     @property
     def is_identity(self) -> bool:
         """Whether X is q."""
-        return not self.embeddings
+        return not self.embeddings and not self.carried
 
     @cached_property
-    def blocks(self) -> list[tuple[Embedding, slice, slice, slice]]:
-        """(embedding, coordinates, rows, entries of P) of every embedded body."""
-        out, q, x, p = [], self.n_same, self.n_same, 1
+    def blocks(self) -> list[tuple[Embedding, slice, slice | IntArray, slice]]:
+        """(embedding, coordinates, rows, entries of P) of every embedded body, and of what is carried."""
+        out: list[tuple[Embedding, slice, slice | IntArray, slice]] = []
+        q, x, p = self.n_same, self.rows.n - sum(e.n_rows for e in self.embeddings), 1
         for e in self.embeddings:
             n, m = e.n_coordinates, e.n_rows
             out.append((e, slice(q, q + n), slice(x, x + m), slice(p, p + m * n)))
             q, x, p = q + n, x + m, p + m * n
+        for item in self.carried:
+            n, size = item.embedding.n_coordinates, item.rows.size * item.embedding.n_coordinates
+            out.append((item.embedding, slice(item.first, item.first + n), item.rows, slice(p, p + size)))
+            p += size
         return out
+
+    def _numbers(self, rows: slice | IntArray) -> IntArray:
+        """Return rows of X by number."""
+        return np.arange(self.rows.n)[rows]
 
     @cached_property
     def entries(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -153,23 +196,49 @@ class Lift:
         First entry of each row (n_rows + 1,), coordinate, and number among `LiftedState.p`.
         """
         same = np.arange(self.n_same, dtype=np.int64)
-        counts, coordinate, number = [np.ones(self.n_same, dtype=np.int64)], [same], [np.zeros_like(same)]
-        for e, q, _, p in self.blocks:
+        row, coordinate, number = [self._numbers(self.same)], [same], [np.zeros_like(same)]
+        for e, q, own, p in self.blocks:
             rows, columns = np.nonzero(e.structure)
-            counts.append(np.bincount(rows, minlength=e.n_rows).astype(np.int64))
+            row.append(self._numbers(own)[rows])
             coordinate.append((q.start + columns).astype(np.int64))
             number.append((p.start + rows * e.n_coordinates + columns).astype(np.int64))
-        first = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
-        return first, np.concatenate(coordinate), np.concatenate(number)
+        rows = np.concatenate(row)
+        order = np.argsort(rows, kind="stable")
+        first = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.rows.n))]).astype(np.int64)
+        return first, np.concatenate(coordinate)[order], np.concatenate(number)[order]
 
     @cached_property
-    def embedded_structure(self) -> BoolArray:
-        """Entries of P, of embedded rows and coordinates alone, that may not be zero, dense."""
-        return np.asarray(block_diag(*(e.structure for e in self.embeddings)), dtype=bool)
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Of each row of X (n_x,) the coordinate that it is, and its number among those that are none; -1 for none."""
+        coordinate, number = np.full((2, self.rows.n), -1, dtype=np.int64)
+        coordinate[self.same] = np.arange(self.n_same)
+        others = np.concatenate([np.zeros(0, dtype=np.int64), *(self._numbers(rows) for _, _, rows, _ in self.blocks)])
+        number[others] = np.arange(others.size)
+        return coordinate, number
 
-    def embedded_matrix(self, entries: FloatArray) -> FloatArray:
-        """Return P or Q, of embedded rows and coordinates alone, dense; ``entries`` as in `LiftedState`."""
-        return np.asarray(block_diag(*(entries[part].reshape(e.n_rows, -1) for e, _, _, part in self.blocks)))
+    @cached_property
+    def own_columns(self) -> IntArray:
+        """Coordinates (n_c,) that rows follow from which are no coordinates."""
+        return np.unique(np.concatenate([np.arange(q.start, q.stop) for _, q, _, _ in self.blocks]))
+
+    def own_matrix(self, blocks: Iterable[AnyArray], dtype: type = float) -> AnyArray:
+        """Return blocks (m, n), one of each of `blocks`, as one matrix of the rows that are no coordinates (., n_c)."""
+        out: AnyArray = np.zeros((self.rows.n - self.n_same, self.own_columns.size), dtype=dtype)
+        first = 0
+        for (_, q, _, _), block in zip(self.blocks, blocks, strict=True):
+            at = int(np.searchsorted(self.own_columns, q.start))
+            out[first : first + len(block), at : at + block.shape[1]] = block
+            first += len(block)
+        return out
+
+    @cached_property
+    def own_structure(self) -> BoolArray:
+        """Entries of P that may not be zero, as in `own_matrix`."""
+        return self.own_matrix((e.structure for e, _, _, _ in self.blocks), bool)
+
+    def own_entries(self, entries: FloatArray) -> FloatArray:
+        """Return P or Q as in `own_matrix`; ``entries`` as in `LiftedState`."""
+        return self.own_matrix(entries[part].reshape(e.n_rows, -1) for e, _, _, part in self.blocks)
 
     def kinematics(self, kin: Kinematics, theta: FloatArray) -> Kinematics:
         """Return the state of motion on the rows of X; ``kin`` itself where X is q."""
@@ -184,11 +253,14 @@ class Lift:
         """Return arrays of X, V and the accelerations: filled where X is q, which has no others."""
         x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)
         for out, given in ((x, kin.q), (v, kin.v), (a, kin.a)):
-            out[: self.n_same] = given[: self.n_same]
+            out[self.same] = given[: self.n_same]
         return x, v, a
 
     def at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
-        """Return the lifted state; without ``rates`` Q is left zero."""
+        """Return the lifted state; without ``rates`` Q may be left zero."""
+        for kept, of, with_rates, state in self._last:
+            if kept is kin and of is theta and (with_rates or not rates):
+                return state
         x, v, a = self._rows(kin)
         size = self.blocks[-1][3].stop if self.blocks else 1
         p, q = np.ones(size), np.zeros(size)
@@ -198,12 +270,14 @@ class Lift:
             p[entries] = block.ravel()
             if rates:
                 q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
-        return LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
+        state = LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
+        self._last[:] = [(kin, theta, rates, state)]
+        return state
 
     def push(self, at: LiftedState, vector: FloatArray, by: FloatArray | None = None) -> FloatArray:
         """Return P times vectors (n_q, ...), as (n_x, ...); ``by`` the entries of another matrix of that pattern."""
         out = np.empty((self.rows.n, *vector.shape[1:]))
-        out[: self.n_same] = vector[: self.n_same] if by is None else 0.0
+        out[self.same] = vector[: self.n_same] if by is None else 0.0
         for e, own, rows, entries in self.blocks:
             out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[own]
         return out
@@ -211,14 +285,14 @@ class Lift:
     def pull(self, at: LiftedState, force: FloatArray, out: FloatArray, by: FloatArray | None = None) -> None:
         """Add P^T times vectors (n_x, ...) to ``out`` (n_q, ...); ``by`` as in `push`."""
         if by is None:
-            out[: self.n_same] += force[: self.n_same]
+            out[: self.n_same] += force[self.same]
         for e, own, rows, entries in self.blocks:
             out[own] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
 
     @cached_property
     def has_parameters(self) -> bool:
         """Whether Phi depends on theta."""
-        return any(e.parameters.size for e in self.embeddings)
+        return any(e.parameters.size for e, *_ in self.blocks)
 
     def parameter_vjp(
         self, kin: Kinematics, theta: FloatArray, u: FloatArray, x_bar: FloatArray, u_bar: FloatArray, out: FloatArray
@@ -267,9 +341,9 @@ class Lift:
 
         -1 stands for none, as in ``rows``.
         """
-        out = [np.where(rows < self.n_same, rows, -1)]
+        out = [np.where(rows >= 0, self.places[0][rows], -1)]
         for _, own, x, _ in self.blocks:
-            inside = ((rows >= x.start) & (rows < x.stop)).any(axis=1)
+            inside = np.isin(rows, self._numbers(x)).any(axis=1)
             part = np.full((rows.shape[0], own.stop - own.start), -1, dtype=np.int64)
             part[inside] = np.arange(own.start, own.stop)
             out.append(part)
@@ -282,62 +356,9 @@ class Lift:
 
     def curvature(self, kin: Kinematics, theta: FloatArray, force: FloatArray) -> FloatArray:
         """Return sum_i force_i d2Phi_i/dq2 at the entries of `curvature_pattern`."""
-        return np.concatenate([e.curvature(kin.q[own], theta, force[rows]).ravel() for e, own, rows, _ in self.blocks])
-
-
-@final
-@dataclass(frozen=True)
-class LiftedStates:
-    """k states of motion on the rows of X, and the derivatives of the lift there.
-
-    Attributes
-    ----------
-    lift : Lift
-    q, u : (k, n)
-        The states.
-    theta : (n_theta,)
-    x, v : (k, n_x)
-        X and V.
-    p : tuple of (k, m, n), dPhi/dq of each embedding
-    """
-
-    lift: Lift
-    q: FloatArray
-    u: FloatArray
-    theta: FloatArray
-    x: FloatArray
-    v: FloatArray
-    p: tuple[FloatArray, ...]
-
-    @classmethod
-    def at(cls, lift: Lift, q: FloatArray, v: FloatArray, theta: FloatArray) -> LiftedStates:
-        """Return k states (k, n) lifted."""
-        x, blocks = np.empty((2, q.shape[0], lift.rows.n)), []
-        x[:, :, : lift.n_same] = q[:, : lift.n_same], v[:, : lift.n_same]
-        for e, own, rows, _ in lift.blocks:
-            x[0][:, rows], block = e.place_over(q[:, own], theta)
-            x[1][:, rows] = (block @ v[:, own, None])[:, :, 0]
-            blocks.append(block)
-        return cls(lift, q, v, theta, x[0], x[1], tuple(blocks))
-
-    def push(self, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents (k, c, n_x) of X and V, X_dot = P q_dot, V_dot = P v_dot + Q q_dot, and theta's share.
-
-        Parameters
-        ----------
-        q_dot, v_dot : (k, c, n)
-        theta_dot : (c, n_theta)
-        """
-        n = self.lift.n_same
-        x_dot, rate_dot = np.empty((2, *q_dot.shape[:2], self.lift.rows.n))
-        x_dot[:, :, :n], rate_dot[:, :, :n] = q_dot[:, :, :n], v_dot[:, :, :n]
-        for (e, own, rows, _), p in zip(self.lift.blocks, self.p, strict=True):
-            by_q, by_v, across = q_dot[:, :, own], v_dot[:, :, own], p.transpose(0, 2, 1)
-            bent = e.rates_over(self.q[:, own], self.u[:, own], self.theta).transpose(0, 2, 1)
-            place, rate = by_q @ across, by_v @ across + by_q @ bent
-            along = theta_dot[:, e.parameters]
-            if along.any():
-                by_place, by_rate = e.by_parameters_over(self.q[:, own], self.u[:, own], self.theta)
-                place, rate = place + along @ by_place.transpose(0, 2, 1), rate + along @ by_rate.transpose(0, 2, 1)
-            x_dot[:, :, rows], rate_dot[:, :, rows] = place, rate
-        return x_dot, rate_dot
+        return np.concatenate(
+            [
+                e.curvature(kin.q[own], theta, f).ravel() if (f := force[rows]).any() else np.zeros(e.n_coordinates**2)
+                for e, own, rows, _ in self.blocks
+            ]
+        )

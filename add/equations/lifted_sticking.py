@@ -99,36 +99,45 @@ class LiftedStick(StickConstraint):
     # --- for the solver -----------------------------------------------------------------------------------------------
 
     @cached_property
+    def _same(self) -> IntArray:
+        """Coordinates (k, m) that the rows of each point are; -1 for none."""
+        return np.where(self.inner.dofs >= 0, self.lift.places[0][self.inner.dofs], -1)
+
+    @cached_property
+    def _numbers(self) -> IntArray:
+        """Numbers (k, m) of the rows of each point among those that are no coordinates; -1 for others."""
+        return np.where(self.inner.dofs >= 0, self.lift.places[1][self.inner.dofs], -1)
+
+    @cached_property
     def _embedded(self) -> IntArray:
-        """Embedded coordinates (k, w) that the rows of each point depend on; -1 for none."""
-        inner, n_same = self.inner.dofs, self.lift.n_same
-        structure = self.lift.embedded_structure
-        moves = np.zeros((inner.shape[0], structure.shape[1]), dtype=bool)
-        point, place = np.nonzero(inner >= n_same)
-        np.logical_or.at(moves, point, structure[inner[point, place] - n_same])
+        """Numbers among `Lift.own_columns` (k, w) of those that the rows of each point depend on; -1 for none."""
+        number, structure = self._numbers, self.lift.own_structure
+        moves = np.zeros((number.shape[0], structure.shape[1]), dtype=bool)
+        point, place = np.nonzero(number >= 0)
+        np.logical_or.at(moves, point, structure[number[point, place]])
         wide = int(moves.sum(axis=1).max(initial=0))
         # Those that move first, in their order.
         order = np.argsort(~moves, axis=1, kind="stable")[:, :wide]
-        return np.where(np.take_along_axis(moves, order, axis=1), n_same + order, -1)
+        return np.where(np.take_along_axis(moves, order, axis=1), order, -1)
 
     @cached_property
     def dofs(self) -> IntArray:
         """Coordinates (k, m) that each sticking point moves with; -1 for none."""
-        inner = self.inner.dofs
-        return np.concatenate([np.where(inner < self.lift.n_same, inner, -1), self._embedded], axis=1)
+        own = np.where(self._embedded >= 0, self.lift.own_columns[self._embedded], -1)
+        return np.concatenate([self._same, own], axis=1)
 
     def _spread(self, blocks: FloatArray, entries: FloatArray) -> FloatArray:
         """Return blocks (k, 3, m) over rows of X times P, or Q, as ``entries`` say, over the embedded coordinates."""
-        inner, n_same, own = self.inner.dofs, self.lift.n_same, self._embedded
-        matrix = self.lift.embedded_matrix(entries)
-        part = matrix[np.maximum(inner - n_same, 0)[:, :, None], np.maximum(own - n_same, 0)[:, None, :]]
-        part = np.where((inner >= n_same)[:, :, None] & (own >= 0)[:, None, :], part, 0.0)
+        number, own = self._numbers, self._embedded
+        matrix = self.lift.own_entries(entries)
+        part = matrix[np.maximum(number, 0)[:, :, None], np.maximum(own, 0)[:, None, :]]
+        part = np.where((number >= 0)[:, :, None] & (own >= 0)[:, None, :], part, 0.0)
         return np.asarray(blocks @ part)
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
         at = self._at(kin, theta)
-        inner, same = self.inner.operators(at.kin, theta), (self.inner.dofs < self.lift.n_same)[:, None, :]
+        inner, same = self.inner.operators(at.kin, theta), (self._numbers < 0)[:, None, :]
         by_v = [np.where(same, inner.by_v, 0.0), self._spread(inner.by_v, at.p)]
         by_q = [np.where(same, inner.by_q, 0.0), self._spread(inner.by_q, at.p) + self._spread(inner.by_v, at.q)]
         return StickOperators(np.concatenate(by_v, axis=2), np.concatenate(by_q, axis=2))

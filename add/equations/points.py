@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.equations.lift import Lift, LiftedStates
+from add.equations.lift import Lift
+from add.equations.lifted_states import LiftedStates
 from add.typing import FloatArray, IntArray
 
 

@@ -191,7 +191,9 @@ def build_model(
     parameters = parameter_layout(bodies, obstacles, contact, extra)
     at = Layouts(dofs, rows, parameters)
     embeddings = [body.embedding(at) for body in bodies]
-    lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None))
+    named = {body.name: body for body in bodies}
+    carried = tuple(item for body in bodies for item in body.tied_rows(at, named))
+    lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None), carried)
     smooth, deciding = joint_terms(joint_parts, bodies, at)
     constraints: list[Constraint] = [constraint for body in bodies for constraint in body.constraints(at)]
     for term in (term for make in further for term in make(bodies, at)):

@@ -10,8 +10,8 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, WeightedSum
-from add.ties.places import Distance, LinkPose, PlaceOnOther
+from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, WeightedSum
+from add.ties.places import Distance, LinkPose, PlaceOnOther, PoseOnOther
 from add.ties.solids import SolidMass
 
 __all__ = [
@@ -23,8 +23,10 @@ __all__ = [
     "Extended",
     "FlatLoss",
     "LameFromYoung",
+    "Line",
     "LinkPose",
     "PlaceOnOther",
+    "PoseOnOther",
     "Rule",
     "Selected",
     "SolidMass",

@@ -86,6 +86,23 @@ class WeightedSum(Rule):
 
 @final
 @dataclass(frozen=True)
+class Line(Rule):
+    """x -> slopes x + offsets, several numbers of one."""
+
+    slopes: tuple[float, ...]
+    offsets: tuple[float, ...]
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the numbers."""
+        return np.asarray(x * np.array(self.slopes) + np.array(self.offsets))
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes."""
+        return np.tile(np.array(self.slopes)[:, None], (x.shape[0], 1, 1))
+
+
+@final
+@dataclass(frozen=True)
 class DampingFromRestitution(Rule):
     """(e, k_n, m_a, m_b) -> k_d of one of the points that touch at once; m_b is infinite where nothing gives way.
 

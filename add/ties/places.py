@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from add.kernels.rotation import left_jacobian, rotation_matrix, skew
-from add.kernels.tree_map import link_parameters, place_links
+from add.kernels.tree_map import link_parameters, place_links, rotation_vector_of
 from add.kernels.trees import Tree
 from add.ties.base import Rule
 from add.typing import FloatArray, IntArray
@@ -72,6 +72,34 @@ class Distance(Rule):
                     rotation = rotation_matrix(w)
                     by_w = -along @ skew(rotation @ place) @ left_jacobian(w)
                     out[i, 0, 3 * first : 3 * first + 9] = sign * np.concatenate([along, by_w, along @ rotation])
+        return out
+
+
+@final
+@dataclass(frozen=True)
+class PoseOnOther(Rule):
+    """(p_a, w_a, p_b, w_b, c) -> R_b^T (p_a - p_b) - c and log(R_b^T R_a): body a's frame, from c in that of body b."""
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return places [m] and rotation vectors [rad]."""
+        out = np.empty((x.shape[0], 6))
+        for pose, row in zip(out, x, strict=True):
+            p_a, w_a, p_b, w_b, origin = row.reshape(5, 3)
+            back = rotation_matrix(w_b).T
+            pose[:3] = back @ (p_a - p_b) - origin
+            rotation_vector_of(back @ rotation_matrix(w_a), pose[3:])
+        return out
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the slopes by all five vectors."""
+        out = np.zeros((x.shape[0], 6, 15))
+        for slopes, pose, row in zip(out, self.value(x), x, strict=True):
+            p_a, w_a, p_b, w_b, _ = row.reshape(5, 3)
+            back, by_a, by_b = rotation_matrix(w_b).T, left_jacobian(w_a), left_jacobian(w_b)
+            slopes[:3, 0:3], slopes[:3, 6:9], slopes[:3, 12:15] = back, -back, -np.eye(3)
+            slopes[:3, 9:12] = back @ skew(p_a - p_b) @ by_b
+            turned = np.linalg.solve(left_jacobian(pose[3:]), back)
+            slopes[3:, 3:6], slopes[3:, 9:12] = turned @ by_a, -turned @ by_b
         return out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from add.bodies import Region
-from add.bodies.soft import MATERIAL_SCALARS
+from add.bodies.soft_parts import MATERIAL_SCALARS
 from add.errors import InputError
 from add.geometry import SoftMesh
 from add.materials import DIRECTIONS, Formula, element_loops

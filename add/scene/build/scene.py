@@ -19,6 +19,7 @@ from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.chambers import chambers
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
+from add.scene.build.embedding import embedded
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.layers import (
@@ -44,7 +45,7 @@ from add.scene.build.ties import Derived
 from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.extension import answer
@@ -130,7 +131,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     own_blocks: list[Block] = []
     derived: list[Derived] = []
     link_poses: dict[str, FloatArray] = {}
-    coupled = set(strings_in(spec.couplings))
+    coupled = {name for part in (spec.couplings, *_embeddings(spec)) for name in strings_in(part)}
     for name, body in spec.bodies.items():
         if isinstance(body, ArticulatedBodySpec):
             with about_robot(body.model):
@@ -148,6 +149,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
         bodies.append(made)
         extra += more
         derived += follows
+    follows, tied = embedded(spec, bodies, link_poses)
+    derived += follows
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
     meshed = {name for pair in _by_meshes(spec, ContactClasses.read(spec)) for name in pair}
     with_frame = {name for name, item in spec.obstacles.items() if item.adjustable or name in meshed}
@@ -158,6 +161,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
         extra += adjustable.numbers
         derived += adjustable.derived
     parts = couplings(spec, bodies, driven, link_poses)
+    parts.connected.update(tied)
     chambers(spec, bodies, parts, driven)
     muscles(spec, bodies, parts, driven)
     marks = MarkerParts()
@@ -231,6 +235,11 @@ def _build(spec: SceneSpec) -> BuiltScene:
     if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+
+
+def _embeddings(spec: SceneSpec) -> list[tuple[EmbeddingSpec, ...]]:
+    """Return what is tied to links and rigid bodies, of each soft body."""
+    return [body.embedded for body in spec.bodies.values() if isinstance(body, SoftBodySpec)]
 
 
 def _only_penalties(spec: SceneSpec) -> None:

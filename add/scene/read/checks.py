@@ -85,6 +85,8 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
             driven += [(f"drives.{key}.input", drive.input) for key, drive in body.drives.items()]
         elif isinstance(body, KinematicBodySpec):
             driven += [("translation", body.translation), ("rotation", body.rotation)]
+        for k, item in enumerate(getattr(body, "embedded", ())):
+            yield from named(f"bodies.{name}.embedded.{k}.body", "body", item.body, all_bodies(spec))
         if name in spec.obstacles:
             yield Problem(f"bodies.{name}", "an obstacle has the same name", f"'{name}'", "different names")
         for place, value in driven:

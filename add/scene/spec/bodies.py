@@ -8,6 +8,7 @@ from add.scene.spec.actuation import ChamberSpec, MuscleSpec
 from add.scene.spec.common import (
     Axes,
     BodyContactSpec,
+    BodyName,
     BoxSelectorSpec,
     Count,
     FilePath,
@@ -15,6 +16,7 @@ from add.scene.spec.common import (
     Index,
     Name,
     NonEmpty,
+    NonNegative,
     Number,
     Positive,
     PositiveVector3,
@@ -195,6 +197,19 @@ class RegionSpec(Spec):
     material: AnyMaterialSpec = Field(description="their material")
 
 
+class EmbeddingSpec(Spec):
+    """Nodes fixed to a link or a rigid body: bones in tissue."""
+
+    body: BodyName = Field(description="name of the rigid or kinematic body, or of the link: `arm/forearm`")
+    where: SelectorSpec | None = Field(
+        None, description="the nodes, in the rest frame of the mesh; null = those inside the shapes of the other body"
+    )
+    within: NonNegative | None = Field(
+        None,
+        description="how far a node may be outside those shapes [m]; null = 0 without `where`, any distance with it",
+    )
+
+
 class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     """A deformable solid of finite elements.
 
@@ -231,6 +246,7 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
     point_masses: tuple[PointMassSpec, ...] = Field((), description="added masses")
+    embedded: tuple[EmbeddingSpec, ...] = Field((), description="nodes fixed to links and rigid bodies")
     chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid within, by name")
     muscles: dict[Name, MuscleSpec] = Field({}, description="muscles within, by name")
 

@@ -9,14 +9,17 @@ from support.body_scene import NODES, STARTS, N, crowd
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.layout import DofLayout
-from add.equations.lift import Embedding, Lift
+from add.equations.lift import Carried, Embedding, Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import LiftedPoints, WeightedPoints
 from add.equations.signals import Constant
 from add.equations.site_points import SitePoints
 from add.equations.sites import LawValues, SiteKind, Sites
+from add.equations.tied_nodes import TiedNodes
+from add.equations.tree_embedding import TreeEmbedding
 from add.joints.laws import ElasticJoint, Spring
+from add.kernels.trees import BALL, FIXED, HINGE, SLIDE, Tree
 from add.terms import Inertia, PointConstraint
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term
 
@@ -49,12 +52,17 @@ class Curved(Embedding):
         return np.einsum("m,mij->ij", force, self.B)
 
 
+CARRIED = np.arange(3, 9)  # rows of two nodes
 SAME = 30  # coordinates of the crowd that stay; the last body and two nodes get five, or four and one, of their own
 
 
-def lifted(rng, kin, sizes=((6, 4), (6, 3))):
-    """A lift whose X and V at ``kin.q`` and ``kin.v`` of the result are near those of ``kin``."""
-    embeddings, q, v, first = [], [kin.q[:SAME]], [kin.v[:SAME]], SAME
+def lifted(rng, kin, sizes=((6, 4), (6, 3)), carried=False):
+    """A lift whose X and V at ``kin.q`` and ``kin.v`` of the result are near those of ``kin``.
+
+    With ``carried`` the second node follows from the coordinates of the last body, the third from those of the first.
+    """
+    same = np.setdiff1d(np.arange(SAME), CARRIED) if carried else np.arange(SAME)
+    embeddings, q, v, first = [], [kin.q[same]], [kin.v[same]], SAME
     for m, n in sizes:
         A, own = rng.normal(size=(m, n)), rng.normal(size=n)
         B = rng.normal(size=(m, n, n))
@@ -62,23 +70,30 @@ def lifted(rng, kin, sizes=((6, 4), (6, 3))):
         q.append(own + 0.01 * rng.normal(size=n))
         v.append(np.linalg.lstsq(A, kin.v[first : first + m], rcond=None)[0])
         first += m
-    dofs = DofLayout([("same", (SAME,), "m"), *((f"own {k}", (n,), "-") for k, (_, n) in enumerate(sizes))])
+    follow = []
+    for k, own in enumerate((np.arange(same.size, same.size + sizes[0][1]), np.arange(3, 9)) if carried else ()):
+        A, B = rng.normal(size=(3, own.size)), rng.normal(size=(3, own.size, own.size))
+        rows, u = CARRIED[3 * k : 3 * k + 3], np.concatenate(q)[own]
+        follow.append(Carried(Curved(kin.q[rows], A, B + B.transpose(0, 2, 1), u), int(own[0]), rows))
+    dofs = DofLayout([("same", (same.size,), "m"), *((f"own {k}", (n,), "-") for k, (_, n) in enumerate(sizes))])
     rows = DofLayout([("all", (kin.q.size // 3, 3), "m")])
     a = rng.normal(size=dofs.n)
-    return Lift(dofs, rows, tuple(embeddings)), Kinematics(np.concatenate(q), np.concatenate(v), a, kin.t, kin.step)
+    return Lift(dofs, rows, tuple(embeddings), tuple(follow)), Kinematics(
+        np.concatenate(q), np.concatenate(v), a, kin.t, kin.step
+    )
 
 
-@pytest.mark.parametrize("law", [FrictionLaw.LINEAR, FrictionLaw.TANH])
-def test_contact(rng, law):
+@pytest.mark.parametrize(("law", "carried"), [(FrictionLaw.LINEAR, True), (FrictionLaw.TANH, False)])
+def test_contact(rng, law, carried):
     scene = crowd(law, seed=10)
-    lift, kin = lifted(rng, scene.kin)
+    lift, kin = lifted(rng, scene.kin, carried=carried)
     term = LiftedDecidingTerm(scene.contact, lift)
     decision, found = check_deciding_term(term, kin, scene.theta, rng=rng, scales={"q": 1e-3, "v": 1e-3})
     assert all(count for count in term.describe(decision).values())
     assert law is not FrictionLaw.LINEAR or term.describe(decision)["sticking"] > 5
     r = np.zeros(lift.dofs.n)
     term.on_branch(decision).residual(kin, scene.theta, r)
-    assert np.abs(r[SAME:]).min() > 0.0, "the contact does not reach the embedded coordinates"
+    assert np.abs(r[lift.n_same :]).min() > 0.0, "the contact does not reach the embedded coordinates"
     assert len(found.parameters) > 30
 
 
@@ -134,9 +149,10 @@ def test_constraint(rng):
     )
 
 
-def test_points(rng):
+@pytest.mark.parametrize("carried", [False, True])
+def test_points(rng, carried):
     scene = crowd(seed=5)
-    lift, kin = lifted(rng, scene.kin)
+    lift, kin = lifted(rng, scene.kin, carried=carried)
     sites = joint_sites()
     points, theta = LiftedPoints(SitePoints(sites), lift), rng.normal(size=6)
     n = lift.dofs.n
@@ -160,7 +176,7 @@ def test_points(rng):
         return np.concatenate(out)
 
     matrix = check_pullback(f, jvp, vjp, np.concatenate([kin.q, kin.v, theta]), rng=rng, scale=0.1)
-    assert np.abs(matrix[:, SAME:n]).max() > 0.1
+    assert np.abs(matrix[:, lift.n_same : n]).max() > 0.1
 
 
 def test_the_identity_is_left_alone(rng):
@@ -177,11 +193,13 @@ def test_rows_have_to_fit(rng):
         Lift(layout, layout, lifted(rng, crowd().kin)[0].embeddings[:1])
 
 
-@pytest.mark.parametrize("sizes", [((6, 4), (6, 3)), ((12, 5),)])
-def test_sticking(rng, sizes):
+@pytest.mark.parametrize(
+    ("sizes", "carried"), [(((6, 4), (6, 3)), False), (((6, 4), (6, 3)), True), (((12, 5),), False)]
+)
+def test_sticking(rng, sizes, carried):
     """What sticks to bodies and nodes with coordinates of their own, and to others: all derivatives by differences."""
     scene = crowd(FrictionLaw.HYBRID, seed=10)
-    lift, kin = lifted(rng, scene.kin, sizes)
+    lift, kin = lifted(rng, scene.kin, sizes, carried)
     term = LiftedDecidingTerm(scene.contact, lift)
     decision = term.stick_touching(term.decide(kin, scene.theta))
     assert term.sticking is term and term.all_sticking(decision)
@@ -191,13 +209,14 @@ def test_sticking(rng, sizes):
     scales = {"q": 1e-3, "v": 1e-3}
     found = check_constraint(hold, kin, mu, scene.theta, rng=rng, scales=scales)
     assert found.q > 0.0 and found.v > 0.0 and found.parameters
-    assert (hold.dofs >= SAME).any() and ((hold.dofs >= 0) & (hold.dofs < SAME)).any()
+    assert (hold.dofs >= lift.n_same).any() and ((hold.dofs >= 0) & (hold.dofs < lift.n_same)).any()
 
 
-def test_sticking_for_the_solver(rng):
+@pytest.mark.parametrize("carried", [False, True])
+def test_sticking_for_the_solver(rng, carried):
     """The matrix parts in the slots of the frozen term are those of the constraint's own Jacobian."""
     scene = crowd(FrictionLaw.HYBRID, seed=10)
-    lift, kin = lifted(rng, scene.kin)
+    lift, kin = lifted(rng, scene.kin, carried=carried)
     term, n = LiftedDecidingTerm(scene.contact, lift), lift.dofs.n
     decision = term.stick_touching(term.decide(kin, scene.theta))
     hold, branch = term.stick_constraint(decision), term.on_branch(decision)
@@ -233,3 +252,31 @@ def test_nothing_sticks_by_equations_under_other_laws(rng):
     assert term.sticking is None
     with pytest.raises(TypeError, match="nothing sticks"):
         term.stick_touching(term.decide(kin, scene.theta))
+
+
+def test_nodes_in_a_frame_of_a_tree(rng):
+    """Every derivative of the places and velocities of tied nodes, by coordinates and by placements."""
+    none = np.full(4, -1)
+    tree = Tree(
+        parent=np.array([-1, 0, 1, 2]), kind=np.array([HINGE, BALL, SLIDE, FIXED]), first=np.array([0, 1, 4, 5]),
+        axis=np.eye(3)[[2, 0, 1, 0]], pitch=np.zeros(4), element=np.array([0, 1, 1, 1, 2]), coordinate=np.arange(5),
+        factor=np.ones(5), offset=np.zeros(5), placement=np.arange(24).reshape(4, 6), mass=none,
+        centre=np.full((4, 3), -1), inertia=np.full((4, 6), -1), armature=np.full(5, -1), gravity=np.arange(24, 27),
+    )  # fmt: skip
+    tied = TiedNodes(TreeEmbedding(tree, np.array([3]), 5), rng.normal(size=(4, 3)))
+    theta, q, v, f = rng.normal(size=27), rng.normal(size=5), rng.normal(size=5), rng.normal(size=12)
+
+    def slopes(function, at):
+        ways = 1e-6 * np.eye(at.size)
+        return np.stack([(function(at + way) - function(at - way)) / 2e-6 for way in ways], axis=-1)
+
+    x, p = tied.place(q, theta)
+    close = {"rtol": 0.0, "atol": 3e-8}
+    assert np.allclose(slopes(lambda y: tied.place(y, theta)[0], q), p, **close)
+    for found, expected in zip(tied.motion(q, v, theta), (x, p @ v), strict=True):
+        assert np.allclose(found, expected, rtol=0.0, atol=1e-13)
+    assert np.allclose(slopes(lambda y: tied.place(y, theta)[1] @ v, q), tied.rates(q, v, theta), **close)
+    assert np.allclose(slopes(lambda y: tied.place(y, theta)[1].T @ f, q), tied.curvature(q, theta, f), **close)
+    by_place, by_rate = tied.by_parameters(q, v, theta)
+    assert np.allclose(slopes(lambda t: tied.place(q, t)[0], theta)[:, tied.parameters], by_place, **close)
+    assert np.allclose(slopes(lambda t: tied.place(q, t)[1] @ v, theta)[:, tied.parameters], by_rate, **close)
