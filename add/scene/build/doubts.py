@@ -228,8 +228,7 @@ def _soft(built: BuiltScene) -> Iterator[str]:
             continue
         density = float(layout.view(theta, f"bodies.{body.name}.density"))
         young = float(body.young(theta, built.model.layouts).min())
-        start = built.model.system.dofs[body.name].start
-        nodes = q[start : start + body.mesh.points.size].reshape(-1, 3)
+        nodes = q[built.model.system.dofs[body.name].slice].reshape(-1, 3)
         height = float(np.ptp(nodes @ (pull / gravity))) if gravity else 0.0
         weight = density * gravity * height
         at = f"bodies.{body.name}.material"
