@@ -112,6 +112,7 @@ QUICK = {
         3,
         ALL,
     ),
+    "boned_arm": ({"bodies.tissue.mesh.edge": 0.02, "objective.0.window": [0, 0.6]}, 2, ()),
     "muscle_beam": ({"bodies.beam.mesh.divisions": [4, 2, 3]}, 2, ()),
     "pneumatic_gripper": (
         {
@@ -130,6 +131,7 @@ QUICK = {
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = (
+    "boned_arm",
     "tennis_throw",
     "three_laws",
     "ball_in_ring",
