@@ -8,12 +8,20 @@ what a tie makes of them, wherever nothing is remembered: in static equilibrium.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from add.typing import FloatArray, IntArray
 
 
+class Timing(NamedTuple):
+    """A step: the time at its end, and its length [s]; of a state of None the time of that state."""
+
+    t: float
+    dt: float
+
+
 class Memory(ABC):
-    """The memory of one body. ``dt`` is the step [s]; arrays of tangents have one column a direction.
+    """The memory of one body over one ``step``; arrays of tangents have one column a direction.
 
     A state ``m`` of None is that of a body that has been at rest where a run begins for ever.
     """
@@ -29,19 +37,21 @@ class Memory(ABC):
         """Entries of theta that stand for it while a step is solved."""
 
     @abstractmethod
-    def write(self, m: FloatArray, theta: FloatArray, dt: float) -> None:
+    def write(self, m: FloatArray, theta: FloatArray, step: Timing) -> None:
         """Write ``entries`` of ``theta`` (n_theta,)."""
 
     @abstractmethod
-    def write_push(self, m: FloatArray, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, dt: float) -> None:
+    def write_push(
+        self, m: FloatArray, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, step: Timing
+    ) -> None:
         """Write the tangents of ``entries`` into ``theta_dot`` (n_theta, k)."""
 
     @abstractmethod
-    def write_pull(self, m: FloatArray, theta: FloatArray, theta_bar: FloatArray, dt: float) -> FloatArray:
+    def write_pull(self, m: FloatArray, theta: FloatArray, theta_bar: FloatArray, step: Timing) -> FloatArray:
         """Return the cotangent of m (n,) from those of ``entries``; add what else ``theta_bar`` gets by it."""
 
     @abstractmethod
-    def after(self, m: FloatArray | None, q: FloatArray, theta: FloatArray, dt: float) -> FloatArray:
+    def after(self, m: FloatArray | None, q: FloatArray, theta: FloatArray, step: Timing) -> FloatArray:
         """Return the memory (n,) after a step that ends at ``q`` (n_q,); of None that of a rest there."""
 
     @abstractmethod
@@ -51,7 +61,7 @@ class Memory(ABC):
         m_dot: FloatArray,
         at: tuple[FloatArray, FloatArray],
         theta: tuple[FloatArray, FloatArray],
-        dt: float,
+        step: Timing,
     ) -> FloatArray:
         """Return the tangents (n, k) of `after`; ``at`` and ``theta`` are q and theta with their tangents."""
 
@@ -63,6 +73,6 @@ class Memory(ABC):
         theta: FloatArray,
         bar: FloatArray,
         bars: tuple[FloatArray, FloatArray],
-        dt: float,
+        step: Timing,
     ) -> FloatArray:
         """Return the cotangent of m (n,) from that of `after`; add those of q and theta to ``bars``."""

@@ -1,5 +1,6 @@
 """Force families of single bodies: one file each."""
 
+from add.terms.activation import Activation
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
@@ -21,6 +22,7 @@ from add.terms.tree_loops import JointCouplings, LinkLoops
 from add.terms.viscous import Viscous
 
 __all__ = [
+    "Activation",
     "AffineDrive",
     "AxisLaw",
     "BallFriction",

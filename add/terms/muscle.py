@@ -218,6 +218,8 @@ class Muscle(FamilyTerm):
         Indices in theta of the coefficients of a.
     numbers : (n_p,)
         Indices in theta of the numbers of the law.
+    remembered : bool
+        Whether a is what a memory writes into theta while a step is solved.
     """
 
     depends: ClassVar[str] = "qv"
@@ -228,6 +230,7 @@ class Muscle(FamilyTerm):
     signal: Signal
     rows: IntArray
     numbers: IntArray
+    remembered: bool = False
 
     @property
     def inputs(self) -> IntArray:
@@ -249,8 +252,11 @@ class Muscle(FamilyTerm):
         return np.add.reduceat(np.linalg.norm(y, axis=1), own.segment[:-1])
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return weight W(l) at this activation, dW/dl = T [J]; zero of a Hill muscle, whose tension has a rate."""
-        if self.law == HILL:
+        """Return weight W(l) at this activation, dW/dl = T [J].
+
+        Zero of a Hill muscle, whose tension has a rate, and of one whose activation is remembered.
+        """
+        if self.law == HILL or self.remembered:
             return 0.0
         l, p = self.stretches(kin), theta[self.numbers]
         a = float(self.signal.weights(kin.t) @ theta[self.rows])

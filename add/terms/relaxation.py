@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.equations.memory import Memory
+from add.equations.memory import Memory, Timing
 from add.materials import Material, StressLoops, stress_loops
 from add.typing import FloatArray, IntArray
 
@@ -86,41 +86,43 @@ class Relaxation(Memory):
     def _rows(self) -> slice:
         return slice(self.first, self.first + 3 * self.n_nodes)
 
-    def _branches(self, theta: FloatArray, dt: float) -> Iterator[tuple[int, slice, _Branch, _Branch]]:
+    def _branches(self, theta: FloatArray, step: Timing) -> Iterator[tuple[int, slice, _Branch, _Branch]]:
         """Yield number, numbers in m, coefficients and their slopes by tau of every branch."""
         size = self.stress.size
         for i, tau in enumerate(theta[self.times].tolist()):
-            yield i, slice(i * size, (i + 1) * size), *_branch(tau, dt)
+            yield i, slice(i * size, (i + 1) * size), *_branch(tau, step.dt)
 
-    def write(self, m: FloatArray, theta: FloatArray, dt: float) -> None:
+    def write(self, m: FloatArray, theta: FloatArray, step: Timing) -> None:
         """Write kappa = sum g_i a_i and M = sum g_i m_i."""
         shares = theta[self.shares]
         theta[self.stress.ravel()] = shares @ m.reshape(shares.size, -1)
-        theta[self.relaxed] = sum(shares[i] * of.a for i, _, of, _ in self._branches(theta, dt))
+        theta[self.relaxed] = sum(shares[i] * of.a for i, _, of, _ in self._branches(theta, step))
 
-    def write_push(self, m: FloatArray, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, dt: float) -> None:
+    def write_push(
+        self, m: FloatArray, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, step: Timing
+    ) -> None:
         """See `Memory.write_push`."""
         kappa, stress = np.zeros(theta_dot.shape[1]), np.zeros((self.stress.size, theta_dot.shape[1]))
-        for i, part, of, by in self._branches(theta, dt):
+        for i, part, of, by in self._branches(theta, step):
             share, by_share, by_time = theta[self.shares[i]], theta_dot[self.shares[i]], theta_dot[self.times[i]]
             kappa += of.a * by_share + share * by.a * by_time
             stress += share * m_dot[part] + m[part, None] * by_share
         theta_dot[self.relaxed], theta_dot[self.stress.ravel()] = kappa, stress
 
-    def write_pull(self, m: FloatArray, theta: FloatArray, theta_bar: FloatArray, dt: float) -> FloatArray:
+    def write_pull(self, m: FloatArray, theta: FloatArray, theta_bar: FloatArray, step: Timing) -> FloatArray:
         """See `Memory.write_pull`."""
         kappa, stress, out = theta_bar[self.relaxed][0], theta_bar[self.stress.ravel()], np.empty(self.n)
-        for i, part, of, by in self._branches(theta, dt):
+        for i, part, of, by in self._branches(theta, step):
             share = theta[self.shares[i]]
             out[part] = share * stress
             theta_bar[self.shares[i]] += of.a * kappa + m[part] @ stress
             theta_bar[self.times[i]] += share * by.a * kappa
         return out
 
-    def after(self, m: FloatArray | None, q: FloatArray, theta: FloatArray, dt: float) -> FloatArray:
+    def after(self, m: FloatArray | None, q: FloatArray, theta: FloatArray, step: Timing) -> FloatArray:
         """Return e m + (e a + b) S of every branch; of a rest phi S."""
         now, out = self._stress(q, theta), np.empty(self.n)
-        for _, part, of, _ in self._branches(theta, dt):
+        for _, part, of, _ in self._branches(theta, step):
             out[part] = of.phi * now if m is None else of.e * m[part] + of.c * now
         return out
 
@@ -135,7 +137,7 @@ class Relaxation(Memory):
         m_dot: FloatArray,
         at: tuple[FloatArray, FloatArray],
         theta: tuple[FloatArray, FloatArray],
-        dt: float,
+        step: Timing,
     ) -> FloatArray:
         """See `Memory.after_push`."""
         (q, q_dot), (numbers, dots) = at, theta
@@ -148,7 +150,7 @@ class Relaxation(Memory):
                 self._loops.push(*arguments, x_dot, moduli_dot, one)
                 rates[:, j] = one.ravel()
         now, out = self._stress(q, numbers), np.empty((self.n, k))
-        for i, part, of, by in self._branches(numbers, dt):
+        for i, part, of, by in self._branches(numbers, step):
             if m is None:
                 out[part] = of.phi * rates + np.outer(by.phi * now, dots[self.times[i]])
             else:
@@ -163,12 +165,12 @@ class Relaxation(Memory):
         theta: FloatArray,
         bar: FloatArray,
         bars: tuple[FloatArray, FloatArray],
-        dt: float,
+        step: Timing,
     ) -> FloatArray:
         """See `Memory.after_pull`."""
         now, stress, out = self._stress(q, theta), np.zeros(self.stress.size), np.zeros(self.n)
         q_bar, theta_bar = bars
-        for i, part, of, by in self._branches(theta, dt):
+        for i, part, of, by in self._branches(theta, step):
             if m is None:
                 stress += of.phi * bar[part]
                 theta_bar[self.times[i]] += by.phi * (now @ bar[part])

@@ -8,7 +8,8 @@ from typing import final
 
 import numpy as np
 
-from add.bodies import Block, Body, NetBody
+from add.bodies import Block, Body, Layouts, NetBody
+from add.equations.memory import Memory
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.errors import InputError
@@ -39,6 +40,8 @@ class CouplingParts:
     connected: set[tuple[str, str]] = field(default_factory=set)
     starts: list[HingeStart] = field(default_factory=list)
     terms: list[MakeTerms] = field(default_factory=list)
+    #: By the place in the scene that they are of.
+    memories: dict[str, Callable[[Layouts], Memory]] = field(default_factory=dict)
 
     def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
         """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from add.bodies import Body, Layouts, SoftBody
+from add.equations.memory import Memory
+from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
@@ -14,6 +16,7 @@ from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
 from add.scene.build.materials import ElementSource
 from add.scene.build.selections import locate_point, select
 from add.scene.spec.actuation import (
+    ActivationDynamicsSpec,
     ActiveStressMuscleSpec,
     HillMuscleSpec,
     MuscleSpec,
@@ -22,7 +25,8 @@ from add.scene.spec.actuation import (
 )
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.scene import SceneSpec
-from add.terms import FibreLines, Muscle, VolumetricActuator
+from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
+from add.ties import WeightedSum
 from add.typing import FloatArray, IntArray
 
 #: Law of each kind, and its numbers in their order: key, unit, "" where it is that of the strength.
@@ -84,14 +88,35 @@ def _muscle(
         assert item.points is not None
         lines = _line(body, np.array(item.points), place)
     activation = parts.signal(item.activation, f"{place}.activation", "-", 1, driven)
+    signal, rows_of = activation.signal, activation.parameter
+    if item.dynamics is not None:
+        rows_of = _following(item.dynamics, f"{place}.dynamics", activation, parts)
+        signal = Constant()
     strength = "Pa" if item.fibres is not None else "N"
     numbers = [parts.number(f"{place}.{key}", getattr(item, key), unit or strength) for key, unit in keys]
 
     def made(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
-        rows, own = index(activation.parameter, at), np.concatenate([index(block, at) for block in numbers])
-        return [Muscle(label, lines.moved(body.first_node(at)), law, activation.signal, rows, own)]
+        rows, own = index(rows_of, at), np.concatenate([index(block, at) for block in numbers])
+        moved = lines.moved(body.first_node(at))
+        return [Muscle(label, moved, law, signal, rows, own, item.dynamics is not None)]
 
     return made
+
+
+def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: CouplingParts) -> str:
+    """Add the memory of an activation that follows what excites it; return the block of theta that it stands in."""
+    times = [parts.number(f"{place}.{key}", getattr(item, key), "s") for key in ("rise", "fall")]
+    weights = excited.signal.weights(0.0)
+    # Where nothing is remembered yet it is what excites it at the start.
+    block = parts.follow(f"{place}.activation", "-", WeightedSum(tuple(weights)), excited.parameter, shape=(1,))
+
+    def made(at: Layouts) -> Memory:
+        own = np.concatenate([at.parameters[name].indices.ravel() for name in times])
+        entry, rows = (at.parameters[name].indices.ravel() for name in (block, excited.parameter))
+        return Activation(excited.signal, rows, own, entry)
+
+    parts.memories[place] = made
+    return block
 
 
 def _elements(body: SoftBody, item: MuscleSpec, place: str) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
-from add.bodies import SoftBody
+from add.bodies import Layouts, SoftBody
+from add.equations.memory import Memory
 from add.errors import InputError
 from add.model import Model
 from add.scene.build.numbers import SceneParameter
@@ -38,8 +41,14 @@ def relaxation(place: str, material: AnyMaterialSpec) -> tuple[list[SceneParamet
     return numbers, derived
 
 
-def remembering(spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArray) -> Stepper:
-    """Return steps with the memories of the bodies; the stepper itself where there are none.
+def remembering(
+    spec: SceneSpec,
+    model: Model,
+    stepper: Stepper,
+    theta: FloatArray,
+    further: Mapping[str, Callable[[Layouts], Memory]],
+) -> Stepper:
+    """Return steps with the memories of the bodies, and those of ``further`` places; the stepper itself without any.
 
     Raises
     ------
@@ -47,20 +56,23 @@ def remembering(spec: SceneSpec, model: Model, stepper: Stepper, theta: FloatArr
         If the steps are others than whole ones of BDF, or shares leave nothing of the stress at rest.
     """
     bodies = [body for body in model.bodies if isinstance(body, SoftBody)]
-    for own in (region.place(body.name) for body in bodies for region in body.materials if region.branches):
-        place = f"{own}.material.relaxation"
-        if not isinstance(stepper, BDF) or spec.time.substeps != "off":
-            raise InputError(
-                "stress that relaxes needs whole steps of bdf1 or bdf2, with contact by penalties", place=place,
-                found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
-                f"contact.friction_law '{spec.contact.friction_law}'",
-                expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
-            )  # fmt: skip
+    relaxing = [region.place(body.name) for body in bodies for region in body.materials if region.branches]
+    places = [*(f"{own}.material.relaxation" for own in relaxing), *further]
+    if places and (not isinstance(stepper, BDF) or spec.time.substeps != "off"):
+        raise InputError(
+            "stress that relaxes and activations that follow need whole steps of bdf1 or bdf2, penalties in contact",
+            place=places[0],
+            found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
+            f"contact.friction_law '{spec.contact.friction_law}'",
+            expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
+        )  # fmt: skip
+    for own in relaxing:
         relaxed = float(model.system.parameters.view(theta, f"{own}.relaxed")[0])
         if relaxed >= 1.0:
             raise InputError(
-                "nothing is left of the stress at rest: the shares of the branches are too large", place=place,
-                found=f"{relaxed:.4g} together", expected="below 1",
+                "nothing is left of the stress at rest: the shares of the branches are too large",
+                place=f"{own}.material.relaxation", found=f"{relaxed:.4g} together", expected="below 1",
             )  # fmt: skip
-    found = tuple(memory for body in model.bodies for memory in body.memories(model.layouts))
-    return Remembering(stepper, found) if found and isinstance(stepper, BDF) else stepper
+    found = [memory for body in model.bodies for memory in body.memories(model.layouts)]
+    found += [make(model.layouts) for make in further.values()]
+    return Remembering(stepper, tuple(found)) if found and isinstance(stepper, BDF) else stepper

@@ -229,7 +229,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
             pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
-    simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta))
+    simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model)
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
     if time.substeps == "off" or not isinstance(simulation.stepper, BDF):

@@ -88,8 +88,23 @@ class _MuscleSpec(Spec, numbers=Role.PROPERTY):
     )
 
 
+class ActivationDynamicsSpec(Spec, numbers=Role.PROPERTY):
+    """How the activation a of a muscle follows what excites it, u: a' = (u - a)/tau.
+
+    tau = rise (1/2 + 3a/2) where u > a, fall/(1/2 + 3a/2) where not (Millard et al. 2013, MuJoCo).
+    """
+
+    rise: Positive = Field(0.01, description="time of activation [s]")
+    fall: Positive = Field(0.04, description="time of deactivation [s]")
+
+
 class _FibreMuscleSpec(_MuscleSpec):
-    activation: ScalarValueSpec = Field(description="a over time, 0 at rest to 1 [-]")
+    activation: ScalarValueSpec = Field(
+        description="a over time, 0 at rest to 1 [-]; with `dynamics` the excitation u that a follows"
+    )
+    dynamics: ActivationDynamicsSpec | None = Field(
+        None, description="how a follows u, from a = u at the start; null = at once"
+    )
     fibres: DirectionFieldSpec | None = Field(None, description="direction of the fibres in every element at rest")
     points: tuple[Vector3, ...] | None = Field(
         None,

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from support.actuated import check_gradient, hollow_block
+from support.reference_tables import REFERENCE
 from support.tiers import long_case
 
+from add.equations.memory import Timing
+from add.equations.signals import Constant
 from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.materials import ElementSource
-from add.terms import Muscle
+from add.terms import Activation, Muscle
 
 SIGNALS = {
     "a": {"type": "table", "times": [0, 0.3, 0.6, 1], "values": [0.1, 0.8, 0.3, 0.5]},
@@ -168,3 +171,61 @@ def test_what_is_no_muscle_is_refused(change: dict, says: str) -> None:
     with pytest.raises(InputError) as error:
         scene_from_dict(scene).build()
     assert "bodies.block.muscles.m" in str(error.value) and says in str(error.value)
+
+
+DYNAMICS = {"dynamics": {"rise": 0.03, "fall": 0.08}}
+
+
+@pytest.mark.parametrize("integrator", ["bdf2", long_case("bdf1")])
+def test_gradient_by_the_times_of_activation(integrator: str) -> None:
+    """Over 200 steps: by what excites a muscle, by both times and by the strength."""
+    scene = hollow_block(200, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
+    at = "bodies.block.muscles.m"
+    check_gradient(scene, "signals.a.-", f"{at}.dynamics.rise", f"{at}.dynamics.fall", f"{at}.strength")
+
+
+def activation(excitation: float, before: float, dt: float, times: tuple[float, float] = (0.01, 0.04)) -> float:
+    """Return the activation after one step of a constant excitation."""
+    memory = Activation(Constant(), np.array([0]), np.array([1, 2]), np.array([3]))
+    return memory.step(np.array([before]), np.array([excitation, *times, 0.0]), Timing(dt, dt))[0]
+
+
+def test_activation_has_the_rates_of_mujoco() -> None:
+    path = REFERENCE / "muscle_activation_mujoco.csv"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    for control, before, rate in np.loadtxt(path, delimiter=",", skiprows=1):
+        assert (activation(control, before, 1e-7) - before) / 1e-7 == pytest.approx(rate, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("excitation", [0.8, 0.05])
+def test_activation_is_of_second_order_and_does_not_overshoot(excitation: float) -> None:
+    """Against the differential equation, solved to 1e-12."""
+    from scipy.integrate import solve_ivp
+
+    def rate(_: float, a: np.ndarray) -> np.ndarray:
+        bent = 0.5 + 1.5 * a
+        return (excitation - a) / np.where(excitation > a, 0.01 * bent, 0.04 / bent)
+
+    exact = solve_ivp(rate, (0.0, 0.02), [0.4], method="DOP853", rtol=1e-12, atol=1e-13).y[0, -1]
+    errors = []
+    for n in (20, 40, 80):
+        a = 0.4
+        for _ in range(n):
+            a = activation(excitation, a, 0.02 / n)
+        errors.append(abs(a - exact))
+    assert errors[0] < 1e-3
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2)
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.2)
+    assert abs(activation(excitation, 0.4, 10.0) - excitation) < 1e-12
+
+
+def test_activation_starts_at_rest_and_needs_whole_steps() -> None:
+    scene = hollow_block(3, "bdf1", SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
+    built = scene_from_dict(scene).build()
+    run = built.run()
+    assert run.records[0].begun.memory[0, 0] == pytest.approx(0.1)
+    assert run.records[2].begun.memory[0, 0] > 0.1
+    scene["time"]["substeps"] = "auto"
+    with pytest.raises(InputError, match="activations that follow"):
+        scene_from_dict(scene).build()

@@ -1,0 +1,129 @@
+"""The activation of muscles that follows what excites them, as a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from add.equations.memory import Memory, Timing
+from add.equations.signals import Signal
+from add.typing import FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Activation(Memory):
+    """a' = (u - a)/tau of a muscle; tau = t_r (1/2 + 3a/2) while a rises, t_f/(1/2 + 3a/2) while it falls.
+
+    These are Millard et al.'s (2013) as MuJoCo has them. A step takes u at its middle and two exponentials,
+
+        h = u + (a - u) exp(-dt/(2 tau(a))),     a+ = u + (a - u) exp(-dt/tau(h)),
+
+    which is of second order, exact where tau is constant, and never beyond u. a of a state of None is u there.
+
+    Attributes
+    ----------
+    signal : Signal
+    rows : (n_rows,)
+        Indices in theta of the coefficients of u.
+    times : (2,)
+        Those of t_r and t_f [s].
+    entry : (1,)
+        That of the a which the muscle reads.
+    """
+
+    signal: Signal
+    rows: IntArray
+    times: IntArray
+    entry: IntArray
+
+    @property
+    def n(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def entries(self) -> IntArray:
+        """That of a."""
+        return self.entry
+
+    def step(self, m: FloatArray | None, theta: FloatArray, step: Timing) -> tuple[float, FloatArray, FloatArray]:
+        """Return a at the end of a step, its slopes by a before, u, t_r and t_f (4,), and the weights of u."""
+        if m is None:
+            weights = self.signal.weights(step.t)
+            return float(weights @ theta[self.rows]), np.array([0.0, 1.0, 0.0, 0.0]), weights
+        weights, by_a, by_u = self.signal.weights(step.t - 0.5 * step.dt), np.eye(4)[0], np.eye(4)[1]
+        a, u = float(m[0]), float(weights @ theta[self.rows])
+        rises = u > a
+
+        def after(x: float, by_x: FloatArray, dt: float) -> tuple[float, FloatArray]:
+            bent, own = 0.5 + 1.5 * x, float(theta[self.times[0 if rises else 1]])
+            tau = own * bent if rises else own / bent
+            slope = 1.5 * (own if rises else -tau / bent) * by_x
+            slope = slope + tau / own * np.eye(4)[2 if rises else 3]
+            left = np.exp(-dt / tau)
+            return u + (a - u) * left, by_u + (by_a - by_u) * left + (a - u) * left * dt / tau**2 * slope
+
+        return *after(*after(a, by_a, 0.5 * step.dt), step.dt), weights
+
+    def _pushed(
+        self, m: FloatArray | None, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, step: Timing
+    ) -> FloatArray:
+        """Return the tangents (1, k) of a."""
+        _, by, weights = self.step(m, theta, step)
+        before = np.zeros(theta_dot.shape[1]) if m is None else m_dot[0]
+        return np.asarray(by[0] * before + by[1] * (weights @ theta_dot[self.rows]) + by[2:] @ theta_dot[self.times])[
+            None
+        ]
+
+    def _pulled(
+        self, m: FloatArray | None, theta: FloatArray, bar: FloatArray, theta_bar: FloatArray, step: Timing
+    ) -> FloatArray:
+        """Return the cotangent (1,) of a before; add those of u and the times to ``theta_bar``."""
+        _, by, weights = self.step(m, theta, step)
+        theta_bar[self.rows] += bar[0] * by[1] * weights
+        theta_bar[self.times] += bar[0] * by[2:]
+        return bar * by[0]
+
+    def write(self, m: FloatArray, theta: FloatArray, step: Timing) -> None:
+        """See `Memory.write`."""
+        theta[self.entries] = self.step(m, theta, step)[0]
+
+    def write_push(
+        self, m: FloatArray, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, step: Timing
+    ) -> None:
+        """See `Memory.write_push`."""
+        theta_dot[self.entries] = self._pushed(m, m_dot, theta, theta_dot, step)
+
+    def write_pull(self, m: FloatArray, theta: FloatArray, theta_bar: FloatArray, step: Timing) -> FloatArray:
+        """See `Memory.write_pull`."""
+        return self._pulled(m, theta, theta_bar[self.entries], theta_bar, step)
+
+    def after(self, m: FloatArray | None, q: FloatArray, theta: FloatArray, step: Timing) -> FloatArray:
+        """See `Memory.after`."""
+        return np.array([self.step(m, theta, step)[0]])
+
+    def after_push(
+        self,
+        m: FloatArray | None,
+        m_dot: FloatArray,
+        at: tuple[FloatArray, FloatArray],
+        theta: tuple[FloatArray, FloatArray],
+        step: Timing,
+    ) -> FloatArray:
+        """See `Memory.after_push`."""
+        return self._pushed(m, m_dot, *theta, step)
+
+    def after_pull(
+        self,
+        m: FloatArray | None,
+        q: FloatArray,
+        theta: FloatArray,
+        bar: FloatArray,
+        bars: tuple[FloatArray, FloatArray],
+        step: Timing,
+    ) -> FloatArray:
+        """See `Memory.after_pull`."""
+        return self._pulled(m, theta, bar, bars[1], step)
