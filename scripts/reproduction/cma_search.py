@@ -20,7 +20,9 @@ class Search(NamedTuple):
     x: FloatArray
 
 
-def search(problem: InverseProblem, spread: float, most: int, target: float, seed: int = 1) -> Search | None:
+def search(
+    problem: InverseProblem, spread: float, most: int, target: float, seed: int = 1, *, diagonal: bool = False
+) -> Search | None:
     """Return what CMA-ES finds from the problem's start, None without the package `cma`.
 
     Parameters
@@ -33,6 +35,8 @@ def search(problem: InverseProblem, spread: float, most: int, target: float, see
     target : float
         It ends at a value below.
     seed : int
+    diagonal : bool
+        Whether the covariance is: for thousands of numbers.
     """
     try:
         import cma
@@ -40,7 +44,15 @@ def search(problem: InverseProblem, spread: float, most: int, target: float, see
         return None
     lower, upper = problem.bounds
     bounds = [[side if np.isfinite(side) else None for side in sides] for sides in (lower, upper)]
-    options = {"bounds": bounds, "maxfevals": most, "seed": seed, "verbose": -9, "ftarget": target, "tolfun": 0.0}
+    options = {
+        "bounds": bounds,
+        "maxfevals": most,
+        "seed": seed,
+        "verbose": -9,
+        "ftarget": target,
+        "tolfun": 0.0,
+        "CMA_diagonal": diagonal,
+    }
     values, seconds, begin = list[float](), list[float](), time.process_time()
 
     def objective(x: FloatArray) -> float:

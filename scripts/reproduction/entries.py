@@ -35,6 +35,9 @@ from scripts.reproduction import (
     robot_jump,
     robot_throw,
     robot_worm,
+    soft_bridges,
+    soft_fish,
+    soft_memory,
     table1,
     table2,
     tennis_chain,
@@ -77,5 +80,8 @@ MODULES = (
     robot_friction,
     robot_gait,
     robot_jump,
+    soft_bridges,
+    soft_memory,
+    soft_fish,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

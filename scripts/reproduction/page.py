@@ -22,8 +22,9 @@ HEAD = (
     "ones, one thread at 2.5 GHz. *Ours*: {runs}. Times are processor seconds without compilation; a section says "
     "where a run was bounded. The last sections are experiments with [hard contact](../cones.md) after Le Lidec, "
     "Kalevatykh, Laptev, Schmid, Carpentier, *Differentiable simulation for physical system identification*, RA-L "
-    "6(2):3413, 2021, and with [robots](../robots.md#articulated-bodies) after Werling, Omens, Lee, Exarchos, Liu, RSS "
-    "2021, and Qiao, Liang, Koltun, Lin, ICML 2021.",
+    "6(2):3413, 2021, with [robots](../robots.md#articulated-bodies) after Werling, Omens, Lee, Exarchos, Liu, RSS "
+    "2021, and Qiao, Liang, Koltun, Lin, ICML 2021, and with [soft robots](../soft-robots.md) after Qiao, Liang, "
+    "Koltun, Lin, *Differentiable simulation of soft multi-body systems*, NeurIPS 2021.",
 )
 FULL = "full runs, one thread on a machine with two cores"
 SHORT = "SHORT RUNS, coarse and cut off: the numbers say nothing"

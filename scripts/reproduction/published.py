@@ -15,6 +15,7 @@ TABLE_1, TABLE_2, TEXT = "paper, Table 1", "paper, Table 2", "paper, text"
 ORIGINAL = "original program"
 LE_LIDEC, NIMBLE = "Le Lidec et al. 2021", "nimblephysics, issue 97"
 QIAO = "Qiao et al. 2021"
+QIAO_SOFT = "Qiao et al., NeurIPS 2021"
 WERLING, WERLING_FIGURE = "Werling et al. 2021, Table III", "Werling et al. 2021, Fig. 7"
 
 
@@ -139,6 +140,15 @@ PUBLISHED: dict[str, Published] = {
     **_table(WERLING_FIGURE, {"robots2.plain": "no progress", "robots2.explored": "to zero within 50 iterations"}),
     **_table(QIAO, {"robots5.episodes": "60 episodes", "robots5.search": "an order of magnitude slower"}),
     **_table(QIAO, {"robots6.friction": "converges"}),
+    **_table(
+        QIAO_SOFT,
+        {
+            "soft1.iterations": "a tenth of those of CMA-ES",
+            "soft2.stored": "0.9, 1.4, 6.9, 15.7",
+            "soft2.checkpoints": "0.1 throughout",
+            "soft3.distance": "reaches the target, CMA-ES does not",
+        },
+    ),
     **_table(WERLING_FIGURE, {"robots4.gradient": "converges much faster", "robots4.search": "a curve"}),
     **_table(
         ORIGINAL,

@@ -61,7 +61,8 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    assert short == [*figures, "cma", "table1", "table2", *hard, *robots]
+    soft = ["soft1", "soft2", "soft3"]
+    assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
 
@@ -435,3 +436,20 @@ def test_jump_of_atlas_is_found_by_exact_gradients(robots):
     values = robots("robots8").values
     assert values["error"] < 1e-6 and values["objective"][1] < values["objective"][0]
     assert max(values["depth"]) < 2e-3
+
+
+def test_bridges_come_down_by_gradients(run):
+    """Both bridges, in full: two seconds."""
+    outcome = run("soft1")
+    assert 0 < outcome.values["small.needed"] < 15 and 0 < outcome.values["large.needed"] < 15
+    assert outcome.values["small.cma.1"] > 0.5
+
+
+def test_memory_of_a_gradient(run):
+    values = run("soft2").values
+    assert set(values) == {"all", "states", "checkpoints"}
+    assert all(0.0 < number < 0.5 for found in values.values() for number in found)
+
+
+def test_the_fish_swims(run):
+    assert run("soft3").values["last"] < 10.0
