@@ -95,7 +95,7 @@ def scene(mesh: Path, steps: int, rows: int, most: int) -> dict[str, Any]:
 def problem_of(folder: Path, *, short: bool) -> tuple[InverseProblem, str]:
     """Return the problem and its size in words."""
     mesh = folder / "fish.vtk"
-    fish_mesh(mesh, (8, 2, 2) if short else CELLS)
+    fish_mesh(mesh, (12, 2, 2) if short else CELLS)
     raw = scene(mesh, 10 if short else STEPS, 4 if short else ROWS, 3 if short else MOST)
     built = add.scene_from_dict(raw).build()
     x, y = built.markers.points(built.run(n_steps=1).kinematics(0), built.theta)[0][0, :2]

@@ -445,11 +445,13 @@ def test_bridges_come_down_by_gradients(run):
     assert outcome.values["small.cma.1"] > 0.5
 
 
+@pytest.mark.slow
 def test_memory_of_a_gradient(run):
     values = run("soft2").values
     assert set(values) == {"all", "states", "checkpoints"}
     assert all(0.0 <= loaded < whole < 0.5 for found in values.values() for whole, loaded in found)
 
 
+@pytest.mark.slow
 def test_the_fish_swims(run):
     assert run("soft3").values["last"] < 10.0
