@@ -2,20 +2,12 @@
 
 import json
 
-import pytest
 from support.places import ROOT
 
-from add.scene.spec.extension import Extension
 from add.scene.spec.schema import json_schema, reference_page, schema_text
 
 DOCS = ROOT / "docs"
 REMEDY = "run scripts/make_scene_reference.py"
-
-
-@pytest.fixture(autouse=True)
-def no_extensions(monkeypatch):
-    """Other tests, and the examples of the docs, define some."""
-    monkeypatch.setattr(Extension, "known", classmethod(lambda cls: {}))
 
 
 def test_committed_schema_is_up_to_date():
