@@ -17,8 +17,8 @@ without bounces at the beginning. Free flight, impact and free flight are then s
 energy. A rebound slower than what is left of the kick ends at rest: u_n = w_n. Stabilisation is never faster than a
 limit, and never multiplied by e.
 
-The tangents t_1, t_2 turn with n by domega = n x dn + s n; s keeps t_1 along n x e with the world axis e that is
-furthest from n. Cones do not care for it, pyramids do.
+The tangents t_1, t_2 turn with n by domega = n x dn + s n; s keeps t_1 along n x e with the world axis e = x, or y
+where n is near x. Cones do not care for it, pyramids do.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import Rows, TouchDerivatives, Touches, cross, cross_matrices, touches
 from add.hard_contact.options import ImpulseOptions
 from add.hard_contact.pairs import ContactPairs
+from add.kernels.contact_rows import NEAR_X
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -68,18 +69,18 @@ def time_of_impact(gap: FloatArray, speed: FloatArray, kick: FloatArray, dt: flo
     return np.where(asked, 2.0 * gap / (np.sqrt(np.maximum(inside, 0.0)) - np.where(asked, speed, 0.0)), 0.0)
 
 
-def _furthest(normal: FloatArray) -> FloatArray:
-    """Return the world axis (k, 3) that is furthest from each normal."""
-    return np.asarray(np.eye(3)[np.argmin(np.abs(normal), axis=1)])
+def _world_axis(normal: FloatArray) -> FloatArray:
+    """Return the world axis (k, 3) that the tangents of each normal are taken from."""
+    return np.asarray(np.eye(3)[np.where(np.abs(normal[:, 0]) < NEAR_X, 0, 1)])
 
 
 def _turn(axes: FloatArray, by_normal: FloatArray) -> FloatArray:
     """Return the rotation (k, 3, p) of the axes that goes with derivatives of the normals (k, 3, p)."""
     second, normal = axes[:, :, 1], axes[:, :, 2]
-    furthest = _furthest(normal)
+    axis = _world_axis(normal)
     # first = n x e / |n x e| moves along second by (dn x e) . second / |n x e|.
-    size = np.linalg.norm(cross(normal, furthest), axis=1)
-    spin = np.einsum("ki,kip->kp", cross(furthest, second), by_normal) / size[:, None]
+    size = np.linalg.norm(cross(normal, axis), axis=1)
+    spin = np.einsum("ki,kip->kp", cross(axis, second), by_normal) / size[:, None]
     return np.asarray(cross_matrices(normal) @ by_normal + normal[:, :, None] * spin[:, None, :])
 
 

@@ -15,6 +15,7 @@ from add.kernels.cone_modes import (
     revise,
     ruled_residual,
 )
+from add.kernels.cone_shares import follows_rule, redundant_normals
 from add.kernels.cone_sweeps import sweeps
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
 
@@ -42,6 +43,37 @@ def _joints_disagree(blocks, closed, velocity, scale, g):
         if blocks.kind[b] == FREE:
             worst = max(worst, abs(closed[i] - velocity[i]) / scale[i])
     return worst >= _DISAGREES * np.abs(g / scale).max()
+
+
+@njit(**_JIT)
+def _settle_shares(G, g, blocks, scale, l, u, modes):
+    """Choose among shares that follow no rule: contacts let go, the least loaded first, until nothing is open.
+
+    Where the rule of shares has no solution, those of an iteration depend on where it began, and so would the motion;
+    with as many contacts as the bodies need, both have derivatives.
+    """
+    for _ in range(modes.size):
+        rows, _, N = redundant_normals(G, blocks, modes, scale)
+        if follows_rule(rows, N, l, 1e-8):
+            return
+        found, open_l, open_u, open_modes = False, l, u, modes
+        for k in np.argsort(l[rows]):
+            trial_modes = modes.copy()
+            for b in range(modes.size):
+                if blocks.first[b] + block_size(blocks.kind[b]) - 1 == rows[k]:
+                    trial_modes[b] = SEPARATE
+            for ruled in (True, False):
+                trial, velocity = l.copy(), u.copy()
+                polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
+                if natural_map(blocks, trial, velocity) < EXACT:
+                    if ruled:
+                        l[:], u[:], modes[:] = trial, velocity, trial_modes
+                        return
+                    if not found:
+                        found, open_l, open_u, open_modes = True, trial, velocity, trial_modes
+        if not found:
+            return
+        l[:], u[:], modes[:] = open_l, open_u, open_modes
 
 
 @njit(**_JIT)
@@ -75,7 +107,9 @@ def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_m
                 best = size
                 best_l[:], best_u[:], best_modes[:] = trial, velocity, trial_modes
             if size < EXACT:
-                return best, rounds
+                if not ruled:
+                    _settle_shares(G, g, blocks, scale, best_l, best_u, best_modes)
+                return natural_map(blocks, best_l, best_u), rounds
             if revise(blocks, trial, velocity, trial_modes) == 0:
                 break
     return best, rounds

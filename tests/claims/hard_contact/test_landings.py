@@ -8,6 +8,7 @@ from support.small_models import RoughObjective
 import add
 from add.adjoint import evaluate, value_and_gradient
 from add.cones import Cones, solve
+from add.kernels.contact_rows import fill_axes
 
 
 def landing(seed: int) -> dict:
@@ -49,8 +50,12 @@ def landing(seed: int) -> dict:
     return raw
 
 
-#: Ninety-five of 0 to 99 pass; what the others miss is said in docs/cones.md.
-SEEDS = [0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15]
+#: What the others of 0 to 199 miss is said in docs/cones.md.
+SEEDS = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 67]
+
+
+#: Of differences: the branches of a face that lands flat part at 1e-7, stacks curve within 1e-7.
+STEPS = (1e-6, 1e-7, 1e-8)
 
 
 def differences(raw: dict, seed: int) -> tuple[float, float]:
@@ -71,9 +76,9 @@ def differences(raw: dict, seed: int) -> tuple[float, float]:
         for k, replay in enumerate((run.replay, None)):
             sides = (
                 [evaluate(simulation, objective, theta + s * h * direction, replay=replay)[0] for s in (1.0, -1.0)]
-                for h in (1e-6, 1e-7)
+                for h in STEPS
             )
-            slopes = [(above - below) / (2.0 * h) for (above, below), h in zip(sides, (1e-6, 1e-7), strict=True)]
+            slopes = [(above - below) / (2.0 * h) for (above, below), h in zip(sides, STEPS, strict=True)]
             row[k] = min(abs(slope - gradient @ direction) for slope in slopes) / norm
     return tuple(errors.max(axis=0))
 
@@ -86,8 +91,19 @@ def test_gradients_of_landings(seed: int) -> None:
 
 @pytest.mark.slow
 def test_gradients_of_many_landings() -> None:
-    worse = [seed for seed in range(100) if max(differences(landing(seed), seed)) > 1e-6]
-    assert len(worse) <= 6, worse
+    """Of two hundred all that touch; die 198 is nearer to slipping than the largest step of held differences."""
+    apart, overlapping = {101, 115, 117, 163}, {147}
+    seeds = [seed for seed in range(200) if seed not in {*apart, *overlapping, 198}]
+    worse = [seed for seed in seeds if max(differences(landing(seed), seed)) > 1e-6]
+    assert not worse
+
+
+def test_tangents_of_vertical_normals_do_not_follow_round_off() -> None:
+    """Forces are kept in the axes of their pairs, and derivatives make these axes anew."""
+    found = np.zeros((3, 3, 3))
+    for axes, tilt in zip(found, ([0.0, 0.0], [1e-17, 0.0], [0.0, -1e-17]), strict=True):
+        fill_axes(np.array([*tilt, 1.0]), axes)
+    np.testing.assert_allclose(found - found[0], 0.0, atol=1e-16)
 
 
 def test_a_rim_that_lands_with_friction() -> None:
