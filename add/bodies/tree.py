@@ -315,10 +315,11 @@ class TreeBody(Body):
             total += mass
             moment += mass * (x + arm)
             momentum += mass * (velocity + np.cross(left_jacobian(w) @ rate, arm))
-        velocity = momentum / total
+        share = 1.0 / total if total else 0.0  # all links may stand still
+        velocity = share * momentum
         return {
             "mass": float(total),
-            "centre": (moment / total).tolist(),
+            "centre": (share * moment).tolist(),
             "velocity": velocity.tolist(),
             "speed": float(np.linalg.norm(velocity)),
         }

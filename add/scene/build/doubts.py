@@ -19,7 +19,7 @@ from add.scene.build.contact_texts import fast_impacts
 from add.scene.build.recording_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.build.sizes import require_room_to_run
-from add.scene.build.unread import unread
+from add.scene.build.unread import unread, unread_signals
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
@@ -70,6 +70,7 @@ def doubts(built: BuiltScene) -> list[str]:
             doubts_of_recording,
             doubts_of_clouds,
             unread,
+            unread_signals,
         ),
     )
     parts = (*touching, *others, robot_doubts)

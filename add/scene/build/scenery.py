@@ -65,13 +65,15 @@ class Scenery:
         for body in self.model.bodies:
             if isinstance(body, LinkBody) or not body.moves:
                 continue
-            parts: list[Body] = list(trees[body.name]) if isinstance(body, TreeBody) else [body]
+            parts: list[Body] = list(trees.get(body.name, [])) if isinstance(body, TreeBody) else [body]
             parts = [part for part in parts if part.contact_points().radii.size or part.shapes or part.contact_mesh()]
+            if not parts:
+                continue
             names = tuple(part.name for part in parts)
             met = [item for item in self.still if any(self._touch(name, item.name) for name in names)]
             state = body.state(self.kin, self.masses, self.theta, self.model.layouts)
             mass = float(state.get("mass", 0.0))
-            if not parts or mass <= 0.0:
+            if mass <= 0.0:
                 continue
             thin = min(self._thin(part, mass) for part in parts)
             if not 0.0 < thin < np.inf:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from add.contact import BodyContact
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.spec.common import Facts, Spec
+from add.scene.spec.couplings import HingeSpec
 
 
 def unread(built: BuiltScene) -> Iterator[str]:
@@ -22,13 +24,30 @@ def unread(built: BuiltScene) -> Iterator[str]:
         return path not in known or not numbers.values[known[path]].any()
 
     meshes_meet = bool(meeting_meshes(built.model.bodies, built.model.contact).pairs)
-    facts = Facts(scene.contact.friction_law, meshes_meet, vanishes)
+    starts = (item.b.body for item in scene.couplings.values() if isinstance(item, HingeSpec) and item.start)
+    facts = Facts(
+        scene.contact.friction_law,
+        meshes_meet,
+        meshes_meet or bool(built.model.term(BodyContact)),
+        frozenset(name for name in starts if name is not None),
+        vanishes,
+    )
     for path, spec in _specs(scene, ""):
         for key, why in spec.unread(facts, path).items():
             owner, name = _owner(spec, key)
             if name in owner.model_fields_set and getattr(owner, name) != _default(owner, name):
                 place = f"{path}.{key}" if path else key
                 yield f"{place}: nothing reads this: {why}"
+
+
+def unread_signals(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each signal that nothing follows."""
+    scene = built.scene
+    asked = {spec.signal for _, spec in _specs(scene, "") if "signal" in type(spec).model_fields}
+    wanted = {item.path.split(".")[1] for item in scene.parameters if item.path.startswith("signals.")}
+    for name in scene.signals:
+        if name not in asked | wanted:
+            yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
 
 
 def _specs(value: Any, path: str) -> Iterator[tuple[str, Spec]]:

@@ -62,11 +62,15 @@ class Facts(NamedTuple):
     ----------
     friction_law : of `contact`
     meshes_meet : whether bodies meet each other by their meshes
+    touching : whether anything may touch anything
+    on_hinges : bodies whose start a coupling says
     vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
     """
 
     friction_law: str
     meshes_meet: bool
+    touching: bool
+    on_hinges: frozenset[str]
     vanishes: Callable[[str], bool]
 
     @property
@@ -199,6 +203,9 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
     meets_itself: Flag = Field(
         False, alias="self", description="whether the body's mesh meets itself: soft and mass-spring bodies"
     )
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {} if facts.meshes_meet else {"thickness": "no two meshes meet"}
 
 
 # --- unions --------------------------------------------------------------------------------------------------------

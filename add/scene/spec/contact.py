@@ -235,6 +235,11 @@ class ContactSpec(_FurtherFriction):
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        if not facts.touching:
+            # Not those that a scene that leaves them open gets: whether it gave them is not known here.
+            keys = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction",
+                    "stick_stiffness")  # fmt: skip
+            return dict.fromkeys(keys, "nothing can touch anything")
         out = {}
         if self.stick_stiffness is not None:
             out["stick_stiffness_rule"] = "'stick_stiffness' is given"

@@ -7,6 +7,7 @@ from pydantic import Field, Tag, model_validator
 from add.scene.spec.common import (
     BodyName,
     Direction,
+    Facts,
     FilePath,
     Flag,
     Name,
@@ -212,6 +213,9 @@ class RecordingSpec(Spec):
     displacement: Flag = Field(
         False, description="compare displacements from the first frame that counts instead of positions"
     )
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {} if self.angles is None else {"displacement": "it is of places, and the file holds angles"}
 
     @model_validator(mode="after")
     def _check(self) -> "RecordingSpec":

@@ -190,7 +190,11 @@ class RigidBodySpec(_MovingSpec):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return _unread_of_collision(self.geometry, self.collision, True)
+        out = _unread_of_collision(self.geometry, self.collision, True)
+        if path.removeprefix("bodies.") in facts.on_hinges:
+            keys = ("position", "velocity", "angular_velocity")
+            out |= dict.fromkeys(keys, "the body starts where the 'start' of its hinge says")
+        return out
 
     @model_validator(mode="after")
     def _check(self) -> "RigidBodySpec":

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 from support.robot_files import INERTIAL, joint, link, urdf, written
 
+import add
 from add.commands.cli import cli, main
 
 BOX = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
@@ -51,6 +52,19 @@ def test_lines(tmp_path, name):
     assert "  places: base on the world, hand on arm" in lines
     assert "  links that do not touch: world - arm, arm - finger" in lines
     assert "  ignored: robot: <transmission>" in lines
+
+
+def test_a_file_of_one_link_that_stands_still(tmp_path):
+    """It has no links that move: its scene is built, and steps."""
+    path = written(tmp_path, urdf(link("body", INERTIAL, BOX)), "body.urdf")
+    found = said(path)
+    assert found.exit_code == 0 and "0 links, 0 coordinates, 0 kg\n  stands still; box" in found.output
+    bodies = {"b": {"type": "articulated", "model": str(path)}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "bodies": bodies}
+    built = add.scene_from_dict(raw).build()
+    model, last = built.model, built.run().kinematics(2)
+    state = model.body("b").state(last, model.node_masses(built.theta), built.theta, model.layouts)
+    assert (state["mass"], state["speed"]) == (0.0, 0.0) and state["centre"] == [0.0, 0.0, 0.0]
 
 
 def test_json_and_base(tmp_path):

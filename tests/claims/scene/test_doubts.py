@@ -57,13 +57,16 @@ def test_two_steps():
 
 
 def test_friction_that_is_to_be_found_and_creeps_with_the_step():
-    sought = {"parameters": [{"path": "contact.friction", "transform": "log"}]}
-    law = {"friction_law": "tanh", "friction": 0.3}
-    (text,) = warned({"a": BOX}, contact=law, **sought)
+    floor = {"obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}}
+    sought = floor | {"parameters": [{"path": "contact.friction", "transform": "log"}]}
+    law = {"friction_law": "tanh", "friction": 0.3, "stiffness": 1e4}
+    (text,) = warned({"a": at(BOX, 0)}, contact=law, **sought)
     assert text.startswith("contact.stick_stiffness: contact.friction is to be found") and "(0.01 s)" in text
-    assert warned({"a": BOX}, contact=law) == [], "nothing is to be found"
-    assert warned({"a": BOX}, contact=law | {"stick_stiffness": 50.0}, **sought) == []
-    assert warned({"a": BOX}, contact=law | {"friction_law": "hybrid"}, **sought) == [], "what sticks does not creep"
+    assert warned({"a": at(BOX, 0)}, contact=law, **floor) == [], "nothing is to be found"
+    assert warned({"a": at(BOX, 0)}, contact=law | {"stick_stiffness": 50.0}, **sought) == []
+    assert warned({"a": at(BOX, 0)}, contact=law | {"friction_law": "hybrid"}, **sought) == [], (
+        "what sticks does not creep"
+    )
 
 
 @pytest.mark.parametrize("scale", [1e5, 1e-6])

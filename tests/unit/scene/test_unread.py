@@ -8,7 +8,7 @@ from support.places import SCENES
 
 import add
 from add.scene.build.recording_doubts import doubts_of_recording
-from add.scene.build.unread import unread
+from add.scene.build.unread import unread, unread_signals
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -50,6 +50,21 @@ def of_time(**time: object) -> dict:
     return raw
 
 
+def of_hinge(**body: object) -> dict:
+    """A box that the start of a hinge places."""
+    raw = of_contact("linear")
+    raw["bodies"]["arm"] = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1] * 3}, "mass": 1.0} | body
+    ends = {"a": {"body": "body"}, "b": {"body": "arm", "at": [0, 0, -0.2]}}
+    hinge = {"type": "hinge", "axis": [0, 1, 0], "stiffness": 1e4, "angular_stiffness": 10.0, "start": {"rate": 1.0}}
+    return raw | {"couplings": {"hinge": hinge | ends}}
+
+
+def alone(**contact: object) -> dict:
+    raw = of_contact("linear", **contact)
+    del raw["obstacles"]
+    return raw
+
+
 HARD = {
     "stiffness": 1e5, "damping": 5.0, "stick_stiffness": 10.0, "onset": 1e-3, "damping_ramp": 1e-3,
     "adhesive_damping": True, "coulomb_normal": "total", "stiffness_per": "area",
@@ -77,6 +92,12 @@ CASES = [
     (of_joint(dry_friction_law="hybrid"), "bodies.a.joints.hinge.dry_friction_law"),
     (of_joint(limit_stiffness=10.0), "bodies.a.joints.hinge.limit_stiffness"),
     (of_joint(limit_damping=10.0), "bodies.a.joints.hinge.limit_damping"),
+    (of_hinge(position=[0, 0, 1]), "bodies.arm.position"),
+    (of_hinge(velocity=[0, 0, 1]), "bodies.arm.velocity"),
+    (of_hinge(angular_velocity=[0, 0, 1]), "bodies.arm.angular_velocity"),
+    (alone(friction=0.3), "contact.friction"),
+    (alone(stick_stiffness=30.0), "contact.stick_stiffness"),
+    (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
 ]
 
 
@@ -96,6 +117,8 @@ def test_named(raw: dict, place: str) -> None:
         of_joint(rest=0.1, stiffness=3.0),
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
+        of_hinge(orientation=[0.6, 0, 0.8, 0]),
+        alone(stiffness=1e5),
     ],
 )
 def test_what_is_read_is_not_named(raw: dict) -> None:
@@ -105,6 +128,24 @@ def test_what_is_read_is_not_named(raw: dict) -> None:
 @pytest.mark.parametrize("name", ["cube_stops_impulse", "three_frictions", "bouncing_throw", "sticking_arm"])
 def test_scenes_of_the_repository_say_nothing_idle(name: str) -> None:
     assert not list(unread(add.load_scene(SCENES / f"{name}.json").build()))
+
+
+def test_signals_that_nothing_follows() -> None:
+    raw = of_contact("linear")
+    sine = {"type": "sine", "amplitude": [0, 0, 1], "frequency": 1}
+    raw |= {"signals": {"idle": sine, "push": sine}}
+    raw["couplings"] = {"pull": {"type": "force", "on": {"body": "body"}, "force": {"signal": "push"}}}
+    assert [text.partition(":")[0] for text in unread_signals(add.scene_from_dict(raw).build())] == ["signals.idle"]
+
+
+def test_displacements_of_angles(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("time_s,knee_rad\n0,0\n0.01,0.1\n0.02,0.2\n")
+    raw = of_joint()
+    raw["markers"] = {"d": {"body": "a/arm", "direction": [0, 0, 1]}}
+    angle = {"marker": "d", "axis": [0, 1, 0], "zero": [0, 0, 1]}
+    raw["recording"] = {"file": str(tmp_path / "r.csv"), "angles": {"knee": angle}, "displacement": True}
+    found = [text.partition(":")[0] for text in unread(add.scene_from_dict(raw).build())]
+    assert found == ["recording.displacement"]
 
 
 def test_a_mask_without_frames(tmp_path: Path) -> None:
