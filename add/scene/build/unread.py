@@ -43,10 +43,9 @@ def unread(built: BuiltScene) -> Iterator[str]:
 def unread_signals(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each signal that nothing follows."""
     scene = built.scene
-    asked = {spec.signal for _, spec in _specs(scene, "") if "signal" in type(spec).model_fields}
-    wanted = {item.path.split(".")[1] for item in scene.parameters if item.path.startswith("signals.")}
+    asked = {getattr(spec, "signal", None) for _, spec in _specs(scene, "")}
     for name in scene.signals:
-        if name not in asked | wanted:
+        if name not in asked:
             yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
 
 

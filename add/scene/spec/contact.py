@@ -237,9 +237,9 @@ class ContactSpec(_FurtherFriction):
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if not facts.touching:
             # Not those that a scene that leaves them open gets: whether it gave them is not known here.
-            keys = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction",
+            of_none = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction",
                     "stick_stiffness")  # fmt: skip
-            return dict.fromkeys(keys, "nothing can touch anything")
+            return dict.fromkeys(of_none, "nothing can touch anything")
         out = {}
         if self.stick_stiffness is not None:
             out["stick_stiffness_rule"] = "'stick_stiffness' is given"
