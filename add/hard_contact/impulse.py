@@ -31,9 +31,9 @@ from add.typing import FloatArray
 class ImpulseContact(StepsInParts):
     """Steps of contact in velocities (see `ImpulsePart`), of order one.
 
-    A step in which one body has impacts at several times, or in which no solution is found, is halved, and its halves
-    are, as often as the options say; how it is divided is a decision, which derivatives and replays hold.
-    `Record.inner` of a divided step has its parts, and its own solution is that of the last one.
+    A step in which one body has impacts at several times, whose impacts give energy, or in which no solution is found,
+    is halved, and its halves are, as often as the options say; how it is divided is a decision, which derivatives and
+    replays hold. `Record.inner` of a divided step has its parts, and its own solution is that of the last one.
 
     Attributes
     ----------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from add.cones import WEAK
-from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.kinematics import Kinematics, State, StateTangent, Weights
 from add.equations.lift import Lift
 from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
@@ -32,6 +32,9 @@ from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
+
+#: Kinetic energy that impacts may add to that of a step without them, as a share of it, before the step is divided.
+GAIN = 1e-3
 
 
 @final
@@ -113,8 +116,30 @@ class ImpulsePart(StepPart):
                 continue
             record = self._record(rows, found, equations, without)
             if without is not None or not search.arrive(found.kin.v):
-                return self._end(rows, record, assembler), record
+                end = self._end(rows, record, assembler)
+                if may_divide and without is not None and self._gains(assembler, record, end, theta):
+                    return None
+                return end, record
             without = record
+
+    @staticmethod
+    def _gains(assembler: Assembler, record: Record, end: FloatArray, theta: FloatArray) -> bool:
+        """Whether impacts give energy, with the coordinates ``end`` (n,) after them.
+
+        Their law gives none without friction; a step by which a body turns far does, as it ends with other inertias
+        than its rows began with.
+        """
+
+        def kinetic(of: Record, q: FloatArray) -> float:
+            branch, free = assembler.system.on_branch(of.decisions), assembler.system.partition.free
+            weights, kin = Weights(0.0, 0.0, 1.0), replace(of.kin, q=q)
+            pattern, data = assembler.assemble(kin, of.mu, theta, weights, branch)
+            v = np.zeros(pattern.n)
+            v[: free.size] = kin.v[free]
+            return float(0.5 * v @ (pattern.matrix(data) @ v))
+
+        without = record.inner[0]
+        return kinetic(record, end) > (1.0 + GAIN) * kinetic(without, without.kin.q)
 
     def follow(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record
