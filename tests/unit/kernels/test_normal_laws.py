@@ -105,10 +105,10 @@ def test_damping_of_the_soft_max(gap: float) -> None:
     """Its share is the slope of the force, with its derivatives by the gap and by the thickness."""
 
     def share(g: float, r: float) -> float:
-        return float(damping_share(int(NormalLaw.SOFT_MAX), FAR * r - g, r, 0.0, False)[0])
+        return float(damping_share(int(NormalLaw.SOFT_MAX), False, FAR * r - g, r, 0.0, False)[0])
 
     g, h = gap * R, 1e-5
-    s, s_d, s_r = damping_share(int(NormalLaw.SOFT_MAX), FAR * R - g, R, 0.0, False)
+    s, s_d, s_r = damping_share(int(NormalLaw.SOFT_MAX), False, FAR * R - g, R, 0.0, False)
     assert s == pytest.approx(normal_law(int(NormalLaw.SOFT_MAX), FAR * R - g, R, 0.0, False, False)[1], rel=1e-13)
     assert s_d == pytest.approx(-(share(g + h, R) - share(g - h, R)) / (2.0 * h), rel=1e-7, abs=1e-10)
     assert s_r == pytest.approx((share(g, R + h) - share(g, R - h)) / (2.0 * h), rel=1e-7, abs=1e-10)
