@@ -145,7 +145,7 @@ def pattern(path: str) -> str:
 
 def numbers() -> dict[str, tuple[set[str], set[str]]]:
     """Return units and sizes of all numbers, by the pattern of their paths."""
-    os.environ.setdefault("ADD_DATA", str(ROOT / "data"))  # building reads no recording
+    os.environ.setdefault("ADD_DATA", str(ROOT.parent / "shared/data"))  # whose files scenes must find
     scenes = [load_scene(path) for path in sorted((ROOT / "scenes").glob("*.json"))]
     found: dict[str, tuple[set[str], set[str]]] = {}
     for scene in (*scenes, scene_from_dict(REST, folder=ROOT)):

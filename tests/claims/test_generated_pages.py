@@ -9,7 +9,7 @@ from scripts.make_parameter_page import PAGE, pattern, words
 
 
 @pytest.mark.slow
-def test_the_page_is_up_to_date():
+def test_the_page_is_up_to_date(data_root):
     from scripts.make_parameter_page import page
 
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m scripts.make_parameter_page"
