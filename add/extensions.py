@@ -1,4 +1,4 @@
-"""What a file or package outside `add` derives from to bring objects of its own into scenes.
+"""Base classes of objects that files and packages outside `add` bring into scenes.
 
 A class with a name, ``type: Literal["air-spring"] = "air-spring"``, is known to scenes once its module is imported: by
 Python, by `add --extension FILE ...`, by the environment variable ``ADD_EXTENSIONS``, or as an entry point of the

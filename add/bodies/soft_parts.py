@@ -1,4 +1,4 @@
-"""What a soft body consists of beside its mesh: regions of materials, masses and anchors at points, tied nodes."""
+"""Parts of a soft body beside its mesh: regions of materials, masses and anchors at points, tied nodes."""
 
 from __future__ import annotations
 

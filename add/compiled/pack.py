@@ -124,7 +124,7 @@ class PackedSystem:
 
     @cached_property
     def patterns(self) -> PatternCache[Others]:
-        """What `of_step` has made for all runs: numbers do not depend on what is kept."""
+        """Arrays that `of_step` has made, for all runs: numbers do not depend on which are kept."""
         return PatternCache(max(2, MOST_KEPT // max(1, self.arena.ints.size)))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the arena of a system holds beside its families: coordinates, given motions, trees and rows of links."""
+"""Arrays of the arena of a system beside its families: coordinates, given motions, trees and rows of links."""
 
 from __future__ import annotations
 

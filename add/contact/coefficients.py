@@ -43,7 +43,7 @@ class NormalLaw(IntEnum):
 
     @property
     def code(self) -> int:
-        """What the kernels take for it."""
+        """Code of the law in the kernels."""
         return int(self)
 
     @property

@@ -61,7 +61,7 @@ class FrictionCurve:
 
     @property
     def code(self) -> int:
-        """What the kernels take for it."""
+        """Code in the kernels: `CONSTANT`, or the address of the compiled coefficient in this process."""
         if not self.coefficient:
             return CONSTANT
         return address(_coefficient(self.coefficient, tuple(number.symbol for number in self.numbers)))
@@ -126,7 +126,7 @@ class NormalFormula:
 
     @property
     def code(self) -> int:
-        """What the kernels take for it."""
+        """Code in the kernels: the address of the compiled law in this process."""
         return address(_normal(self.energy, self.damping))
 
     @property

@@ -155,7 +155,7 @@ class ImpulseRows:
 
     @cached_property
     def at(self) -> Touches:
-        """Where they are, with the velocities before."""
+        """Touches of the near pairs, with the velocities before."""
         return self.known_at if self.n == self.known.n else self.known_at.select(self.number)
 
     @property
