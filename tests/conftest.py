@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 from pathlib import Path
 
 import matplotlib
@@ -8,6 +9,9 @@ import pytest
 from support.places import DATA
 
 matplotlib.use("Agg")
+
+# Kernels and modules are objects by the million that stay; to look at them again and again takes a tenth of the time.
+gc.set_threshold(100_000)
 
 #: Imported by a process of its own: kernels with one more shape are compiled anew.
 collect_ignore = ["support/torus.py"]

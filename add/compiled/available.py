@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,33 @@ from add.terms import (
     viscous,
 )  # fmt: skip
 
-#: The kinds of families of this package.
-KINDS: tuple[Kind, ...] = (
+#: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
+_ALONE: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND, mesh_family.KIND,
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE,
-    *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
-    *(strained.strained_kind(law) for law in (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)),
-    *(term.law.kind for term in TERMS),
 )  # fmt: skip
+_STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
+_LAWS = {*MATERIALS, *_STRAINED, *(term.law for term in TERMS)}
 
 
 @cache
-def available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None) -> bool:
+def own_kinds() -> tuple[Kind, ...]:
+    """Return the kinds of families of this package, all of them: to make them takes a moment."""
+    return (
+        *_ALONE,
+        *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
+        *(strained.strained_kind(law) for law in _STRAINED),
+        *(term.law.kind for term in TERMS),
+    )
+
+
+def _is_own(kind: Kind) -> bool:
+    return kind in _ALONE or kind.law in _LAWS
+
+
+@cache
+def available(kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, sparse: bool | None = None) -> bool:
     """Whether compiled steps of systems with these kinds of families can be used at once; see `functions`."""
     if config.DISABLE_JIT:
         return False  # there is no calling of LAPACK by address
@@ -64,15 +79,17 @@ def packed_or_reason(system: System) -> PackedSystem | str:
         found = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    own = tuple(kind for kind in found.kinds if kind in KINDS)
+    own = tuple(filter(_is_own, found.kinds))
     if not available(own, found.trees, found.sparse):
         return "compiled steps are not kept on disk: run `add warm` once"
-    for function, signature in _of_kinds(tuple(kind for kind in found.kinds if kind not in KINDS)):
+    for function, signature in _of_kinds(tuple(filterfalse(_is_own, found.kinds))):
         function.compile(signature)  # of a formula or an extension, which `add warm` does not know; kept then
     return found
 
 
-def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None) -> None:
+def make_available(
+    kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, sparse: bool | None = None
+) -> None:
     """Compile what `available` asks for and is not kept, one after the other; `add warm` does it on all cores."""
     for function, signature in functions(kinds, trees, sparse):
         function.compile(signature)
@@ -80,20 +97,20 @@ def make_available(kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, s
 
 
 def functions(
-    kinds: tuple[Kind, ...] = KINDS, trees: bool | None = None, sparse: bool | None = None
+    kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, sparse: bool | None = None
 ) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return all functions with the types of their arguments: each can be compiled without the others.
 
     Parameters
     ----------
-    kinds : of the families
+    kinds : of the families; all of this package by default
     trees, sparse : whether the systems have trees, and sparse matrices; None for systems of both sorts
     """
     with_trees = (False, True) if trees is None else (trees,)
     every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
     of_callees = [(one.function, one.signature) for one in every]
     of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in _calls()]
-    return [*of_callees, *of_calls, *_of_kinds(kinds)]
+    return [*of_callees, *of_calls, *_of_kinds(own_kinds() if kinds is None else kinds)]
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:

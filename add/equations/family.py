@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import functools
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -35,7 +37,7 @@ class Kind:
     forces, parameters : compiled functions
     jacobian : compiled function, or None where no force depends on the motion
     inputs : compiled function, or None where nothing follows a signal
-    functions : those that are called, in the order of the columns of `add.kernels.arena.Arena.families`, made
+    law : what it evaluates, where one text makes kinds for many laws
     """
 
     name: str
@@ -44,11 +46,12 @@ class Kind:
     parameters: Any
     jacobian: Any = None
     inputs: Any = None
-    functions: tuple[Any, Any, Any, Any] = field(init=False, repr=False, compare=False)
+    law: Hashable = None
 
-    def __post_init__(self) -> None:
-        called = entries(self.name, self.forces, self.jacobian, self.parameters, self.inputs)
-        object.__setattr__(self, "functions", called)
+    @functools.cached_property
+    def functions(self) -> tuple[Any, Any, Any, Any]:
+        """The functions that are called, in the order of the columns of `add.kernels.arena.Arena.families`."""
+        return entries(self.name, self.forces, self.jacobian, self.parameters, self.inputs)
 
     def address(self, column: int) -> int:
         """Return the address of a function in this process, zero for none; what is not on disk is compiled."""

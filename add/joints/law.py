@@ -183,7 +183,7 @@ def _kind(law: Law) -> Kind:
                             f, found.values[to],
                         )  # fmt: skip
 
-    return Kind(law.name, _Arrays, forces, parameters, jacobian, inputs if law.driven else None)
+    return Kind(law.name, _Arrays, forces, parameters, jacobian, inputs if law.driven else None, law=law)
 
 
 def grouped(law: Law, sites: Sites, values: LawValues) -> Sites:

@@ -7,6 +7,7 @@ compiler can see.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -20,19 +21,13 @@ class Modulus(NamedTuple):
     description: str
 
 
-@final
-@dataclass(frozen=True)
-class Material:
-    """An elastic law: its name, its parameters, five compiled functions, and its formula where a scene writes that.
+class LawFunctions(NamedTuple):
+    """The compiled functions of an elastic law.
 
-    All functions take p (n_p,), and those of a deformation F (3, 3), its cofactor matrix J F^-T and J = det F > 0.
+    All take p (n_p,), and those of a deformation F (3, 3), its cofactor matrix J F^-T and J = det F > 0.
 
     Attributes
     ----------
-    name : str
-        Of scenes and results; of a formula a hash that tells its kernels from others.
-    parameters : tuple of Modulus
-        In the order of p.
     energy : (p, f, cof, jac) -> W [J/m^3]
     stress : (p, f, cof, jac, out)
         Writes the first Piola stress P = dW/dF (3, 3) [Pa].
@@ -43,6 +38,28 @@ class Material:
     linear_moduli : (p, slopes) -> (mu, lambda)
         The Lame constants of the law linearised at rest [Pa]; writes their slopes (2, n_p) by p. Damping that is
         proportional to stiffness is made of them.
+    """
+
+    energy: Callable[..., float]
+    stress: Callable[..., None]
+    tangent: Callable[..., None]
+    by_parameters: Callable[..., None]
+    linear_moduli: Callable[..., tuple[float, float]]
+
+
+@final
+@dataclass(frozen=True)
+class Material:
+    """An elastic law: its name, its parameters, its compiled functions, and its formula where a scene writes that.
+
+    Attributes
+    ----------
+    name : str
+        Of scenes and results; of a formula a hash that tells its kernels from others.
+    parameters : tuple of Modulus
+        In the order of p.
+    make : () -> LawFunctions
+        Makes the functions, when they are asked for first: to derive those of all laws takes a quarter of a second.
     by_point : bool
         Whether every quadrature point has numbers of its own.
     formula : str
@@ -51,13 +68,14 @@ class Material:
 
     name: str
     parameters: tuple[Modulus, ...]
-    energy: Callable[..., float]
-    stress: Callable[..., None]
-    tangent: Callable[..., None]
-    by_parameters: Callable[..., None]
-    linear_moduli: Callable[..., tuple[float, float]]
+    make: Callable[[], LawFunctions]
     by_point: bool = False
     formula: str = ""
+
+    @functools.cached_property
+    def functions(self) -> LawFunctions:
+        """The compiled functions."""
+        return self.make()
 
 
 #: Parameters of laws that are written in Lame's constants: scenes may give Young's modulus and Poisson's ratio instead.

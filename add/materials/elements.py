@@ -184,8 +184,7 @@ class ElementLoops(NamedTuple):
 def element_loops(law: Material) -> ElementLoops:
     """Return the loops of a law, compiled when they are called first; forces and their derivatives by others."""
     kept = _JIT | {"cache": True, "variant": law.name}
-    law_energy, law_stress, law_tangent = law.energy, law.stress, law.tangent
-    law_by_parameters, law_linear_moduli = law.by_parameters, law.linear_moduli
+    law_energy, law_stress, law_tangent, law_by_parameters, law_linear_moduli = law.functions
     row = 1 if law.by_point else 0
 
     @njit(**_JIT)

@@ -81,9 +81,8 @@ class Formula:
         InputError
             See `add.laws.parse`; or if a number is not used.
         """
-        known = None if numbers is None else [*INVARIANTS, *numbers]
-        written = parse(text, known)
-        out = cls(substitute(written, _ISOCHORIC))
+        written = parse(text, None if numbers is None else [*INVARIANTS, *numbers])
+        out = cls.of(written)
         every = [*out.slopes.first, *out.further_first]
         n = sum(1 for _ in walk([*every, *out.slopes.second, *(one for row in out.further_second for one in row)]))
         if n > MOST_IN_SLOPES:
@@ -99,6 +98,11 @@ class Formula:
             )
             raise InputError(text, place=f"numbers.{name}")
         return out
+
+    @classmethod
+    def of(cls, written: Expression) -> Formula:
+        """Return the law of an expression that may have the names with a b, of which nothing is asked."""
+        return cls(substitute(written, _ISOCHORIC))
 
     @property
     def parameters(self) -> list[str]:

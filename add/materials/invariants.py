@@ -17,12 +17,13 @@ What is zero for all deformations is left out as the law is compiled.
 
 from __future__ import annotations
 
+import functools
 import keyword
 from typing import Any
 
 from add.kernels.caching import njit
 from add.laws import ZERO, compiled, derivative
-from add.materials.base import DIRECTIONS, Material, Modulus
+from add.materials.base import DIRECTIONS, LawFunctions, Material, Modulus
 from add.materials.formulas import Formula
 from add.materials.further import further_part
 from add.materials.symmetric import add_to, cauchy_green, multiply
@@ -59,11 +60,20 @@ def write_stress(f, cof, one, two, volume, by_two, out):
 
 def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, text: str = "") -> Material:
     """Return the law of a formula; a symbol of it is the last word of a parameter's key, ``lambda_`` for lambda."""
+    directions = DIRECTIONS[: 3 * formula.directions]
+    make = functools.partial(_functions, name, parameters, formula, directions)
+    return Material(name, (*parameters, *directions), make, formula=text)
+
+
+def _functions(
+    name: str, parameters: tuple[Modulus, ...], formula: Formula, directions: tuple[Modulus, ...]
+) -> LawFunctions:
+    """Return the compiled functions of the law of a formula."""
     words = [modulus.key.rpartition(".")[2] for modulus in parameters]
     words = [word + "_" * keyword.iskeyword(word) for word in words]
     names = {"I1": "i1", "I2": "i2", "J": "jac"} | {word: f"p[{k}]" for k, word in enumerate(words)}
     names |= {name: f"v[{k}]" for k, name in enumerate(formula.further)}
-    n, directions = len(words), DIRECTIONS[: 3 * formula.directions]
+    n = len(words)
     further = further_part(formula, words, names, write_stress)
     measured, add_stress, add_tangent, add_by_parameters = further
     first, second = formula.slopes
@@ -83,6 +93,8 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
     slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
     linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
 
+    kept: dict[str, Any] = {"cache": True, "variant": name}
+
     def used(*slopes: Any) -> bool:
         return any(slope != ZERO for slope in slopes)
 
@@ -90,18 +102,18 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
     curved, both = used(second[0], first[1]), used(second[1], second[3])
     volume = used(first[2])
 
-    @njit(**_INLINE)
+    @njit(**_INLINE, **kept)
     def energy(p, f, cof, jac):
         return w(p, square(f), square(cof) if by_two else 0.0, jac, measured(p, f)[0])
 
-    @njit(**_INLINE)
+    @njit(**_INLINE, **kept)
     def stress(p, f, cof, jac, out):
         i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_volume = w_first(p, i1, i2, jac, found[0])
         write_stress(f, cof, one, two, by_volume, by_two, out)
         add_stress(p, i1, i2, jac, found, out)
 
-    @njit(**_INLINE)
+    @njit(**_INLINE, **kept)
     def by_parameters(p, f, cof, jac, out):
         i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
         w_mixed(p, i1, i2, jac, found[0], out)
@@ -109,7 +121,7 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
         add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
 
-    @njit(**_JIT)
+    @njit(**_JIT, **kept)
     def tangent(p, f, cof, jac, out):
         i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, found[0])
@@ -161,5 +173,4 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
                 add_to(out[i, i], -twice, c)
         add_tangent(p, i1, i2, jac, found, f, h, cof, out)
 
-    every = (*parameters, *directions)
-    return Material(name, every, energy, stress, tangent, by_parameters, linear_moduli, formula=text)
+    return LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)

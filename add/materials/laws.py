@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+from add.laws import parse
 from add.materials.base import LAME, Material, Modulus
 from add.materials.formulas import Formula
 from add.materials.invariants import by_invariants
@@ -22,7 +23,7 @@ VOLUMETRIC = {
 
 
 def _named(name: str, energy: str, *parameters: Modulus) -> Material:
-    return by_invariants(name, parameters, Formula.read(energy))
+    return by_invariants(name, parameters, Formula.of(parse(energy)))
 
 
 class _Rubber(NamedTuple):

@@ -27,7 +27,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.deformation import gradient_of
-from add.materials.base import Material, Modulus
+from add.materials.base import LawFunctions, Material, Modulus
 from add.materials.elements import contract, dilatation, dilate
 
 _JIT = {"error_model": "numpy", "nogil": True}
@@ -44,8 +44,7 @@ _ROW, _COLUMN = (np.array(column) for column in zip(*ENTRIES, strict=True))
 def relaxing(law: Material) -> Material:
     """Return the law of a step: the numbers of ``law``, kappa, and M at every point."""
     n = len(law.parameters)
-    law_energy, law_stress, law_tangent = law.energy, law.stress, law.tangent
-    law_by_parameters, law_linear_moduli = law.by_parameters, law.linear_moduli
+    law_energy, law_stress, law_tangent, law_by_parameters, law_linear_moduli = law.functions
 
     @njit(**_JIT)
     def energy(p, f, cof, jac):
@@ -110,10 +109,8 @@ def relaxing(law: Material) -> Material:
 
     own = [Modulus(f"memory.{k}", "Pa", "remembered stress") for k in range(N)]
     numbers = (*law.parameters, Modulus("relaxed", "-", "share that has relaxed within the step"), *own)
-    return replace(
-        law, name=f"{law.name}-relaxing", parameters=numbers, energy=energy, stress=stress, tangent=tangent,
-        by_parameters=by_parameters, linear_moduli=linear_moduli, by_point=True,
-    )  # fmt: skip
+    functions = LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)
+    return replace(law, name=f"{law.name}-relaxing", parameters=numbers, make=lambda: functions, by_point=True)
 
 
 class StressLoops(NamedTuple):
@@ -140,7 +137,7 @@ class StressLoops(NamedTuple):
 def stress_loops(law: Material) -> StressLoops:
     """Return the loops of a law, compiled when they are called first."""
     kept = _JIT | {"cache": True, "variant": law.name}
-    law_stress, law_tangent, law_by_parameters = law.stress, law.tangent, law.by_parameters
+    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
 
     @njit(**_INLINE)
     def place(mean, theta, f, cof, jac, f_bar, cof_bar):

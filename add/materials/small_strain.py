@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from add.kernels.caching import njit
-from add.materials.base import LAME, Material
+from add.materials.base import LAME, LawFunctions, Material
 
 _INLINE = {"nogil": True, "error_model": "numpy", "inline": "always"}
 
@@ -58,4 +58,4 @@ def _linear_moduli(p, slopes):
 
 
 #: W = mu eps : eps + lambda/2 (tr eps)^2: for small motions, in which what turns by an angle a stretches by a^2/2.
-LINEAR = Material("linear", LAME, _energy, _law_stress, _tangent, _by_parameters, _linear_moduli)
+LINEAR = Material("linear", LAME, lambda: LawFunctions(_energy, _law_stress, _tangent, _by_parameters, _linear_moduli))

@@ -94,7 +94,7 @@ def strain_loops(law: StrainLaw) -> StrainLoops:
                     total += force[a] * dz[a, 3 * k + i]
                 out[3 * own.cells[e, k] + i] += own.weights[e] * total
 
-    @njit(**_JIT)
+    @njit(cache=True, variant=law.name, **_JIT)
     def energy(q, own, moduli):
         m = own.cells.shape[1]
         x, work, z, dz = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, 3 * m))

@@ -125,7 +125,7 @@ def elastic_kind(law: Material) -> Kind:
             at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, own.moduli, forward, along, out
         )
 
-    return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix)
+    return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix, law=law)
 
 
 @final

@@ -67,7 +67,7 @@ def strained_kind(law: StrainLaw) -> Kind:
         own = _own(arena, arena.families[k, FIELD])
         by_parameters(at.q, own, gathered(at.theta, own.moduli), at.v, own.moduli, forward, along, out)
 
-    return Kind(f"strained_{law.strain.name}_{law.name}", Stencils, forces, parameters, matrix)
+    return Kind(f"strained_{law.strain.name}_{law.name}", Stencils, forces, parameters, matrix, law=law)
 
 
 @final

@@ -36,7 +36,7 @@ _own = unpacker(_Arrays)
 @functools.cache
 def viscous_kind(law: Material) -> Kind:
     """Return the family of elements with a law."""
-    linear_moduli = law.linear_moduli
+    linear_moduli = law.functions.linear_moduli
 
     @njit(error_model="numpy", nogil=True)
     def viscosities(theta, own):
@@ -100,7 +100,7 @@ def viscous_kind(law: Material) -> Kind:
             )
             add_slopes(at.theta, own, False, rates, out)
 
-    return Kind(f"viscous_{law.name}", _Arrays, forces, parameters, matrix)
+    return Kind(f"viscous_{law.name}", _Arrays, forces, parameters, matrix, law=law)
 
 
 @final

@@ -16,17 +16,17 @@ class Point:
         self.cof = np.ascontiguousarray(self.jac * np.linalg.inv(f).T)
 
     def energy(self) -> float:
-        return self.law.energy(self.p, self.f, self.cof, self.jac)
+        return self.law.functions.energy(self.p, self.f, self.cof, self.jac)
 
     def stress(self) -> np.ndarray:
         out = np.full((3, 3), np.nan)
-        self.law.stress(self.p, self.f, self.cof, self.jac, out)
+        self.law.functions.stress(self.p, self.f, self.cof, self.jac, out)
         return out
 
     def tangent(self) -> np.ndarray:
         """dP_im/dF_jn as [i, m, j, n]."""
         blocks = np.full((3, 3, 3, 3), np.nan)
-        self.law.tangent(self.p, self.f, self.cof, self.jac, blocks)
+        self.law.functions.tangent(self.p, self.f, self.cof, self.jac, blocks)
         for i, j in ((1, 0), (2, 0), (2, 1)):
             blocks[i, j] = blocks[j, i].T
         return blocks.transpose(0, 2, 1, 3)
@@ -34,7 +34,7 @@ class Point:
     def by_parameters(self) -> np.ndarray:
         """dP_im/dp_k as [i, m, k]."""
         out = np.full((self.p.size, 3, 3), np.nan)
-        self.law.by_parameters(self.p, self.f, self.cof, self.jac, out)
+        self.law.functions.by_parameters(self.p, self.f, self.cof, self.jac, out)
         return out.transpose(1, 2, 0)
 
 

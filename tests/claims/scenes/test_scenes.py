@@ -128,6 +128,11 @@ QUICK = {
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "stiff_inclusion": ({"bodies.block.mesh.divisions": [3, 3, 2]}, 2, ()),
     "twisting_muscle": ({"bodies.bar.mesh.edge": 0.02}, 3, ()),
+    "yielding_clamp": ({"bodies.beam.mesh.divisions": [4, 1, 1]}, 2, ()),
+    "curtain_in_wind": ({"bodies.curtain.mesh.cells": [4, 3]}, 2, ()),
+    "tennis_ball": ({"bodies.ball.mesh.edge": 0.03}, 2, ()),
+    "falling_things": ({"bodies.rubber.mesh.edge": 0.04, "bodies.foam.mesh.divisions": [1, 1, 1]}, 2, ()),
+    "cloth_on_block": ({"bodies.cloth.mesh.cells": [6, 6]}, 2, ()),
 }
 #: Scenes with so many numbers that even two steps take a while.
 LARGE = (
@@ -147,6 +152,7 @@ LARGE = (
     "robot_rigid",
     "robot_soft_feet",
     "sheet_flip",
+    "twisting_muscle",
     "two_soft_balls",
 )
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
