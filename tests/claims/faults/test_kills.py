@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 from faults.runs import FIT, begun, ran, same_run, scene, timeless
 from support.places import TESTS
+from support.tiers import long_case
 
 from add.io.atomic import replacing
 from add.io.runfolder import RunFolder
@@ -31,12 +32,11 @@ COMMANDS = {
 def whole(tmp_path_factory):
     """The folder of the scene, and what runs a command there once, never cut, and says how long it takes."""
     folder = tmp_path_factory.mktemp("whole")
-    (folder / "scene.json").write_text(json.dumps(scene(400) | FIT))
+    (folder / "scene.json").write_text(json.dumps(scene(200) | FIT))
 
     @cache
     def seconds(name):
         arguments, _ = COMMANDS[name]
-        ran(folder, *arguments, "-o", f"{name}_warm", "-q")  # compiles
         begin = time.monotonic()
         code, _, err = ran(folder, *arguments, "-o", name, "-q")
         assert code == 0, err
@@ -103,9 +103,11 @@ render.movie(sample_run(16, (3, 2, 2)), sys.argv[1], speed=0.0005, size=(64, 64)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize("name", ["film.gif", "film.mp4"])
-def test_films_of_killed_processes_are_not_there(tmp_path, how, name):
+@pytest.mark.parametrize(
+    ("name", "how"), [("film.gif", signal.SIGKILL), ("film.mp4", signal.SIGTERM),
+                      long_case("film.gif", signal.SIGTERM), long_case("film.mp4", signal.SIGKILL)]
+)  # fmt: skip
+def test_films_of_killed_processes_are_not_there(tmp_path, name, how):
     """What was there stays whole, what was half written has no such name, and the next picture removes it."""
     (tmp_path / name).write_bytes(b"an older film")
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS / "claims"), str(TESTS)])}
