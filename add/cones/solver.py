@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -12,9 +13,10 @@ from add.cones.cones import Cones, block_scale
 from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
+from add.kernels.by_address import address
 from add.kernels.cone_modes import SEPARATE
 from add.kernels.cone_shares import closed_normals
-from add.kernels.cone_solve import solve_unscaled
+from add.kernels.cone_solve import FINISH, POLISH, solve_unscaled
 from add.kernels.cones import DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -159,6 +161,7 @@ def solve(
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
     l, u, modes, natural_map, iterations, rounds, scale, size = solve_unscaled(
+        _calls(),
         np.ascontiguousarray(G),
         np.ascontiguousarray(g),
         cones.blocks,
@@ -172,6 +175,12 @@ def solve(
     if np.isnan(size):
         raise ValueError("G and g must be finite")
     return ConeSolution(G, g, cones, l, u, modes, natural_map, iterations, rounds, scale, size or 1.0)
+
+
+@functools.cache
+def _calls() -> tuple[int, int]:
+    """Return where in this process the compiled Newton iterations are."""
+    return address(FINISH), address(POLISH)
 
 
 def _scaled(cones: Cones, scale: FloatArray, size: float = 1.0) -> Blocks:

@@ -1,8 +1,10 @@
 """Complementarity problems over cones, solved: Gauss-Seidel's method or ADMM finds the modes, Newton the digits."""
 
 import numpy as np
+from numba import typeof, types
 
-from add.kernels.caching import njit
+from add.kernels.by_address import Callee, by_address
+from add.kernels.caching import CALLED, njit
 from add.kernels.cone_modes import (
     EXACT,
     SEPARATE,
@@ -20,6 +22,12 @@ from add.kernels.cone_sweeps import sweeps
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+_ROWS, _MATRIX, _MODES = types.float64[::1], types.float64[:, ::1], types.int64[::1]
+_BLOCKS = typeof(Blocks(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)))
+
+#: Newton on the mode equations, called from four levels of functions: each would compile it anew.
+POLISH = Callee(polish, (_MATRIX, _ROWS, _BLOCKS, _ROWS, types.boolean, _MODES, _ROWS, _ROWS, types.int64), types.none)
+_polish = by_address("Newton on the mode equations", lambda: POLISH)
 
 #: Active-set rounds for one answer of ADMM.
 _ROUNDS = 6
@@ -34,7 +42,7 @@ _DISAGREES = 1e-7
 _DOUBT = 1e-6
 
 
-@njit(**_JIT)
+@njit(nogil=True, **CALLED)
 def _joints_disagree(blocks, closed, velocity, scale, g):
     """Whether rows of joints contradict each other: nothing of that is of second order."""
     worst = 0.0
@@ -45,8 +53,8 @@ def _joints_disagree(blocks, closed, velocity, scale, g):
     return worst >= _DISAGREES * np.abs(g / scale).max()
 
 
-@njit(**_JIT)
-def _settle_shares(G, g, blocks, scale, l, u, modes):
+@njit(nogil=True, **CALLED)
+def _settle_shares(polishing, G, g, blocks, scale, l, u, modes):
     """Choose among shares that follow no rule: contacts let go, the least loaded first, until nothing is open.
 
     Where the rule of shares has no solution, those of an iteration depend on where it began, and so would the motion;
@@ -64,7 +72,7 @@ def _settle_shares(G, g, blocks, scale, l, u, modes):
                     trial_modes[b] = SEPARATE
             for ruled in (True, False):
                 trial, velocity = l.copy(), u.copy()
-                polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
+                _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
                 if natural_map(blocks, trial, velocity) < EXACT:
                     if ruled:
                         l[:], u[:], modes[:] = trial, velocity, trial_modes
@@ -76,8 +84,8 @@ def _settle_shares(G, g, blocks, scale, l, u, modes):
         l[:], u[:], modes[:] = open_l, open_u, open_modes
 
 
-@njit(**_JIT)
-def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
+@njit(nogil=True, **CALLED)
+def _finish_alone(polishing, G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
     """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds.
 
     Where the rule of shares leads nowhere (friction may need another), any shares will do. Two points of an edge that
@@ -91,7 +99,7 @@ def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_m
         trial_modes = modes.copy()
         for _ in range(_ROUNDS):
             trial, velocity = l.copy(), u.copy()
-            polish(G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12)
+            _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
             size = natural_map(blocks, trial, velocity)
             rounds += 1
             if EXACT <= size < max(agree, others):
@@ -108,15 +116,29 @@ def _finish(G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_m
                 best_l[:], best_u[:], best_modes[:] = trial, velocity, trial_modes
             if size < EXACT:
                 if not ruled:
-                    _settle_shares(G, g, blocks, scale, best_l, best_u, best_modes)
+                    _settle_shares(polishing, G, g, blocks, scale, best_l, best_u, best_modes)
                 return natural_map(blocks, best_l, best_u), rounds
             if revise(blocks, trial, velocity, trial_modes) == 0:
                 break
     return best, rounds
 
 
-@njit(**_JIT)
-def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
+#: What polishes an approximate answer, with the address of `POLISH`.
+FINISH = Callee(
+    _finish_alone,
+    (types.int64, _MATRIX, _ROWS, _BLOCKS, _ROWS, types.float64, types.float64, _ROWS, _MODES, _ROWS, _ROWS, _MODES),
+    types.Tuple((types.float64, types.int64)),  # type: ignore[attr-defined]
+)
+_finish_there = by_address("Newton on revised modes", lambda: FINISH)
+
+
+@njit(nogil=True, **CALLED)
+def _finish(calls, G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
+    return _finish_there(calls[0], (calls[1], G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes))
+
+
+@njit(nogil=True, **CALLED)
+def _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
     Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
@@ -126,7 +148,7 @@ def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
         done = sweeps(G, g, blocks, trial, most)
         velocity = G @ trial + g
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(G, g, blocks, scale, agree, _DISAGREES, trial, trial_modes, l, u, modes)
+        best, more = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, trial, trial_modes, l, u, modes)
         rounds += more
         if best < EXACT:
             if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
@@ -137,11 +159,12 @@ def _by_sweeps(G, g, blocks, scale, agree, l, u, modes):
     return 0
 
 
-@njit(**_JIT)
-def solve(G, g, blocks, scale, agree, left_over, convex, most, start, start_modes):
+@njit(nogil=True, **CALLED)
+def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
-    Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
+    ``calls`` are the addresses of `FINISH` and `POLISH`. Before that, Newton is tried from ``start`` (m,) on
+    ``start_modes`` (k,), both empty where there is no such guess.
     ADMM's own answer counts, too: it is what is left where Newton finds none. Then rows may disagree by ``left_over``.
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
@@ -154,11 +177,11 @@ def solve(G, g, blocks, scale, agree, left_over, convex, most, start, start_mode
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(G, g, blocks, scale, agree, _DISAGREES, start, start_modes.copy(), l, u, modes)
+        best, rounds = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, start, start_modes.copy(), l, u, modes)
         if best < EXACT:
             return l, u, modes, best, 0, rounds
     if convex:
-        rounds = _by_sweeps(G, g, blocks, scale, agree, l, u, modes)
+        rounds = _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes)
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
         l[:], u[:] = 0.0, g
@@ -184,14 +207,14 @@ def solve(G, g, blocks, scale, agree, left_over, convex, most, start, start_mode
             if size < best:
                 best = size
                 l[:], u[:], modes[:] = state.z, velocity, trial_modes
-            best, more = _finish(G, g, blocks, scale, agree, _DISAGREES, state.z, trial_modes, l, u, modes)
+            best, more = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, state.z, trial_modes, l, u, modes)
             rounds += more
             if best < EXACT:
                 break
         if done > 0:
             tolerance *= 1e-2
     if EXACT <= best < left_over:
-        best, more = _finish(G, g, blocks, scale, agree, left_over, l.copy(), modes.copy(), l, u, modes)
+        best, more = _finish(calls, G, g, blocks, scale, agree, left_over, l.copy(), modes.copy(), l, u, modes)
         rounds += more
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
@@ -212,7 +235,7 @@ def row_scale(G, blocks):
 
 
 @njit(**_JIT)
-def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_modes):
+def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, start_modes):
     """Scale a problem, solve it, and give the answer in its own units.
 
     Returns l, u, modes, the natural map of the scaled problem, iterations, rounds, the scale (m,) and the size: NaN if
@@ -240,7 +263,7 @@ def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_mo
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
     l, u, modes, best, iterations, rounds = solve(
-        scaled, offset, inner, scale, agree, left_over, convex, most, begin, start_modes
+        calls, scaled, offset, inner, scale, agree, left_over, convex, most, begin, start_modes
     )
     for i in range(m):
         l[i] *= size * scale[i]

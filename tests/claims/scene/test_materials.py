@@ -51,6 +51,17 @@ def block(material: dict[str, Any], n_steps: int = 4, **body: Any) -> dict[str, 
 
 
 INCLUSION = {"core": {"where": {"box": {"min": [0, None, None]}}, "material": DAMPED | OGDEN | {"density": 1500}}}
+
+
+def relaxing(law: dict[str, Any], core: dict[str, Any]) -> dict[str, Any]:
+    """Both a field of moduli and a region relax, in enhanced elements."""
+    two = {"fast": {"share": 0.2, "time": 0.004}, "slow": {"share": 0.1, "time": 0.05}}
+    return {
+        "material": FIELD | law | {"relaxation": {"slow": {"share": 0.3, "time": 0.01}}}, "element": "hex8",
+        "enhanced": True, "regions": {"core": INCLUSION["core"] | {"material": DAMPED | core | {"relaxation": two}}},
+    }  # fmt: skip
+
+
 CASES: dict[str, dict[str, Any]] = {
     "field-and-region": {"material": FIELD, "regions": INCLUSION},
     "heart": {"material": HEART, "element": "hex8"},
@@ -59,13 +70,12 @@ CASES: dict[str, dict[str, Any]] = {
     "enhanced": {
         "material": FIELD | {"viscosity_exponent": 1.4}, "element": "hex8", "enhanced": True, "regions": INCLUSION
     },
-    "relaxing": {
-        "material": FIELD | {"relaxation": {"slow": {"share": 0.3, "time": 0.01}}}, "element": "hex8", "enhanced": True,
-        "regions": {"core": INCLUSION["core"] | {"material": DAMPED | OGDEN | {
-            "relaxation": {"fast": {"share": 0.2, "time": 0.004}, "slow": {"share": 0.1, "time": 0.05}}}}},
-    },
+    "relaxing": relaxing({"model": "neo-hookean"}, {"model": "neo-hookean", "young": 6e4, "poisson": 0.2}),
 }  # fmt: skip
-LONG = {f"{case}-200": CASES[case] | {"n_steps": 200} for case in ("field-and-region", "heart", "artery-mean")}
+LONG = {
+    "relaxing-stretches": relaxing({}, OGDEN),
+    **{f"{case}-200": CASES[case] | {"n_steps": 200} for case in ("field-and-region", "heart", "artery-mean")},
+}
 
 
 @pytest.mark.parametrize("case", [*CASES, *map(long_case, LONG)])
