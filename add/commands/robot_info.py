@@ -49,6 +49,8 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
         lines.append(f"  further pairs of shapes that do not touch: {len(robot.excluded_shapes)}")
     if robot.gravity is not None:
         lines.append(f"  gravity {_vector(robot.gravity)} m/s^2")
+    if robot.fluid is not None:
+        lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s")
     lines += [f"  ignored: {text}" for text in robot.ignored]
     return lines
 

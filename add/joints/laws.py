@@ -223,7 +223,7 @@ class PointForce(JointLaw):
     )  # fmt: skip
 
 
-# --- air --------------------------------------------------------------------------------------------------------------
+# --- air and fluids ---------------------------------------------------------------------------------------------------
 
 
 @final
@@ -235,6 +235,19 @@ class Drag(JointLaw):
     """
 
     law: ClassVar[Law] = Law("Drag", air.drag_force, air.drag_derivatives, (PLACE,), 6, driven=True)
+
+
+@final
+@dataclass(frozen=True)
+class AxialDrag(JointLaw):
+    """Drag along one axis u of a body, F = -(c + b |s|) s u, s = u . v; of a spin the torque, s = u . omega.
+
+    Sites (place or spin, direction). Columns: c [N s/m], b [N s^2/m^2], on spins [N m s] and [N m s^2].
+    """
+
+    law: ClassVar[Law] = Law(
+        "AxialDrag", air.axial_drag_force, air.axial_drag_derivatives, (PLACE | TURNING, VECTOR), 2
+    )
 
 
 @final
@@ -260,5 +273,5 @@ class AirOnClosedFaces(JointLaw):
 
 TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | JointFormula, ...] = (
     Spring, HARDENING_SPRING, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag,
-    AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
+    AxialDrag, AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Laws of the air: drag of a body as a whole, and pressure and friction on the faces of a surface.
+"""Laws of the air and of fluids: drag of a body as a whole or along an axis, pressure and friction on faces.
 
 Shapes and signs are those of `add.kernels.springs`: derivatives are added to zeros. The air moves with the wind w; the
 pressure is one half rho C s^2, s the speed against the face, and the friction c times the speed along it (the law of
@@ -49,6 +49,37 @@ def drag_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
                 slope = half * (u[i] * u[j] / size + (size if i == j else 0.0))
                 f_v[e, i, j] = -slope
                 f_p[e, i, 3 + j] = slope
+
+
+@njit(**_JIT)
+def axial_drag_force(y, y_dot, p, imposed, codes, f):
+    """Fill f = -(c + b |s|) s u, s = u . y_dot, on the first of two sites, u the second, p = (c, b)."""
+    for e in range(p.shape[0]):
+        u, s = y[2 * e + 1], 0.0
+        for i in range(3):
+            s += u[i] * y_dot[2 * e, i]
+        for i in range(3):
+            f[2 * e, i] = -(p[e, 0] + p[e, 1] * abs(s)) * s * u[i]
+            f[2 * e + 1, i] = 0.0
+    return p.shape[0]
+
+
+@njit(**_JIT)
+def axial_drag_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f and its derivatives: df/dy_dot = -(c + 2 b |s|) u u^T, df/du = -(c + 2 b |s|) u y_dot^T + f . u I."""
+    axial_drag_force(y, y_dot, p, True, codes, f)
+    for e in range(p.shape[0]):
+        u, s = y[2 * e + 1], 0.0
+        for i in range(3):
+            s += u[i] * y_dot[2 * e, i]
+        slope = p[e, 0] + 2.0 * p[e, 1] * abs(s)
+        for i in range(3):
+            f_p[e, i, 0] = -s * u[i]
+            f_p[e, i, 1] = -abs(s) * s * u[i]
+            f_y[e, i, 3 + i] -= (p[e, 0] + p[e, 1] * abs(s)) * s
+            for j in range(3):
+                f_v[e, i, j] = -slope * u[i] * u[j]
+                f_y[e, i, 3 + j] -= slope * u[i] * y_dot[2 * e, j]
 
 
 @njit(**_JIT)

@@ -13,13 +13,17 @@ from add.equations.memory import Memory
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.laws import AirOnClosedFaces, AirOnFaces, Drag
+from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, Drag
 from add.joints.parts import BodySite, HingeStart, JointPart
 from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.ties import Derived, Input
+from add.scene.robots.fluid import fluid_around
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec
+from add.scene.spec.links import robot_of
+from add.scene.spec.tree_parts import FluidSpec
 from add.ties import Rule
 from add.typing import FloatArray, IntArray
 
@@ -103,6 +107,36 @@ def drag(
     section = parts.number(f"{at}.area", area, "m^2")
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
     parts.joint_parts.append(JointPart(Drag, (on,), (density, coefficient, section), wind))
+
+
+def fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
+    """Add the fluid around the links of a robot, along and about the axes of their boxes."""
+    robot, said = robot_of(name, body), body.fluid or FluidSpec()
+    of_file = robot.fluid or fluid_around(robot, 0.0, 0.0)
+    if body.fluid is None and robot.fluid is None:
+        return
+    at, turning = f"bodies.{name}.fluid", "about"
+    by_density: list[tuple[str, float]] = []
+    by_viscosity: list[tuple[str, float]] = []
+    for k, (link, centre, axes, edges) in enumerate(of_file.boxes):
+        owner, mean = f"{name}/{link}", float(edges.mean())
+        place = BodySite(SiteKind.POINT, owner, parts.constant(f"{at}.boxes.{k}.centre", centre, "m"))
+        for i in range(3):
+            d, others = float(edges[i]), np.delete(edges, i)
+            axis = BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{at}.boxes.{k}.{i}", axes[:, i], "-"))
+            along = (place, 3.0 * np.pi * mean, 0.5 * float(others.prod()))
+            about = (BodySite(SiteKind.SPIN, owner), np.pi * mean**3, d * float((others**4).sum()) / 64.0)
+            for word, (site, viscous, inertial) in (("along", along), (turning, about)):
+                c, b = f"{at}.boxes.{k}.{i}.{word}.c", f"{at}.boxes.{k}.{i}.{word}.b"
+                units = ("N m s", "N m s^2") if word == turning else ("N s/m", "N s^2/m^2")
+                parts.blocks += [(c, (), units[0]), (b, (), units[1])]
+                by_viscosity.append((c, viscous))
+                by_density.append((b, inertial))
+                parts.joint_parts.append(JointPart(AxialDrag, (site, axis), (c, b)))
+    for key, unit, targets in (("density", "kg/m^3", by_density), ("viscosity", "Pa s", by_viscosity)):
+        own, given = getattr(said, key), getattr(of_file, key)
+        value = np.array(given if own is None else own)
+        parts.numbers.append(SceneParameter(f"{at}.{key}", value, unit, tuple(targets), fixed=own is None))
 
 
 def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSignalParameter) -> None:

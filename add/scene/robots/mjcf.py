@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from add.scene.robots.filters import exclusions
+from add.scene.robots.fluid import read_fluid
 from add.scene.robots.inertia import check_moving
 from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
 from add.scene.robots.mjcf_checks import note_others, refuse_others
@@ -57,6 +58,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     tendons = read_tendons(source, mujoco, model, names)
     excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
+    fluid = read_fluid(source, model, body_places)
     loops = read_loops(source, mujoco, model, names, body_places)
     note_others(source, mujoco, model, names)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
@@ -79,6 +81,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         loops,
         turn @ gravity,
         read_keyframes(mujoco, model, names, tree.joints, turn),
+        fluid,
     )
 
 

@@ -106,8 +106,6 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
             source.refuse("pair", place, "a contact of geoms that would not touch otherwise")
     refuse_newer(source, model, names)
     option = model.opt
-    if option.density or option.viscosity:
-        source.refuse("fluid", "<option>", f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}")
     if model.nplugin:
         source.refuse("plugin", "<extension>", f"{model.nplugin} plugins")
     if model.nflex:

@@ -211,6 +211,22 @@ class RobotLoop:
 
 @final
 @dataclass(frozen=True)
+class RobotFluid:
+    """A fluid around all bodies of a file.
+
+    Parameters
+    ----------
+    density, viscosity : [kg/m^3], [Pa s]
+    boxes : (link, centre (3,) and rotation (3, 3) in it, edges (3,) [m]) of the boxes that bodies are to it
+    """
+
+    density: float
+    viscosity: float
+    boxes: tuple[tuple[str, FloatArray, FloatArray, FloatArray], ...]
+
+
+@final
+@dataclass(frozen=True)
 class Robot:
     """A forest of links, parents first, depth first; `joints[k]` carries `links[k]`.
 
@@ -226,6 +242,7 @@ class Robot:
     excluded_shapes : further pairs of shapes ((link, number), (link, number)) that may not touch; number in `collision`
     actuators, tendons, loops : as said there
     gravity : (3,) [m/s^2], None where the file says none
+    fluid : around everything, None where the file says none
     keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
     """
 
@@ -242,6 +259,7 @@ class Robot:
     loops: tuple[RobotLoop, ...] = ()
     gravity: FloatArray | None = None
     keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
+    fluid: RobotFluid | None = None
 
     @property
     def mass(self) -> float:

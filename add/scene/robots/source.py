@@ -30,7 +30,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "equality": "equalities of tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>)",
     "gravcomp": "gravity compensation",
-    "fluid": "density and viscosity of a fluid",
+    "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
     "mocap": "bodies moved from outside: they stand still",
     "plugin": "plugins",
     "flex": "deformable bodies",

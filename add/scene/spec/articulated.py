@@ -26,7 +26,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
-from add.scene.spec.tree_parts import DriveSpec, LoopSpec, TendonSpec, without_partner
+from add.scene.spec.tree_parts import DriveSpec, FluidSpec, LoopSpec, TendonSpec, without_partner
 
 
 class LinkShapeSpec(Spec):
@@ -199,6 +199,7 @@ class ArticulatedBodySpec(Spec):
         "joint at rest is held by an equation while that takes no more than tau, and slips with tau",
     )
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
+    fluid: FluidSpec | None = Field(None, description="fluid around all its links; null = the file's, or none")
     loops: dict[Name, LoopSpec] = Field(
         default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
     )

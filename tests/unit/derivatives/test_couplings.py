@@ -18,6 +18,7 @@ from add.joints.laws import (
     AirOnFaces,
     AngleLimit,
     AngularDamping,
+    AxialDrag,
     AxisTorque,
     Cable,
     ClippedCable,
@@ -38,6 +39,7 @@ COUPLINGS = (
     AngularDamping,
     AirOnClosedFaces,
     AirOnFaces,
+    AxialDrag,
     AxisTorque,
     Drag,
     ElasticJoint,
@@ -222,6 +224,11 @@ def drag(scene: Scene, singles) -> Term:
     return Drag(sites(scene, singles), LawValues.driven(SIGNAL, rows_of(scene, n, 3), *numbers))
 
 
+def axial_drag(scene: Scene, pairs) -> Term:
+    n = len(pairs)
+    return AxialDrag(sites(scene, pairs), LawValues.of(scene.uniform(n), scene.uniform(n)))
+
+
 def faces(scene: Scene, triples, closed=False) -> Term:
     n = len(triples)
     numbers = [scene.uniform(n) for _ in range(3)]
@@ -254,6 +261,8 @@ CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     "torque many": (torque, [("sA", "sB", "dA"), ("w0", "sB", "w")], False),
     "drag pA": (drag, [("pA",)], True),
     "drag many": (drag, [("pA",), ("N",), ("pB",)], True),
+    "axial drag pA-dA": (axial_drag, [("pA", "dA")], True),
+    "axial drag many": (axial_drag, [("pA", "dA"), ("sB", "dB"), ("N", "w")], True),
     "faces pA-pB-n": (faces, [("pA", "pB", "n")], True),
     "faces many": (faces, [("pA", "pB", "n"), ("N", "pB", "pA"), ("w", "n", "pA")], True),
     "force pA": (force, [("pA",)], False),

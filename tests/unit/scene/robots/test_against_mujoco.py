@@ -191,7 +191,7 @@ def test_others(name):
 @pytest.mark.skipif(not ASSETS.exists(), reason="gymnasium is not installed")
 @pytest.mark.parametrize("name", GYMNASIUM)
 def test_gymnasium(name):
-    compare(ASSETS / f"{name}.xml", ignore=("fluid",) if name in ("swimmer", "point") else ())
+    compare(ASSETS / f"{name}.xml")
 
 
 HARD = """<mujoco model="hard">

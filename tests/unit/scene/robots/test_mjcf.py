@@ -290,7 +290,10 @@ def model_of(body="", joint="<joint name='j'/>", geom="size='0.1'", inner="", re
 REFUSED = {
     "gravcomp": (model_of(body='gravcomp="1"'), "bad.xml: line 1, body 't': gravcomp 1"),
     "mocap": (model_of(joint="", body='mocap="true"'), "bad.xml: line 1, body 't': a body moved from outside"),
-    "fluid": (model_of(option='<option density="1000"/>'), "<option>: a fluid of density 1000"),
+    "fluid": (
+        model_of(option='<option density="1000" wind="1 0 0"/>'),
+        "<option>: a fluid of density 1000, viscosity 0 with wind",
+    ),
     "flag": (model_of(option='<option><flag limit="disable"/></option>'), "<flag>: limit is switched off"),
     "free": (
         model_of(joint='<joint name="j" type="free" damping="1"/>'),

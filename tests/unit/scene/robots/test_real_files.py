@@ -30,7 +30,7 @@ READ = {
     "gymnasium_mit/inverted_double_pendulum.xml": ("", 3, 3, 18.8695),
     "gymnasium_mit/pusher.xml": ("", 11, 11, 13.673),
     "gymnasium_mit/reacher.xml": ("", 4, 4, 0.0785),
-    "gymnasium_mit/swimmer.xml": ("fluid", 5, 5, 106.8142),
+    "gymnasium_mit/swimmer.xml": ("", 5, 5, 106.8142),
     "gymnasium_mit/walker2d_v5.xml": ("", 9, 9, 23.6771),
 }
 REFUSED = {

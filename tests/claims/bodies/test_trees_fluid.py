@@ -1,0 +1,68 @@
+"""Robots in a fluid: MuJoCo's motion from the same file, gradients by the fluid's numbers, what a scene may say."""
+
+import numpy as np
+import pytest
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
+
+from add import scene_from_dict
+from add.errors import InputError
+from add.joints.laws import AxialDrag
+
+#: Three slides and three hinges in place of a free joint, a hinge askew, a body that is welded to its parent.
+SWIMMER = """<mujoco><compiler angle="radian"/>
+<option density="800" viscosity="0.3" gravity="0 0 0" timestep="2e-4" integrator="RK4"/><worldbody><body name="a">
+<joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+<joint name="z" type="slide" axis="0 0 1"/><joint name="rz" axis="0 0 1"/><joint name="ry" axis="0 1 0"/>
+<joint name="rx" axis="1 0 0"/><geom type="ellipsoid" size=".1 .05 .03" euler=".2 .3 .1" density="900"/>
+<body name="b" pos=".15 0 0"><joint name="h" axis="0 1 .3"/><geom type="box" size=".08 .02 .01" pos=".08 0 0"/>
+<body name="c" pos=".16 0 .02" euler=".4 .2 0"><geom type="box" size=".03 .05 .01"/></body></body></body>
+</worldbody></mujoco>"""
+RATES = {"x": 0.5, "y": -0.3, "z": 0.2, "rz": 1.0, "ry": -2.0, "rx": 1.5, "h": 3.0}
+
+
+def swimmer(folder, dt, duration=0.2, **body):
+    (folder / "swimmer.xml").write_text(SWIMMER)
+    own = {"type": "articulated", "model": str(folder / "swimmer.xml"), "self_collision": False}
+    own |= {"joints": {name: {"rate": rate} for name, rate in RATES.items()}}
+    time = {"dt": dt, "duration": duration, "integrator": "bdf2", "newton": {"atol": 1e-13, "rtol": 0}}
+    return {"schema": "add-scene/1", "time": time, "gravity": [0, 0, 0], "bodies": {"s": own | body}}
+
+
+def test_it_swims_as_in_mujoco(tmp_path):
+    """Differences fall with the square of the step; without the fluid it ends a hundredth and more elsewhere."""
+    mujoco = pytest.importorskip("mujoco")
+    runs = [scene_from_dict(swimmer(tmp_path, dt)).build().run() for dt in (4e-3, 2e-3)]
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "swimmer.xml"))
+    data = mujoco.MjData(model)
+    data.qvel[:] = list(RATES.values())
+    for _ in range(1000):
+        mujoco.mj_step(model, data)
+    far, near = (np.abs(run.q[-1] - data.qpos).max() for run in runs)
+    assert near < 3e-5 and far / near == pytest.approx(4.0, rel=0.2)
+    free = scene_from_dict(swimmer(tmp_path, 2e-3, ignore=["fluid"])).build()
+    assert not free.model.term(AxialDrag) and np.abs(free.run().q[-1] - data.qpos).max() > 0.02
+
+
+def test_gradient_of_a_run(tmp_path):
+    """By density and viscosity among all numbers: backward, forward, replayed differences."""
+    built = scene_from_dict(swimmer(tmp_path, 5e-3, 0.1, fluid={"density": 500})).build()
+    assert "bodies.s.fluid.density" in built.numbers.layout
+    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(0).normal(size=7)))
+    fluid = {"density": 800, "viscosity": 0.3}
+    said = [scene_from_dict(swimmer(tmp_path, 5e-3, 0.1, **one)).build().run().q for one in ({}, {"fluid": fluid})]
+    assert (said[0] == said[1]).all()
+
+
+def test_links_of_other_trees_are_boxes_of_their_inertia():
+    """A cube that sinks in a viscous fluid: 3 pi beta d v = m g, d its edge."""
+    inertia = [0.01 * 0.1**2 / 6] * 3 + [0, 0, 0]
+    tree = {
+        "type": "articulated", "joints": {"down": {"type": "slide", "axis": [0, 0, 1], "child": "cube"}},
+        "links": {"cube": {"mass": 0.01, "inertia": inertia}}, "fluid": {"viscosity": 2.0},
+    }  # fmt: skip
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 100}, "bodies": {"s": tree}}
+    run = scene_from_dict(raw).build().run()
+    assert run.v[-1, 0] == pytest.approx(-0.01 * 9.81 / (3 * np.pi * 2.0 * 0.1), rel=1e-8)
+    with pytest.raises(InputError, match=r"bodies.s.fluid.density"):
+        scene_from_dict(raw | {"bodies": {"s": tree | {"fluid": {"density": -1}}}})
