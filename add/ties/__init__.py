@@ -10,7 +10,7 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, WeightedSum
+from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, WeightedSum
 from add.ties.places import Distance, LinkPose, PlaceOnOther, PoseOnOther
 from add.ties.solids import SolidMass
 
@@ -25,6 +25,7 @@ __all__ = [
     "LameFromYoung",
     "Line",
     "LinkPose",
+    "Multiple",
     "PlaceOnOther",
     "PoseOnOther",
     "Rule",

@@ -10,21 +10,21 @@ import numpy as np
 
 from add.bodies import Block, Body, Layouts, NetBody
 from add.equations.memory import Memory
-from add.equations.signals import SignalParameter
+from add.equations.signals import SignalParameter, constant
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, Drag
+from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, Drag, PointForce
 from add.joints.parts import BodySite, HingeStart, JointPart
 from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
-from add.scene.build.ties import Derived, Input
-from add.scene.robots.fluid import fluid_around
+from add.scene.build.ties import Derived, Input, OfScene
+from add.scene.robots.body_forces import fluid_around
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.scene.spec.links import robot_of
 from add.scene.spec.tree_parts import FluidSpec
-from add.ties import Rule
+from add.ties import Multiple, Rule
 from add.typing import FloatArray, IntArray
 
 #: Given value, path, unit and number of columns -> the signal that drives it.
@@ -109,7 +109,24 @@ def drag(
     parts.joint_parts.append(JointPart(Drag, (on,), (density, coefficient, section), wind))
 
 
-def fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
+def body_forces(name: str, body: object, parts: CouplingParts) -> None:
+    """Add what acts on every body of a robot's file, wherever it is."""
+    if isinstance(body, ArticulatedBodySpec):
+        _fluid(name, body, parts)
+        _compensation(name, body, parts)
+        parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
+
+
+def _compensation(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
+    """Add the forces on a robot's links that take weight away, whatever the gravity of the scene."""
+    for k, (link, place, mass) in enumerate(robot_of(name, body).compensated):
+        at = f"bodies.{name}.compensated.{k}"
+        site = BodySite(SiteKind.POINT, f"{name}/{link}", parts.constant(f"{at}.place", place, "m"))
+        force = parts.follow(f"{at}.force", "N", Multiple(-mass), OfScene("gravity"), shape=(1, 3))
+        parts.joint_parts.append(JointPart(PointForce, (site,), drive=constant(force)))
+
+
+def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
     """Add the fluid around the links of a robot, along and about the axes of their boxes."""
     robot, said = robot_of(name, body), body.fluid or FluidSpec()
     of_file = robot.fluid or fluid_around(robot, 0.0, 0.0)

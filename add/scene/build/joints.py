@@ -30,7 +30,7 @@ from add.joints.parts import (
 )
 from add.kernels.rotation import rotation_vector
 from add.model import Model
-from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, air, drag, fluid
+from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, air, body_forces, drag
 from add.scene.build.numbers import pose_of, turn_of
 from add.scene.build.selections import locate_point, select_points
 from add.scene.build.ties import Derived, Input
@@ -187,9 +187,7 @@ def couplings(
     """
     parts, places = CouplingParts(), _Bodies(spec, bodies, link_poses)
     for name, body in spec.bodies.items():
-        if isinstance(body, ArticulatedBodySpec):
-            fluid(name, body, parts)
-            parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
+        body_forces(name, body, parts)
     for name, item in spec.couplings.items():
         with blamed(item, f"couplings.{name}"):
             pair = _coupling(item, f"couplings.{name}", places, parts, driven)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from add.scene.robots.body_forces import read_compensation, read_fluid
 from add.scene.robots.filters import exclusions
-from add.scene.robots.fluid import read_fluid
 from add.scene.robots.inertia import check_moving
 from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
 from add.scene.robots.mjcf_checks import note_others, refuse_others
@@ -82,6 +82,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         turn @ gravity,
         read_keyframes(mujoco, model, names, tree.joints, turn),
         fluid,
+        read_compensation(model, body_places),
     )
 
 

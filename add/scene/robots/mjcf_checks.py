@@ -91,10 +91,6 @@ def refuse_newer(source: Source, model: Any, names: Any) -> None:
 def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     """Refuse what changes the motion and is not read, unless the user names it."""
     for body in range(1, model.nbody):
-        if model.body_gravcomp[body]:
-            source.refuse(
-                "gravcomp", source.place("body", names.of("body", body)), f"gravcomp {model.body_gravcomp[body]:g}"
-            )
         if model.body_mocapid[body] >= 0:
             source.refuse("mocap", source.place("body", names.of("body", body)), "a body moved from outside (mocap)")
     for pair in range(model.npair):

@@ -243,6 +243,7 @@ class Robot:
     actuators, tendons, loops : as said there
     gravity : (3,) [m/s^2], None where the file says none
     fluid : around everything, None where the file says none
+    compensated : (link, place (3,) in it, mass [kg]) of weights that are taken away (`gravcomp`)
     keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
     """
 
@@ -260,6 +261,7 @@ class Robot:
     gravity: FloatArray | None = None
     keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
     fluid: RobotFluid | None = None
+    compensated: tuple[tuple[str, FloatArray, float], ...] = ()
 
     @property
     def mass(self) -> float:

@@ -29,7 +29,6 @@ MJCF_WORDS: Mapping[str, str] = {
     "tendon": "spatial tendons, and tendons with armature",
     "equality": "equalities of tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>)",
-    "gravcomp": "gravity compensation",
     "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
     "mocap": "bodies moved from outside: they stand still",
     "plugin": "plugins",

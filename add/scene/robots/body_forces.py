@@ -1,4 +1,4 @@
-"""What a fluid feels of links: boxes with their masses and moments of inertia, as MuJoCo has them."""
+"""What acts on every body of a file: the fluid around boxes of its inertia, as in MuJoCo, and compensated weight."""
 
 from __future__ import annotations
 
@@ -51,3 +51,16 @@ def read_fluid(
         return RobotFluid(float(option.density), float(option.viscosity), tuple(boxes))
     source.refuse("fluid", "<option>", text)
     return None
+
+
+def read_compensation(
+    model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
+) -> tuple[tuple[str, FloatArray, float], ...]:
+    """Return (link, place (3,) in it, mass [kg]) of the weights that a compiled MuJoCo model takes away."""
+    out = []
+    for body, (link, *at) in places.items():
+        mass = float(model.body_gravcomp[body] * model.body_mass[body])
+        if link != WORLD and mass != 0.0:
+            centre, _ = after((at[0], at[1]), (np.array(model.body_ipos[body]), np.eye(3)))
+            out.append((link, centre, mass))
+    return tuple(out)

@@ -1,4 +1,4 @@
-"""Robots in a fluid: MuJoCo's motion from the same file, gradients by the fluid's numbers, what a scene may say."""
+"""Forces on all bodies of a robot: a fluid and weight taken away, as in MuJoCo, and gradients by their numbers."""
 
 import numpy as np
 import pytest
@@ -52,6 +52,24 @@ def test_gradient_of_a_run(tmp_path):
     fluid = {"density": 800, "viscosity": 0.3}
     said = [scene_from_dict(swimmer(tmp_path, 5e-3, 0.1, **one)).build().run().q for one in ({}, {"fluid": fluid})]
     assert (said[0] == said[1]).all()
+
+
+def test_weight_is_taken_away(tmp_path):
+    """A pendulum with a welded bob: what is left of its weight is MuJoCo's, and follows the gravity of the scene."""
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "light.xml").write_text("""<mujoco><option gravity="1 0 -8"/><worldbody><body gravcomp="0.5">
+    <joint name="h" axis="0 1 0"/><geom size=".1" pos=".3 0 .1"/><body pos=".5 0 0" gravcomp="1.2">
+    <geom size=".05"/></body></body></worldbody></mujoco>""")
+    body = {"type": "articulated", "model": str(tmp_path / "light.xml")}
+    raw = {"schema": "add-scene/1", "time": {"dt": 1e-4, "steps": 10}, "gravity": [1, 0, -8], "bodies": {"p": body}}
+    built = scene_from_dict(raw).build()
+    data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(tmp_path / "light.xml")))
+    mujoco.mj_forward(model, data)
+    assert abs(data.qacc[0]) > 1.0
+    assert built.run().v[-1, 0] == pytest.approx(data.qacc[0] * 1e-3, rel=1e-4)
+    run = scene_from_dict(raw | {"gravity": [0, 0, 0]}).build().run()
+    assert (run.v == 0.0).all()
+    check_gradient_of_run(built.simulation, RoughObjective(np.ones(1)))
 
 
 def test_links_of_other_trees_are_boxes_of_their_inertia():
