@@ -54,13 +54,17 @@ def read_fluid(
 
 
 def read_compensation(
-    model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
+    source: Source, model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
 ) -> tuple[tuple[str, FloatArray, float], ...]:
     """Return (link, place (3,) in it, mass [kg]) of the weights that a compiled MuJoCo model takes away."""
     out = []
     for body, (link, *at) in places.items():
         mass = float(model.body_gravcomp[body] * model.body_mass[body])
-        if link != WORLD and mass != 0.0:
+        if link == WORLD or mass == 0.0:
+            continue
+        if "gravcomp" in source.ignore:
+            source.refuse("gravcomp", f"link '{link}'", f"gravcomp {model.body_gravcomp[body]:g}")
+        else:
             centre, _ = after((at[0], at[1]), (np.array(model.body_ipos[body]), np.eye(3)))
             out.append((link, centre, mass))
     return tuple(out)

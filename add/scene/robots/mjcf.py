@@ -16,7 +16,7 @@ from add.scene.robots.mjcf_checks import note_others, refuse_others
 from add.scene.robots.mjcf_joints import read_joints
 from add.scene.robots.mjcf_keyframes import read_keyframes
 from add.scene.robots.mjcf_loops import read_loops
-from add.scene.robots.mjcf_model import Names, compiled
+from add.scene.robots.mjcf_model import Names, compiled, switch_off
 from add.scene.robots.mjcf_shapes import read_shapes
 from add.scene.robots.mjcf_size import refuse_too_many
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
@@ -42,6 +42,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     refuse_too_many(source, root)
     source.lines.update(_lines(root))
     mujoco, model, inertias = compiled(source)
+    switch_off(source, mujoco, model)
     names = Names(mujoco, model, source, inertias)
     for body in range(model.nbody):  # so that other links take none of their names
         names.of("body", body)
@@ -59,6 +60,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, model, body_places)
+    compensated = read_compensation(source, model, body_places)
     loops = read_loops(source, mujoco, model, names, body_places)
     note_others(source, mujoco, model, names)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
@@ -82,7 +84,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         turn @ gravity,
         read_keyframes(mujoco, model, names, tree.joints, turn),
         fluid,
-        read_compensation(model, body_places),
+        compensated,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.mjcf_model import Names
+from add.scene.robots.mjcf_model import SWITCHES, Names
 from add.scene.robots.source import Source
 
 _HARMLESS = (
@@ -20,10 +20,8 @@ _HARMLESS = (
     ("ntext", "custom text"),
     ("ntuple", "custom tuple"),
 )
-#: Parts of the motion that a flag of MuJoCo switches off; gravity, contact and the filter of parents are read.
-_FLAGS = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "PASSIVE", "SPRING", "DAMPER", "CLAMPCTRL", "ACTUATION")
-#: Flags that are read, and all that change the motion, whose names need no note.
-_READ_FLAGS = (*_FLAGS, "GRAVITY", "CONTACT", "FILTERPARENT")
+#: Flags that are read, whose names need no note.
+_READ_FLAGS = (*SWITCHES, "ACTUATION", "GRAVITY", "CONTACT", "FILTERPARENT")
 _READ_OPTIONS = ("timestep", "integrator", "gravity", "density", "viscosity", "disableflags", "enableflags",
                  "disableactuator")  # fmt: skip
 #: Numbers of MuJoCo's soft constraints and contact: kind -> (its attributes, array of the model, default).
@@ -101,16 +99,10 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
         else:
             source.refuse("pair", place, "a contact of geoms that would not touch otherwise")
     refuse_newer(source, model, names)
-    option = model.opt
     if model.nplugin:
         source.refuse("plugin", "<extension>", f"{model.nplugin} plugins")
     if model.nflex:
         source.refuse("flex", "<deformable>", f"{model.nflex} deformable bodies")
-    bits = mujoco.mjtDisableBit
-    for flag in _FLAGS:
-        bit = getattr(bits, f"mjDSBL_{flag}", None)
-        if bit is not None and option.disableflags & bit:
-            source.refuse("flag", "<option><flag>", f"{flag.lower()} is switched off")
 
 
 def _would_touch(model: Any, one: int, other: int) -> bool:

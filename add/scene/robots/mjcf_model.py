@@ -69,6 +69,39 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
     return mujoco, model, {name: _matrix(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
 
 
+#: A flag of MuJoCo that switches a part of the motion off -> the arrays of a model that it makes zero.
+SWITCHES = {
+    "EQUALITY": ("eq_active0",),
+    "FRICTIONLOSS": ("dof_frictionloss", "tendon_frictionloss"),
+    "LIMIT": ("jnt_limited", "tendon_limited"),
+    "SPRING": ("jnt_stiffness", "tendon_stiffness"),
+    "DAMPER": ("dof_damping", "tendon_damping"),
+    "CLAMPCTRL": ("actuator_ctrllimited",),
+}  # fmt: skip
+SWITCHES["CONSTRAINT"] = SWITCHES["EQUALITY"] + SWITCHES["FRICTIONLOSS"] + SWITCHES["LIMIT"]
+SWITCHES["PASSIVE"] = (*SWITCHES["SPRING"], *SWITCHES["DAMPER"], "body_gravcomp")
+
+
+def switch_off(source: Source, mujoco: Any, model: Any) -> None:
+    """Make zero in a compiled model what its flags switch off, unless the user lets it act."""
+    bits, option = mujoco.mjtDisableBit, model.opt
+    off = {key for key in (*SWITCHES, "ACTUATION") if option.disableflags & int(getattr(bits, f"mjDSBL_{key}", 0))}
+    if off >= {"SPRING", "DAMPER"}:  # then MuJoCo has no passive forces at all
+        off.add("PASSIVE")
+    for key in sorted(off):
+        if "flag" in source.ignore:
+            source.refuse("flag", "<option><flag>", f"{key.lower()} is switched off")
+            continue
+        source.note("<option><flag>", f"{key.lower()} is switched off")
+        for name in SWITCHES.get(key, ()):
+            getattr(model, name)[:] = 0
+        if key == "PASSIVE":
+            option.density = option.viscosity = 0.0
+        if key == "ACTUATION":
+            model.actuator_group[:] = 0
+            option.disableactuator = 1
+
+
 def _new(name: str, taken: set[str]) -> str:
     """Return a name that is not taken, and take it."""
     while name in taken:

@@ -293,7 +293,6 @@ REFUSED = {
         model_of(option='<option density="1000" wind="1 0 0"/>'),
         "<option>: a fluid of density 1000, viscosity 0 with wind",
     ),
-    "flag": (model_of(option='<option><flag limit="disable"/></option>'), "<flag>: limit is switched off"),
     "free": (
         model_of(joint='<joint name="j" type="free" damping="1"/>'),
         "line 1, joint 'j': a free joint with damping",
@@ -361,6 +360,36 @@ def test_a_pair_of_geoms_that_touch_anyway_is_a_note(tmp_path):
         model_of(inner="<geom name='h' size='0.1'/>", rest='<contact><pair geom1="g" geom2="h"/></contact>')
     )
     assert any("<pair> of 'g' and 'h'" in note for note in read_robot(file).ignored)
+
+
+def test_what_flags_switch_off_does_not_act(tmp_path):
+    """Each flag alone, all else as it is; with the word "flag" in `ignore` everything acts."""
+    pytest.importorskip("mujoco")
+    joint = '<joint name="{}" stiffness="2" damping="3" frictionloss="4" limited="true" range="-10 20"/>'
+    text = """<mujoco><option density="5" viscosity="1"><flag {}="disable"/></option><worldbody>
+    <body name="a" gravcomp="0.5">{}<geom size="0.1"/></body><body name="b">{}<geom size="0.1"/></body></worldbody>
+    <equality><joint name="e" joint1="j" joint2="k"/></equality>
+    <actuator><motor name="m" joint="j" ctrllimited="true" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+    def acting(flag, ignore=()):
+        path = written(tmp_path, text.format(flag, joint.format("j"), joint.format("k")), "flags.xml")
+        robot = read_robot(path, ignore=ignore)
+        assert any(f"{flag} is switched off" in line for line in robot.ignored)
+        first = robot.joints[0]
+        control = robot.actuators[0].control[1] if robot.actuators else None
+        numbers = first.stiffness, first.damping, first.dry_friction, first.upper, control
+        return *numbers, len(robot.loops), robot.fluid is not None, len(robot.compensated)
+
+    upper = np.deg2rad(20)
+    everything = 2, 3, 4, pytest.approx(upper), 1, 1, True, 1
+    assert acting("limit", ["flag"]) == everything and acting("passive", ["flag"]) == everything
+    assert acting("limit") == (2, 3, 4, np.inf, 1, 1, True, 1)
+    assert acting("frictionloss") == (2, 3, 0, pytest.approx(upper), 1, 1, True, 1)
+    assert acting("equality") == (2, 3, 4, pytest.approx(upper), 1, 0, True, 1)
+    assert acting("passive") == (0, 0, 4, pytest.approx(upper), 1, 1, False, 0)
+    assert acting("clampctrl") == (2, 3, 4, pytest.approx(upper), np.inf, 1, True, 1)
+    assert acting("actuation") == (2, 3, 4, pytest.approx(upper), None, 1, True, 1)
+    assert acting("constraint") == (2, 3, 0, np.inf, 1, 0, True, 1)
 
 
 @pytest.mark.parametrize("word", REFUSED)
