@@ -57,7 +57,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     check_moving(source, tree.links, tree.joints)
     frames, body_places = _frames(mujoco, model, names, tree, origins)
     tendons = read_tendons(source, mujoco, model, names)
-    excluded, excluded_shapes = _excluded(mujoco, model, names, tree)
+    excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, model, body_places)
     compensated = read_compensation(source, model, body_places)
@@ -123,8 +123,11 @@ def _frames(
     return frames, bodies
 
 
-def _excluded(mujoco: Any, model: Any, names: Names, tree: Tree) -> tuple[Any, Any]:
-    """Return the pairs that MuJoCo's filters leave out: parent and child, <exclude>, contype and conaffinity."""
+def _excluded(source: Source, mujoco: Any, model: Any, names: Names, tree: Tree) -> tuple[Any, Any]:
+    """Return the pairs that MuJoCo's filters leave out: parent and child, <exclude>, contype and conaffinity.
+
+    What <pair> declares touches all the same; neighbours, which a scene keeps apart, are refused there.
+    """
     flags = model.opt.disableflags
     bit = mujoco.mjtDisableBit
     parents = {joint.child: joint.parent for joint in tree.joints}
@@ -149,10 +152,27 @@ def _excluded(mujoco: Any, model: Any, names: Names, tree: Tree) -> tuple[Any, A
         for geom in range(model.ngeom)
     }
 
+    links = (tree.static, *tree.links)
+    owner = {shape.name: link.name for link in links for shape in link.collision}
+    declared = set()
+    for pair in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True):
+        one, two = (names.of("geom", geom) for geom in pair)
+        neighbours = one in owner and two in owner and kept_apart(owner[one], owner[two])
+        if "pair" in source.ignore or (neighbours and not flags & bit.mjDSBL_CONTACT):
+            source.refuse(
+                "pair",
+                f"<contact><pair> of '{one}' and '{two}'",
+                "a contact of neighbours" if neighbours else "a contact",
+            )
+        else:
+            declared.add(frozenset((one, two)))
+
     def never(one: RobotGeometry, two: RobotGeometry) -> bool:
+        if frozenset((one.name, two.name)) in declared:
+            return False
         if frozenset((one.origin, two.origin)) in excluded:
             return True
         a, b = masks[one.name], masks[two.name]
         return not (a[0] & b[1]) and not (b[0] & a[1])
 
-    return exclusions((tree.static, *tree.links), kept_apart, never)
+    return exclusions(links, kept_apart, never)

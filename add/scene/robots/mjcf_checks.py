@@ -94,21 +94,12 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
     for pair in range(model.npair):
         ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
         place = f"<contact><pair> of '{ends[0]}' and '{ends[1]}'"
-        if _would_touch(model, int(model.pair_geom1[pair]), int(model.pair_geom2[pair])):
-            source.note(place, "numbers of its own, which the scene says for itself")
-        else:
-            source.refuse("pair", place, "a contact of geoms that would not touch otherwise")
+        source.note(place, "numbers of its own, which the scene says for itself")
     refuse_newer(source, model, names)
     if model.nplugin:
         source.refuse("plugin", "<extension>", f"{model.nplugin} plugins")
     if model.nflex:
         source.refuse("flex", "<deformable>", f"{model.nflex} deformable bodies")
-
-
-def _would_touch(model: Any, one: int, other: int) -> bool:
-    """Return whether two geoms would touch without a pair that says so."""
-    types, others = model.geom_contype, model.geom_conaffinity
-    return bool(types[one] & others[other] or types[other] & others[one])
 
 
 def note_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:

@@ -24,13 +24,14 @@ def read_shapes(
 ) -> dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]]:
     """Return the shapes (collision, visual) of each body by number, in the body's frame.
 
-    A geom whose contype and conaffinity are zero touches nothing: it is visual.
+    A geom whose contype and conaffinity are zero, and that stands in no <pair>, touches nothing: it is visual.
     """
+    paired = set() if "pair" in source.ignore else {*model.pair_geom1.tolist(), *model.pair_geom2.tolist()}
     found: dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]] = {}
     for geom in range(model.ngeom):
         name, body = names.of("geom", geom), int(model.geom_bodyid[geom])
         code = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_")
-        solid = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
+        solid = bool(model.geom_contype[geom] or model.geom_conaffinity[geom] or geom in paired)
         place = f"{source.place('geom', name)} of body '{names.of('body', body) or 'world'}'"
         if code not in _SHAPES:
             if solid:

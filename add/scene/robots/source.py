@@ -28,7 +28,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "actuator": "actuators with activation, muscles, or a transmission that is not read",
     "tendon": "spatial tendons, and tendons with armature",
     "equality": "equalities of tendons and flexes",
-    "pair": "contacts declared one by one (<contact><pair>)",
+    "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
     "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
     "mocap": "bodies moved from outside: they stand still",

@@ -302,9 +302,9 @@ REFUSED = {
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
     ),
     "pair": (
-        model_of(inner="<geom name='h' size='0.1' contype='0' conaffinity='0'/>",
+        model_of(inner="<body name='c'><joint/><geom name='h' size='0.1'/></body>",
                  rest='<contact><pair geom1="g" geom2="h"/></contact>'),
-        "<contact><pair> of 'g' and 'h'",
+        "<contact><pair> of 'g' and 'h': a contact of neighbours",
     ),
     "tendon": (
         model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
@@ -390,6 +390,24 @@ def test_what_flags_switch_off_does_not_act(tmp_path):
     assert acting("clampctrl") == (2, 3, 4, pytest.approx(upper), np.inf, 1, True, 1)
     assert acting("actuation") == (2, 3, 4, pytest.approx(upper), None, 1, True, 1)
     assert acting("constraint") == (2, 3, 0, np.inf, 1, 0, True, 1)
+
+
+def test_pairs_touch_whatever_their_masks_say(tmp_path):
+    """Of three bodies whose geoms touch nothing by their masks two meet, and one of them the floor."""
+    bodies = "".join(
+        f'<body name="{name}" pos="{k} 0 1"><freejoint/><geom name="g{name}" size="0.1" contype="0" conaffinity="0"/>'
+        "</body>"
+        for k, name in enumerate("abc")
+    )
+    path = written(tmp_path, f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>{bodies}</worldbody>
+    <contact><exclude body1="a" body2="b"/><pair geom1="ga" geom2="gb"/><pair geom1="ga" geom2="floor"/></contact>
+    </mujoco>""", "pairs.xml")  # fmt: skip
+    robot = read_robot(path)
+    assert {link.name for link in robot.links if link.collision} == {"a", "b"}
+    assert set(map(frozenset, robot.excluded)) >= {frozenset(("", "b"))} and not robot.excluded_shapes
+    kept = {frozenset(pair) for pair in robot.excluded}
+    assert frozenset(("a", "b")) not in kept and frozenset(("", "a")) not in kept
+    assert not any(link.collision for link in read_robot(path, ignore=["pair"]).links)
 
 
 @pytest.mark.parametrize("word", REFUSED)
