@@ -90,7 +90,7 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
     """Refuse what changes the motion and is not read, unless the user names it."""
     for body in range(1, model.nbody):
         if model.body_mocapid[body] >= 0:
-            source.refuse("mocap", source.place("body", names.of("body", body)), "a body moved from outside (mocap)")
+            source.note(source.place("body", names.of("body", body)), "mocap: it stands still until somebody moves it")
     for pair in range(model.npair):
         ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
         place = f"<contact><pair> of '{ends[0]}' and '{ends[1]}'"

@@ -288,7 +288,6 @@ def model_of(body="", joint="<joint name='j'/>", geom="size='0.1'", inner="", re
 
 
 REFUSED = {
-    "mocap": (model_of(joint="", body='mocap="true"'), "bad.xml: line 1, body 't': a body moved from outside"),
     "fluid": (
         model_of(option='<option density="1000" wind="1 0 0"/>'),
         "<option>: a fluid of density 1000, viscosity 0 with wind",
