@@ -197,6 +197,17 @@ def _build(spec: SceneSpec) -> BuiltScene:
     refuse_tangled_meshes(model, theta)
     refuse_layers(model, theta)
     refuse_broken_formulas(spec, model, theta)
+    simulation = _simulation(spec, model, theta)
+    simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
+    markers = tuple(spec.markers), marker_map(spec, model)
+    built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
+    if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
+        return built
+    return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+
+
+def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
+    """Return the simulation of a model, with contact that is solved for where its law says so."""
     time = spec.time
     newton = NewtonOptions(
         time.newton.atol,
@@ -205,15 +216,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
         time.newton.max_iterations,
         time.newton.reuse,
     )
-    stepper: Stepper
-    if isinstance(time.integrator, IntegratorExtension):
-        _only_penalties(spec)
-        stepper = answer(Stepper, time.integrator, "time.integrator", time.integrator.stepper, time.dt, newton)  # type: ignore[type-abstract]
-    elif time.integrator == "rk4":
-        _only_penalties(spec)
-        stepper = RungeKutta4(time.dt, newton)
-    else:
-        stepper = BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
+    stepper = _stepper(spec, newton)
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if isinstance(stepper, RungeKutta4):
@@ -229,12 +232,19 @@ def _build(spec: SceneSpec) -> BuiltScene:
             pyramids=spec.contact.friction_cone == "pyramid",
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
-    simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
-    markers = tuple(spec.markers), marker_map(spec, model)
-    built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
-    if time.substeps == "off" or not isinstance(simulation.stepper, BDF):
-        return built
-    return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+    return simulation
+
+
+def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:
+    """Return the integrator."""
+    time = spec.time
+    if isinstance(time.integrator, IntegratorExtension):
+        _only_penalties(spec)
+        return answer(Stepper, time.integrator, "time.integrator", time.integrator.stepper, time.dt, newton)  # type: ignore[type-abstract]
+    if time.integrator == "rk4":
+        _only_penalties(spec)
+        return RungeKutta4(time.dt, newton)
+    return BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
 
 
 def _embeddings(spec: SceneSpec) -> list[tuple[EmbeddingSpec, ...]]:
