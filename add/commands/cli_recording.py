@@ -16,7 +16,8 @@ from add.commands.console import Console, console_options, strict_option, tell
 def recording() -> None:
     """Look into the files of capture systems.
 
-    C3D, TRC, CSV of Motive and Vicon, TSV of Qualisys, plain CSV, JSON of poses.
+    C3D, TRC, CSV of Motive and Vicon, TSV of Qualisys, plain CSV, JSON of poses,
+    MCAP.
     """
 
 

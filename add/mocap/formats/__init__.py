@@ -9,6 +9,7 @@ from add.errors import InputError
 from add.machine.extensions import load_installed
 from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.c3d import C3D
+from add.mocap.formats.mcap import MCAP
 from add.mocap.formats.motive import MotiveCSV
 from add.mocap.formats.plain import PlainCSV
 from add.mocap.formats.pose_json import PoseJSON
@@ -21,7 +22,7 @@ from add.mocap.take import Take
 __all__ = ["FORMATS", "Capture", "Choices", "Format", "read_take"]
 
 #: In the order in which they are asked; their first lines or bytes exclude each other.
-FORMATS: tuple[Format, ...] = (C3D(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PoseJSON(), PlainCSV())
+FORMATS: tuple[Format, ...] = (C3D(), MCAP(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PoseJSON(), PlainCSV())
 
 
 def read_take(
@@ -33,7 +34,7 @@ def read_take(
 ) -> Take:
     """Read a file of a capture system, whatever its name.
 
-    C3D, TRC, Motive, Vicon and plain CSV, Qualisys TSV, JSON of poses.
+    C3D, MCAP, TRC, Motive, Vicon and plain CSV, Qualisys TSV, JSON of poses.
 
     Parameters
     ----------

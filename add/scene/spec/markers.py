@@ -175,7 +175,7 @@ class RecordingSpec(Spec):
 
     file: FilePath = Field(
         description="recording, relative to the scene file; `${NAME}` is an environment variable. C3D, TRC, CSV of "
-        "Motive and Vicon, TSV of Qualisys, plain CSV, JSON of poses: known by what is in it"
+        "Motive and Vicon, TSV of Qualisys, plain CSV, JSON of poses, MCAP: known by what is in it"
     )
     unit: Literal["m", "cm", "mm"] | None = Field(
         None, description="unit of the positions in a file of markers that does not say its own; null = the file's"
