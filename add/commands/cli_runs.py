@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,9 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
 @click.option("--edges", is_flag=True, help="Draw the edges of the elements on the surface.")
 @click.option("--forces/--no-forces", default=None, help="Contact forces as arrows [default: with --quantity contact].")
 @click.option("--plain", is_flag=True, help="Without shadows and ambient occlusion: faster.")
+@click.option(
+    "--live", is_flag=True, help="Follow a run that is going on: the window grows as its states are kept, every 20 s."
+)
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
@@ -142,6 +145,7 @@ def view(
     edges: bool,
     forces: bool | None,
     plain: bool,
+    live: bool,
     screenshot: str | None,
     movie: str | None,
     html: str | None,
@@ -154,6 +158,8 @@ def view(
     """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF)."""
     from add.view import Look, export_html, movie as render_movie, screenshot as render_screenshot, show
 
+    if live and (screenshot or movie or html or not Path(run).is_dir()):
+        raise click.UsageError("--live follows a run folder in the window.")
     look = Look(colour=quantity, camera=camera, arrows=forces, edges=edges, plain=plain)
     data = _run_data(console, run, base, ignore)
     written = []
@@ -171,7 +177,27 @@ def view(
     console.result([str(path) for path in written])
     if not (screenshot or movie or html):
         default_stops()  # a window would not let Python answer, and keeps nothing
-        show(data, look=look)
+        show(data, look=look, more=_more(Path(run)) if live else None)
+
+
+def _more(folder: Path) -> Callable[[], Any]:
+    """Return what reads the trajectory of a run folder again where it has been written anew; None otherwise."""
+    from add.commands.unfinished import to_view
+    from add.io.runfolder import RunFolder
+    from add.io.trajectory import read_run
+
+    path = to_view(RunFolder(folder, create=False))
+    seen = path.stat().st_mtime_ns
+
+    def more() -> Any:
+        nonlocal seen
+        written = path.stat().st_mtime_ns
+        if written == seen:
+            return None
+        seen = written
+        return read_run(path)
+
+    return more
 
 
 def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:

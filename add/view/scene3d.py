@@ -107,7 +107,7 @@ class Scene3D:
         """Colour the bodies by one of `add.view.COLOURS`."""
         import pyvista
 
-        self.quantity = quantity(self.data, colour)
+        self.colour, self.quantity = colour, quantity(self.data, colour)
         for actor in self.coloured:
             table = pyvista.LookupTable(COLOUR_MAPS[colour], n_values=256, scalar_range=self.quantity.range)
             table.nan_color = NEUTRAL_COLOUR

@@ -3,6 +3,7 @@
 import os
 import sys
 import time as clock
+from collections.abc import Callable
 from typing import Any, final
 
 from add.errors import InputError
@@ -17,9 +18,13 @@ HELP = (
 )
 _TICK = 33
 """Time between two pictures while playing [ms]."""
+_LOOK_AGAIN = 2.0
+"""Time between two looks for more of a run [s]."""
 
 
-def show(data: RunData, *, look: Look | None = None, speed: float = 1.0) -> None:
+def show(
+    data: RunData, *, look: Look | None = None, speed: float = 1.0, more: Callable[[], RunData | None] | None = None
+) -> None:
     """Open a window and return when it is closed.
 
     A slider moves the time; the button or the space key plays and pauses, the arrow keys step, 1 to 5 choose the
@@ -30,6 +35,7 @@ def show(data: RunData, *, look: Look | None = None, speed: float = 1.0) -> None
     data : RunData
     look : what is shown, and how
     speed : seconds of the run per second of playing
+    more : asked every two seconds for the run as it is by now; None where there is nothing new
 
     Raises
     ------
@@ -43,7 +49,7 @@ def show(data: RunData, *, look: Look | None = None, speed: float = 1.0) -> None
 
     plotter = pyvista.Plotter(title="add", window_size=[1280, 800], lighting="none")
     plotter.enable_anti_aliasing("msaa")
-    Player(data, plotter, look=look, speed=speed)
+    Player(data, plotter, look=look, speed=speed, more=more)
     plotter.show(auto_close=True)
 
 
@@ -51,10 +57,19 @@ def show(data: RunData, *, look: Look | None = None, speed: float = 1.0) -> None
 class Player:
     """The widgets and keys of the window, over a `Scene3D`."""
 
-    def __init__(self, data: RunData, plotter: Any, *, look: Look | None = None, speed: float = 1.0) -> None:
+    def __init__(
+        self,
+        data: RunData,
+        plotter: Any,
+        *,
+        look: Look | None = None,
+        speed: float = 1.0,
+        more: Callable[[], RunData | None] | None = None,
+    ) -> None:
         self.data = data
         self.plotter = plotter
         self.speed = speed
+        self._look, self._more, self._looked = look, more, clock.monotonic()
         self.scene = Scene3D(data, plotter, look)
         self.playing = False
         self._last = clock.monotonic()
@@ -68,7 +83,7 @@ class Player:
             self.play, value=False, position=(60.0, 44.0), size=34, border_size=3, color_on="#0b57d0",
             color_off="#c9ced6",
         )  # fmt: skip
-        plotter.add_text(HELP, position="upper_right", font_size=8, color="#5f6368", name="help")
+        self._say_keys()
         for key, action in self.keys().items():
             plotter.clear_events_for_key(key, raise_on_missing=False)
             plotter.add_key_event(key, action)
@@ -85,6 +100,25 @@ class Player:
         for number, colour in enumerate(COLOURS, 1):
             keys[str(number)] = lambda colour=colour: self.set_colour(colour)
         return keys
+
+    def _say_keys(self) -> None:
+        self.plotter.add_text(HELP, position="upper_right", font_size=8, color="#5f6368", name="help")
+
+    def take(self, data: RunData) -> None:
+        """Show a run that has become longer: where its end was shown its new end, else the same moment."""
+        at_end, time, colour = self.scene.time >= self.data.t[-1], self.scene.time, self.scene.colour
+        camera = self.plotter.camera.copy()
+        for title in list(self.plotter.scalar_bars.keys()):
+            self.plotter.remove_scalar_bar(title)
+        self.plotter.clear_actors()
+        self.plotter.remove_all_lights()
+        self.data, self.scene = data, Scene3D(data, self.plotter, self._look)
+        self._say_keys()
+        self.scene.set_colour(colour)
+        self.plotter.camera = camera
+        self.slider.GetRepresentation().SetMaximumValue(float(data.t[-1]))
+        self._go(float(data.t[-1]) if at_end else time)
+        self.plotter.render()
 
     def seek(self, time: float) -> None:
         """Go to a time [s]."""
@@ -121,6 +155,10 @@ class Player:
         """Move on by the time since the last tick, if playing."""
         self.scene.refit_scale()
         now = clock.monotonic()
+        if self._more is not None and now - self._looked > _LOOK_AGAIN:
+            self._looked, longer = now, self._more()
+            if longer is not None:
+                self.take(longer)
         passed, self._last = now - self._last, now
         if not self.playing:
             return

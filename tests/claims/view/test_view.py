@@ -296,6 +296,33 @@ def test_unknown_camera(tmp_path, data):
             screenshot(data, tmp_path / "a.png", look=Look(camera=camera))
 
 
+def test_player_follows_a_run_that_goes_on(data):
+    """Where it shows the end, it goes on to the new one; else it stays, with its colour and camera."""
+    from add.view.render import _off_screen
+    from add.view.window import Player
+
+    written = [data, None, dataclasses.replace(data, t=2.0 * data.t)]
+    with _off_screen(SMALL) as plotter:
+        player = Player(dataclasses.replace(data, t=0.5 * data.t), plotter, more=lambda: written.pop(0))
+
+        def look_again():
+            player._looked -= 10.0
+            player.tick()
+
+        player.seek(0.5 * data.t[-1])
+        player.keys()["4"]()
+        place = np.array(plotter.camera.position)
+        look_again()
+        assert player.scene.time == data.t[-1] and "stress" in player.scene.quantity.title
+        np.testing.assert_array_equal(plotter.camera.position, place)
+        assert player.slider.GetRepresentation().GetMaximumValue() == pytest.approx(data.t[-1])
+        look_again()
+        player.seek(0.1)
+        look_again()
+        assert not written and player.scene.time == 0.1 and player.data.t[-1] == 2.0 * data.t[-1]
+        player.tick()  # not yet time to look again
+
+
 def test_player(data):
     """The window's actions, on a plotter that is never shown."""
     from add.view.render import _off_screen
