@@ -111,7 +111,6 @@ class Player:
         for title in list(self.plotter.scalar_bars.keys()):
             self.plotter.remove_scalar_bar(title)
         self.plotter.clear_actors()
-        self.plotter.remove_all_lights()
         self.data, self.scene = data, Scene3D(data, self.plotter, self._look)
         self._say_keys()
         self.scene.set_colour(colour)
