@@ -16,6 +16,7 @@ from add.commands.cli_converge import converge
 from add.commands.cli_export import export
 from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
+from add.commands.cli_next import next_take
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import (
@@ -92,7 +93,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     warn_of_mesh_depths(result)
 
 
-for command in (view, plot, info, recording, carry, compare, converge, mesh, new, predict, export):
+for command in (view, plot, info, recording, carry, compare, converge, mesh, new, next_take, predict, export):
     cli.add_command(command)
 
 
