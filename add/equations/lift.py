@@ -249,6 +249,16 @@ class Lift:
             x[rows], v[rows] = e.motion(kin.q[own], kin.v[own], theta)
         return Kinematics(x, v, a, kin.t, kin.step)
 
+    def velocities(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return V (k, n_x) of k states (k, n)."""
+        if self.is_identity:
+            return v
+        out = np.empty((len(v), self.rows.n))
+        out[:, self.same] = v[:, : self.n_same]
+        for e, own, rows, _ in self.blocks:
+            out[:, rows] = (e.place_over(q[:, own], theta)[1] @ v[:, own, None])[..., 0]
+        return out
+
     def _rows(self, kin: Kinematics) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return arrays of X, V and the accelerations: filled where X is q, which has no others."""
         x, v, a = np.empty(self.rows.n), np.empty(self.rows.n), np.zeros(self.rows.n)

@@ -10,6 +10,7 @@ import numpy as np
 
 from add.compiled.run import Block
 from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
+from add.equations.lift import Lift
 from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.bdf import BDF
@@ -18,15 +19,19 @@ from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
 from add.simulation.stepper import BlockStepper, Record, StepPart
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray, IntArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Share of its thinnest part by which a body may move in a step between whose ends contact stops it. An impact is
 #: spread over two steps: half of what `add check` warns of.
 UNRESOLVED = 0.4
 #: Share that it moves in a part of a step that has been divided.
 RESOLVED = 0.1
+#: Weight of what the links of a tree do unlike each other: an impact is over, a swing goes on from step to step.
+SWINGS = 4.0
 #: Most parts of a step.
 MOST = 64
+#: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`).
+WAYS: tuple[tuple[int, int | None], ...] = ((4, 0), (16, 0), (MOST, 3), (16, 3), (4, None))
 #: Steps that are taken at once: those behind one that is to be divided are thrown away.
 AHEAD = 32
 
@@ -44,26 +49,47 @@ def _enough(n: int, moved: float) -> int:
 @final
 @dataclass(frozen=True)
 class Impacts:
-    """The measure of whether the impacts of a step are resolved.
+    """The measure of whether the impacts of a step, and the swings of links in it, are resolved.
+
+    Links of a tree change their velocities without contact, too: a turn by w at an arm r would move them by w^2 r.
+    Steps in joint coordinates that turn far gain energy, most where light links carry heavy ones. What all links of a
+    tree do alike, as in a fall, does not count there.
 
     Attributes
     ----------
-    bodies : coordinates of each body, those of points in threes, whose mean is its place
-    thin : their thinnest parts [m]
+    lift : Lift
+    bodies : rows of X of each body, those of points in threes, whose mean is its place
+    thin : (n_bodies,) their thinnest parts [m]
+    trees : numbers of the bodies that are the links of each tree
     contacts : numbers of the contact terms among those that decide
     """
 
+    lift: Lift
     bodies: tuple[slice, ...]
-    thin: tuple[float, ...]
+    thin: FloatArray
+    trees: tuple[slice, ...]
     contacts: tuple[int, ...]
 
-    def moved(self, before: FloatArray, after: FloatArray, dt: float) -> FloatArray:
-        """Return how far the speed that bodies lose in steps would move them, in thinnest parts; velocities (k, n)."""
-        change = after - before
+    def moved(self, change: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
+        """Return how far changes of velocities would move bodies in a step, in thinnest parts; swings weigh `SWINGS`.
+
+        Parameters
+        ----------
+        change : (k, n_x)
+            Of the velocities of rows of X.
+        dt : float
+        touching : (k,) or (1,)
+            Whether anything touches meanwhile.
+        """
         found = np.zeros(len(change))
-        for rows, thin in zip(self.bodies, self.thin, strict=True):
-            mean = change[:, rows].reshape(len(change), -1, 3).mean(axis=1)
-            np.maximum(found, np.sqrt((mean * mean).sum(axis=1)) * (dt / thin), out=found)
+        if not self.bodies:
+            return found
+        means = [change[:, rows].reshape(len(change), -1, 3).mean(axis=1) for rows in self.bodies]
+        moved = np.stack(means, axis=1) * (dt / self.thin)[:, None]
+        np.maximum(found, np.where(touching, np.linalg.norm(moved, axis=2).max(axis=1), 0.0), out=found)
+        for links in self.trees:
+            swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
+            np.maximum(found, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=found)
         return found
 
 
@@ -78,7 +104,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
     step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
 
-    Where `MOST` parts are not enough, the whole step is tried with all fallbacks.
+    Where no number of parts finds a solution, the whole step of BDF1 is tried with all fallbacks.
 
     Attributes
     ----------
@@ -105,9 +131,9 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Return the stepper of a whole step."""
         return self._restarted if len(record.alpha) == 1 else self._quick
 
-    def _part(self, n: int) -> BDF:
+    def _part(self, n: int, attempts: int | None = 0) -> BDF:
         """Return the stepper of each of n parts, whose steps are numbered n times as fast."""
-        return replace(self._restarted, step_size=self.dt / n, one_chart=True, attempts=0 if n < MOST else 3)
+        return replace(self._restarted, step_size=self.dt / n, one_chart=True, attempts=attempts)
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
@@ -121,14 +147,14 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         except SolverError:
             return self._divided(assembler, state, theta, 4)
         if isinstance(found, Block):
-            rates = found.steps.states_v[: found.n]
-            before = np.concatenate([found.v[None], rates[:-1]])
+            after = found.steps.states_q[: found.n], found.steps.states_v[: found.n]
             ends = found.steps.ends[: found.n]
             touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
         else:
-            rates, before = found[0].v[:1], state.v[:1]
+            after = found[0].q[:1], found[0].v[:1]
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
-        moved = np.where(touching, self.impacts.moved(before, rates, self.dt), 0.0)
+        change = np.diff(self._velocities(state, *after, theta), axis=0)
+        moved = self.impacts.moved(change, self.dt, touching)
         unresolved = np.flatnonzero(moved > UNRESOLVED)
         if not unresolved.size:
             return found
@@ -159,24 +185,30 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         return State(state.t, state.step * n, np.stack([q, q - h * v]), np.stack([v, v - (v - state.v[1]) / n]))
 
     def _divided(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> tuple[State, Record]:
-        """Take a step in n parts, in more, or at last as one."""
-        while n <= MOST:
-            part, begin = self._part(n), self._begin(state, n)
+        """Take a step in n parts, in more, in n or more with some fallbacks, or at last as one with all of them."""
+        for parts, attempts in WAYS:
+            if parts < n:
+                continue
+            part, begin = self._part(parts, attempts), self._begin(state, parts)
             taken: list[tuple[State, Record]] = []
             try:
-                while len(taken) < n:
+                while len(taken) < parts:
                     at = taken[-1][0] if taken else begin
-                    taken += stepwise(part.steps(assembler, at, theta, n - len(taken)))
+                    taken += stepwise(part.steps(assembler, at, theta, parts - len(taken)))
             except SolverError:
-                n *= 4
+                pass
             else:
-                rates = np.stack([after.v[0] for after, _ in taken])
-                enough = _enough(n, float(self.impacts.moved(state.v[:1], rates, self.dt).max()))
-                if enough == n:
+                ends = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
+                velocities = self._velocities(state, *ends, theta)
+                change = velocities[1:] - velocities[0]
+                n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
+                if n == parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
-                n = enough
-        whole = self._restarted if state.carry.marks else self.inner
-        return replace(whole, attempts=None).step(assembler, state, theta)
+        return replace(self._restarted, attempts=None).step(assembler, state, theta)
+
+    def _velocities(self, state: State, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return V (k + 1, n_x) of a state and of k that follow, (k, n) each."""
+        return self.impacts.lift.velocities(np.concatenate([state.q[:1], q]), np.concatenate([state.v[:1], v]), theta)
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None

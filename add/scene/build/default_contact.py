@@ -84,15 +84,20 @@ def default_contact(scene: SceneSpec, built: BuiltScene) -> dict[str, float]:
 
 
 def impacts(built: BuiltScene) -> Impacts:
-    """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, floating trees, soft ones."""
-    system, rows, thin = built.model.system, [], []
-    nodal = {body.name for body in built.model.bodies if isinstance(body, NodalBody)}
+    """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, links and soft bodies."""
+    model = built.model
+    rows: list[slice] = []
+    thin: list[float] = []
+    trees: list[slice] = []
     for one in Touching(built.scene, built).touching():
-        entry = system.dofs[one.name]
-        if one.name in nodal or entry.start + 3 in system.rotations:  # the place of a frame is before its rotation
-            rows.append(slice(entry.start, entry.stop if one.name in nodal else entry.start + 3))
+        links = [body.name for body in model.bodies if isinstance(body, LinkBody) and body.tree == one.name]
+        trees += [slice(len(rows), len(rows) + len(links))] if links else []
+        for name in links or [one.name]:
+            own = model.lift.rows[name]
+            rows.append(slice(own.start, own.stop if isinstance(model.body(name), NodalBody) else own.start + 3))
             thin.append(one.thin)
-    return Impacts(tuple(rows), tuple(thin), tuple(number for number, _ in contact_terms(system)))
+    contacts = tuple(number for number, _ in contact_terms(model.system))
+    return Impacts(model.lift, tuple(rows), np.array(thin), tuple(trees), contacts)
 
 
 class Touching(Scenery):

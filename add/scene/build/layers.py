@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.bodies import Body, LinkBody
+from add.bodies import Body, LinkBody, NodalBody
 from add.contact import BodyContact, NormalLaw
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
@@ -17,6 +17,9 @@ from add.model.overlaps import deep_starts, touching_starts
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
+
+#: Depth from which on bodies of nodes are refused, over their size.
+BURIED = 5.0
 
 
 def refuse_soft_laws_of_meshes(bodies: Sequence[Body], contact: ContactModel) -> None:
@@ -78,6 +81,21 @@ def refuse_deep_starts(model: Model, theta: FloatArray) -> None:
             "apart, it has no force that drives them there",
             place=f"bodies.{deep[0].body}",
             expected="bodies that touch at most",
+        )
+
+
+def refuse_buried(model: Model, theta: FloatArray) -> None:
+    """Raise if bodies of nodes start many of their sizes deep in others: the way out tears their elements."""
+    nodal = {body.name for body in model.bodies if isinstance(body, NodalBody)}
+    buried = [item for item in deep_starts(model, theta) if item.body in nodal and item.depth > BURIED * item.size]
+    if buried:
+        worst, others = buried[0], f", and {len(buried) - 1} more pairs" if len(buried) > 1 else ""
+        raise InputError(
+            f"starts {worst.depth:.3g} m deep inside {worst.other}{others}: no force of contact brings elements out of "
+            "there",
+            place=f"bodies.{worst.body}",
+            expected=f"less than {BURIED:g} times its size of {worst.size:.3g} m; move it, or switch this pair off in "
+            "contact.pairs",
         )
 
 

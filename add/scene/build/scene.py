@@ -24,6 +24,7 @@ from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.layers import (
     asked_for,
+    refuse_buried,
     refuse_deep_starts,
     refuse_layers,
     refuse_soft_laws_of_meshes,
@@ -196,6 +197,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
         model = modelled(replace(contact, apart=contact.apart | touching_links(spec, model, theta)))
     refuse_tangled_meshes(model, theta)
     refuse_layers(model, theta)
+    refuse_buried(model, theta)
     refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from support.places import SCENES
 
 from add.commands.cli import cli
+from add.errors import InputError
 from add.geometry.shapes import shape_of
 from add.kernels import distance
 from add.model.overlaps import deep_starts
@@ -93,6 +94,15 @@ def test_a_warning_and_no_error(tmp_path, caplog):
         assert f"{path}: {words}" in record.getMessage() and "1 more pair starts" in record.getMessage()
         if command[0] == "check":
             assert words in json.loads(result.stdout)["warnings"][0]
+
+
+def test_soft_bodies_that_are_buried_are_refused():
+    """Elements pushed through many of their sizes turn inside out; a rigid body is thrown out, with a warning."""
+    with pytest.raises(InputError, match=r"bodies\.cube: starts 0\.7 m deep inside floor.*5 times its size of 0\.1 m"):
+        scene({"cube": at(SOFT, 0, 0, -0.65)}, FLOOR).build()
+    off = {"pairs": [{"body": "cube", "obstacle": "floor", "enabled": False}]}
+    scene({"cube": at(SOFT, 0, 0, -0.65)}, FLOOR, contact=off).build()
+    assert found({"ball": at(RIGID_BALL, 0, 0, -0.65)}, FLOOR) == [("ball", "floor", 0.7)]
 
 
 @pytest.mark.parametrize("path", sorted(SCENES.glob("*.json")), ids=lambda path: path.stem)

@@ -13,6 +13,7 @@ from support.small_models import RoughObjective
 from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import Energies
 from add.simulation.run import Trajectory
 
 #: Beyond pi within the impact.
@@ -54,6 +55,24 @@ def thrown(integrator: str, law: str, **changes: Any) -> dict[str, Any]:
     }
 
 
+def swung(integrator: str, height: float, **changes: Any) -> dict[str, Any]:
+    """A light link that spins and carries a heavy one: the coordinates of the tree are those of the light one."""
+    links = {
+        name: {"mass": mass, "shapes": [{"geometry": {"shape": "capsule", "radius": 0.05, "half_length": 0.12},
+                                         "position": [0, 0, -0.12]}]}
+        for name, mass in (("light", 0.1), ("heavy", 3.0))
+    }  # fmt: skip
+    hinge = {"type": "hinge", "parent": "light", "axis": [1, 0, 0], "position": [0, 0, -0.24], "rate": -50}
+    raw = thrown(integrator, "linear", **changes)
+    raw["time"]["dt"] = 0.006
+    raw["contact"]["between_bodies"] = False
+    raw["bodies"] = {
+        "tree": {"type": "articulated", "base": "free", "links": links, "joints": {"light": {}, "heavy": hinge},
+                 "position": [0, 0, height], "velocity": [0, 0, -2.0], "angular_velocity": [60, 0, 0]}
+    }  # fmt: skip
+    return raw
+
+
 def divided(trajectory: Trajectory) -> list[int]:
     return [len(record.inner) for record in trajectory.records]
 
@@ -73,6 +92,27 @@ def test_gradients_go_through_divided_steps(integrator: str, law: str) -> None:
     bits = np.concatenate([part.decisions[0][:, BITS] for record in trajectory.records for part in record.inner])
     wanted = {"linear": [ACTIVE, SLIP], "tanh": [ACTIVE], "hybrid": [ACTIVE, SLIP, STICKS]}[law]
     assert all((bits & bit).any() for bit in wanted)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_swings_of_light_links_are_divided(integrator: str) -> None:
+    """Nothing touches; in whole steps of a third of a radian the tree gains energy."""
+    gains = {}
+    for way in ("off", "auto"):
+        of = built(swung(integrator, 3.0, substeps=way, steps=60))
+        trajectory = of.run()
+        energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in range(61)]
+        gains[way] = max(energies) / energies[0] - 1.0
+        assert not any(record.decisions[0].size for record in trajectory.records)
+        assert any(divided(trajectory)) == (way == "auto")
+    assert gains["auto"] < 0.02 and gains["off"] > 0.1
+
+
+def test_gradients_go_through_divided_steps_of_trees() -> None:
+    simulation = built(swung("bdf2", 0.33)).simulation
+    trajectory = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=7)), every=3)
+    touching = [any(part.decisions[0].size for part in record.inner) for record in trajectory.records]
+    assert any(touching) and any(n and not touch for n, touch in zip(divided(trajectory), touching, strict=True))
 
 
 def test_the_step_behind_a_divided_one_looks_back_to_one_state() -> None:
