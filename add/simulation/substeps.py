@@ -31,7 +31,7 @@ SWINGS = 4.0
 #: Most parts of a step.
 MOST = 64
 #: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`).
-WAYS: tuple[tuple[int, int | None], ...] = ((4, 0), (16, 0), (MOST, 3), (16, 3), (4, None))
+WAYS = ((4, 0), (16, 0), (MOST, 3), (16, 3), (4, 3))
 #: Steps that are taken at once: those behind one that is to be divided are thrown away.
 AHEAD = 32
 
@@ -131,7 +131,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Return the stepper of a whole step."""
         return self._restarted if len(record.alpha) == 1 else self._quick
 
-    def _part(self, n: int, attempts: int | None = 0) -> BDF:
+    def _part(self, n: int, attempts: int = 0) -> BDF:
         """Return the stepper of each of n parts, whose steps are numbered n times as fast."""
         return replace(self._restarted, step_size=self.dt / n, one_chart=True, attempts=attempts)
 
@@ -198,8 +198,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             except SolverError:
                 pass
             else:
-                ends = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
-                velocities = self._velocities(state, *ends, theta)
+                q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
+                velocities = self._velocities(state, q, v, theta)
                 change = velocities[1:] - velocities[0]
                 n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
                 if n == parts:

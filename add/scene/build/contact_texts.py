@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.bodies import RigidBody
+from add.bodies import RigidBody, TreeBody
 from add.contact import BodyContact, MeshContact
 from add.contact.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene
@@ -47,14 +47,20 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
 
 
 def fast_impacts(built: BuiltScene) -> list[str]:
-    """Return the free rigid bodies that move by most of their thinnest part in a step at their impact, in words."""
+    """Return the free bodies and trees that move by most of their thinnest part in a step at their impact, in words."""
     scene = built.scene
     hard = scene.contact.friction_law in ("exact", "impulse")
     if hard or scene.time.substeps == "auto" or not built.model.obstacles:
         return []
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))
     found = Touching(scene, built)
-    free = {body.name for body in built.model.bodies if isinstance(body, RigidBody) and body.name not in joined}
+    movable = built.model.system.rotations
+    free = {
+        body.name
+        for body in built.model.bodies
+        if isinstance(body, RigidBody | TreeBody) and body.name not in joined
+        and (isinstance(body, RigidBody) or built.model.system.dofs[body.name].start + 3 in movable)
+    }  # fmt: skip
     falls = [
         (one, np.sqrt(one.speed**2 + 2.0 * found.gravity * one.fall)) for one in found.touching() if one.name in free
     ]

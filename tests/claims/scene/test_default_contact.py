@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fuzz import soft_pairs
-from fuzz.default_drops import run
+from fuzz.default_drops import drop, run
 from support.places import SHARED
 
 from add.commands.cli import cli
@@ -175,6 +175,11 @@ def test_a_step_that_is_too_long_is_a_warning() -> None:
     texts = doubts(scene_from_dict(ball(0.005, height=1.0, dt=1 / 60)).build())
     assert len(texts) == 1 and "times its thinnest part in a step" in texts[0]
     assert not doubts(scene_from_dict(ball(height=0.3)).build())
+    raw = drop(5028)  # a tree
+    (text,) = doubts(scene_from_dict(raw).build())
+    assert "an impact of 'a' at" in text and "1.3 times its thinnest part" in text
+    raw["bodies"]["a"] |= {"base": "fixed", "velocity": [0, 0, 0], "angular_velocity": [0, 0, 0]}
+    assert not [text for text in doubts(scene_from_dict(raw).build()) if "thinnest part" in text]
 
 
 MARKED = {

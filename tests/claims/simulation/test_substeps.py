@@ -109,7 +109,7 @@ def test_swings_of_light_links_are_divided(integrator: str) -> None:
 
 
 def test_gradients_go_through_divided_steps_of_trees() -> None:
-    simulation = built(swung("bdf2", 0.33)).simulation
+    simulation = built(swung("bdf2", 0.45, steps=3)).simulation
     trajectory = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=7)), every=3)
     touching = [any(part.decisions[0].size for part in record.inner) for record in trajectory.records]
     assert any(touching) and any(n and not touch for n, touch in zip(divided(trajectory), touching, strict=True))
