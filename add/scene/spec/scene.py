@@ -137,8 +137,9 @@ class TimeSpec(Spec):
     )
     substeps: Literal["off", "auto"] = Field(
         "off",
-        description="`auto`: a step that finds no solution, or in which contact stops a body that would move by 0.4 of "
-        "its thinnest part, is divided into 4, 16 or 64 steps of BDF1 (docs/contact.md)",
+        description="`auto`: a step that finds no solution, in which contact stops a body or a link that would move by "
+        "0.4 of its thinnest part, or in which links swing far, is divided into 4, 16 or 64 steps of BDF1 "
+        "(docs/contact.md)",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: LinearSolverSpec = Field(

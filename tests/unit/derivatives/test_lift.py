@@ -179,6 +179,15 @@ def test_points(rng, carried):
     assert np.abs(matrix[:, lift.n_same : n]).max() > 0.1
 
 
+@pytest.mark.parametrize("carried", [False, True])
+def test_velocities_of_many_states(rng, carried):
+    scene = crowd(seed=5)
+    lift, kin = lifted(rng, scene.kin, carried=carried)
+    q, v = kin.q + 0.1 * rng.normal(size=(3, kin.q.size)), rng.normal(size=(3, kin.q.size))
+    expected = [lift.kinematics(replace(kin, q=a, v=b), scene.theta).v for a, b in zip(q, v, strict=True)]
+    assert np.allclose(lift.velocities(q, v, scene.theta), expected, rtol=0.0, atol=1e-12)
+
+
 def test_the_identity_is_left_alone(rng):
     scene = crowd()
     layout = DofLayout([("all", (N // 3, 3), "m")])
