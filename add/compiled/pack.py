@@ -161,15 +161,6 @@ class PackedSystem:
         return pack, (self.system,)
 
 
-def lacking(system: System) -> str:
-    """Return the reason why a system takes no compiled steps; empty if it does."""
-    try:
-        pack(system)
-    except NotCompiled as reason:
-        return str(reason)
-    return ""
-
-
 def pack(system: System) -> PackedSystem:
     """Return the arrays of a system.
 

@@ -98,6 +98,7 @@ class Scene3D:
             self._follow(moment.of_states(self._middles))
         for part in self._parts:
             part.move(moment, self.quantity)
+        self.plotter.reset_camera_clipping_range()  # of where they are now: else the nearest are cut open
         self.plotter.add_text(
             f"t = {self.time:.{self._decimals}f} s", position=(0.025, 0.93), viewport=True, name="time",
             font_size=self._canvas.font, color="#202124",
@@ -147,7 +148,6 @@ class Scene3D:
         step, self._kept = middle - self._kept, middle
         camera.focal_point = tuple(np.add(camera.focal_point, step))
         camera.position = tuple(np.add(camera.position, step))
-        self.plotter.reset_camera_clipping_range()
 
     def _light(self) -> None:
         """Parallel light from above, a weak one from the camera, a weaker one from below."""

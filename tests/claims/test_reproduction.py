@@ -348,6 +348,8 @@ def test_numbers_are_identified(run, key):
         assert outcome.values["alone"][1] < 1e-6 < 10.0 < outcome.values["both"][2]
         errors = np.abs(np.array(outcome.values["found"]) / [0.2, 0.5, 0.6] - 1.0)
         assert np.all(errors < 3.0 * np.array(outcome.values["bounds"]))
+        best = np.abs(outcome.values["ideal"])  # the best estimator at the same noise
+        assert np.all(errors < best + 0.1 * np.array(outcome.values["bounds"]))
 
 
 def test_layers_agree_or_are_skipped(run):

@@ -16,7 +16,6 @@ from support.rigid_models import PAIRS, linkage
 
 from add.adjoint import Checkpoints, Cotangents, StoreAll, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
-from add.compiled.pack import lacking
 from add.compiled.run import CompiledRun
 from add.contact import BodyContact, MeshContact
 from add.contact.coefficients import FrictionLaw
@@ -45,7 +44,7 @@ STEPPERS = {
 def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) -> tuple[Trajectory, Trajectory]:
     """Runs, decisions, iterations, replays and pull-backs of random cotangents agree."""
     terms = by_terms(simulation)
-    assert simulation.packed is not None, lacking(simulation.system)
+    assert simulation.packed is not None, simulation.by_terms
     assert terms.packed is None
     found, expected = simulation.run(n_steps=n_steps), terms.run(n_steps=n_steps)
     scale = np.abs(expected.v).max() + 1.0
@@ -101,7 +100,7 @@ def test_scenes(name: str) -> None:
 def test_sparse_matrices(name: str) -> None:
     """The same numbers to the bit, backwards to round-off; tangents and single derivatives take those of the terms."""
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
-    assert simulation.packed is not None, lacking(simulation.system)
+    assert simulation.packed is not None, simulation.by_terms
     assert simulation.packed.sparse
     found, expected = assert_same(simulation, 12)
     assert np.array_equal(found.q, expected.q)
@@ -218,7 +217,7 @@ def test_contact_between_meshes(name: str) -> None:
     """Patterns change from step to step, and trials go no further than they may."""
     n_steps, n_patterns = MESHES[name]
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
-    assert simulation.packed is not None, lacking(simulation.system)
+    assert simulation.packed is not None, simulation.by_terms
     assert simulation.packed.changing
     found, _ = assert_same(simulation, n_steps, 1e-12)
     assert max(record.decisions[-1].shape[0] for record in found.records) >= 5, "meshes did not touch"
@@ -311,8 +310,8 @@ def test_a_law_with_a_layer() -> None:
 def test_scenes_with_recordings(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADD_DATA", str(data_root))
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
-    if lacking(simulation.system):
-        assert lacking(simulation.system) == "hybrid friction"
+    if simulation.by_terms:
+        assert simulation.by_terms == "hybrid friction"
     else:
         assert_same(simulation, min(simulation.n_steps, 60))
 
@@ -435,10 +434,14 @@ def test_what_compiled_steps_lack() -> None:
     assert families - compiled == lacks
 
 
-def test_hybrid_friction_has_no_compiled_steps() -> None:
+def test_hybrid_friction_and_impulses_have_no_compiled_steps() -> None:
+    """The reason names what stands in the way, be it a law or the stepper."""
     _, simulation = PAIRS["rigid-on-world"](FrictionLaw.HYBRID, BDF(2e-3, 2))
     assert simulation.packed is None
-    assert "hybrid" in lacking(simulation.system)
+    assert "hybrid" in simulation.by_terms
+    simulation = load_scene(SCENES / "cube_stops_impulse.json").build().simulation
+    assert simulation.packed is None
+    assert simulation.by_terms == "steps of ImpulseContact"
 
 
 GO_ON = """

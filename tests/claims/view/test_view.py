@@ -17,7 +17,7 @@ from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.trajectory import ContactData, SolidData
+from add.io.trajectory import ContactData, RunData, SolidData
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
 from add.view.framing import framing_points
 from add.view.hulls import solid_hull
@@ -262,6 +262,27 @@ def test_cameras(data, camera, away):
                 plotter.renderer.SetWorldPoint(*point, 1.0)
                 plotter.renderer.WorldToView()
                 assert (np.abs(plotter.renderer.GetViewPoint()[:2]) < 1.0).all()
+
+
+def test_nothing_is_cut_open():
+    """Both planes of the camera follow bodies that stand elsewhere than they are made, or come towards it."""
+    from add.view.render import _off_screen
+    from add.view.scene3d import Scene3D
+
+    solid = SolidData("drum", 0, kind=4, size=[0.06, 0.06, 0])
+    q = np.zeros((2, 6))
+    q[:, :3] = [[0.0, 0.0, 1.0], [0.0, -0.5, 1.0]]
+    run = RunData(
+        t=np.array([0.0, 1.0]), q=q, v=0.0 * q, energy={}, newton_iterations=[3], newton_residual=np.zeros(1),
+        contact_force=0.0 * q, bodies=(), solids=(solid,),
+    )  # fmt: skip
+    with _off_screen((200, 150)) as plotter:
+        scene = Scene3D(run, plotter, Look(camera="front"))
+        for k in range(2):
+            scene.set_time(float(k))
+            away = (solid_hull(solid) + q[k, :3] - plotter.camera.position) @ plotter.camera.direction
+            near, far = plotter.camera.clipping_range
+            assert near < away.min() and away.max() < far
 
 
 def test_residual_lines_and_scale(data):
