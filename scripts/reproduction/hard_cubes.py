@@ -110,9 +110,10 @@ def run(context: Context) -> Outcome:
         (
             "Below one, noise hides a direction: the cube alone tells its friction only, since M and e never enter.",
             "The bound is one standard deviation of the best estimator there can be (Cramer and Rao). Of ten errors of "
-            "such an estimator the largest is 1.8 of it in the median, and beyond 1.3 in 88 cases of 100. What is above "
-            "it here is the noise of one seed: the estimator that reaches the bound, least squares with the derivatives "
-            "at the truth, is off as far at the same noise, and no fit is far from it. None without a bias does better.",
+            "such an estimator the largest is 1.8 of it in the median, and beyond 1.3 in 88 cases of 100. What is "
+            "above it here is the noise of one seed: the estimator that reaches the bound, least squares with the "
+            "derivatives at the truth, is off as far at the same noise, and no fit is far from it. None without a "
+            "bias does better.",
             "Places jump by 4.6 mm where a friction that is 1 % larger moves the impact into the next step: the "
             "floor's friction acts on the struck cube during all of the step of the impact, 15 mm/s at steps of 5 ms. "
             "A fit may end at such a jump, so the better of two counts.",
