@@ -104,7 +104,7 @@ def _check_pivots(source: Source, links: Sequence[RobotLink], joints: Sequence[R
                 f"{pivot:.3g} {'kg' if joint.kind == 'slide' else 'kg m^2'} in the start pose",
                 "mass on the link, joints in other directions, or an armature > 0 on the joint",
             )
-        mass -= np.outer(mass[:, k], mass[k]) / pivot
+        mass[:k, :k] -= np.outer(mass[:k, k], mass[k, :k]) / pivot
 
 
 def start_mass_matrix(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> tuple[FloatArray, list[int]]:
