@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scripts.reproduction import (
+    cloth_marble,
     cma_comparison,
     cma_counts,
     fig02_cylinder,
@@ -83,5 +84,6 @@ MODULES = (
     soft_bridges,
     soft_memory,
     soft_fish,
+    cloth_marble,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}
