@@ -123,7 +123,7 @@ def strain_loops(law: StrainLaw) -> StrainLoops:
         size = 3 * m
         x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, size)), np.zeros(n)
         both, by_strain, by_rate = np.empty((2, n)), np.empty((n, n)), np.empty((n, n))
-        local, turned, rows, rates = np.empty((size, size)), np.empty((n, size)), np.empty((n, size)), np.empty((m, 3))
+        local, turned, rows, rates = np.empty((size, size)), np.zeros((n, size)), np.empty((n, size)), np.empty((m, 3))
         for e in range(own.cells.shape[0]):
             p = moduli[own.group[e]]
             motion(e, q, v, own, x, work, z, dz, r)

@@ -22,9 +22,8 @@ def held(size: float) -> list[dict[str, Any]]:
     """Return pins of the four corners of a square."""
     end = 0.5 * size - 1e-6
     sides = ({"min": end}, {"max": -end})
-    return [
-        {"where": {"box": {key: [a.get(key), b.get(key), None] for key in ("min", "max")}}} for a in sides for b in sides
-    ]
+    corners = [{k: [a.get(k), b.get(k), None] for k in ("min", "max")} for a in sides for b in sides]
+    return [{"where": {"box": box}} for box in corners]
 
 
 def scene(steps: int = STEPS) -> dict[str, Any]:
@@ -106,8 +105,8 @@ def run(context: Context) -> Outcome:
         left.set(xlabel="runs", ylabel="distance at the end [m]")
         left.legend()
         (trajectory,) = problem.value(found.x)[1].values()
-        end = float(trajectory.t[-1])
-        show(right, picture(asked.build(), trajectory, problem.theta(found.x, problem.experiments[0]), end, (500, 400)), f"found: {end:.0f} s")
+        theta, end = problem.theta(found.x, problem.experiments[0]), float(trajectory.t[-1])
+        show(right, picture(asked.build(), trajectory, theta, end, (500, 400)), f"found: {end:.1f} s")
     return Outcome(
         tuple(rows), {"cloth_marble.png": "Distance against runs; the end."}, NOTES, {"last": float(best[-1])}
     )
@@ -115,15 +114,15 @@ def run(context: Context) -> Outcome:
 
 NOTES = (
     "Published are curves alone, and the demo's forty numbers (20 steps) where the slides say a hundred. A sheet of "
-    "8 x 8 cells of an edge of 1 m; forces, not changes of velocity; no weight on the norm of the controls, which makes "
-    "it easier for CMA-ES, too. A run of CMA-ES has no derivatives; one of Gauss-Newton has those of both coordinates.",
+    "8 x 8 cells and 1 m; forces, not changes of velocity; no weight on the norm of the controls, which makes it "
+    "easier for CMA-ES, too. A run of CMA-ES has no derivatives; one of Gauss-Newton has those of both coordinates.",
 )
 
 ENTRY = Entry(
     "cloth1",
     "Cloth: a marble on a sheet",
-    "A marble rests on a sheet that four corners hold; forces on it at each of 50 steps are to bring it to a place 0.57 "
-    "m away; by derivatives through contact, and by CMA-ES, three seeds (after Qiao, Liang, Koltun, Lin, *Scalable "
+    "A marble falls on a sheet that four corners hold; forces on it at each of 50 steps are to bring it to a place "
+    "0.57 m away; by derivatives through contact, and by CMA-ES, three seeds (after Qiao, Liang, Koltun, Lin, *Scalable "
     "differentiable physics for learning and control*, ICML 2020).",
     run,
 )

@@ -1,5 +1,7 @@
 """Membranes, bending and rods: against independent tables, against differences, and what no motion may change."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from support.places import SPECS
@@ -8,6 +10,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
 from add.kernels.rotation import rotation_matrix
 from add.kernels.strains import hinge_angle
+from add.materials import strain_loops
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
 from add.terms import Stencils, Strained
 from add.testing import check_term
@@ -78,6 +81,25 @@ def test_derivatives(name: str, rng: np.random.Generator) -> None:
     assert seen.q > 0.0
     assert (seen.v > 0.0) == law.damped
     assert len(seen.parameters) == theta.size
+
+
+@pytest.mark.parametrize("name", ["neo-hookean", "plate", "hinge"])
+def test_matrix_by_rates_reads_nothing_that_was_not_written(
+    name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New arrays full of NaN: by the velocities alone, nothing of the unasked share by places enters."""
+    law = LAWS[name]
+    points, found = stencils(law, rng)
+    term, theta, kin = Strained(law, found), numbers(law, rng), moved(points, rng)
+    rows, _ = term.pattern()
+    slots, wanted, data = np.arange(rows.size), np.zeros(rows.size), np.zeros(rows.size)
+    term.jacobian(kin, theta, Weights(0.0, 1.0, 0.0), wanted, slots)
+    poisoned = SimpleNamespace(zeros=np.zeros, empty=lambda shape: np.full(shape, np.nan))
+    monkeypatch.setattr(strain_loops, "np", poisoned)
+    size = 3 * found.cells.shape[1]
+    jacobian = strain_loops.strain_loops(law).jacobian.py_func  # type: ignore[attr-defined]
+    jacobian(kin.q, found, theta[found.moduli], kin.v, 0.0, 1.0, data, slots.reshape(-1, size, size))
+    np.testing.assert_allclose(data, wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", LAWS)
