@@ -113,16 +113,16 @@ def run(context: Context) -> Outcome:
 
 
 NOTES = (
-    "Published are curves alone, and the demo's forty numbers (20 steps) where the slides say a hundred. A sheet of "
-    "8 x 8 cells and 1 m; forces, not changes of velocity; no weight on the norm of the controls, which makes it "
-    "easier for CMA-ES, too. A run of CMA-ES has no derivatives; one of Gauss-Newton has those of both coordinates.",
+    "Published are curves alone, and the demo's forty numbers (20 steps) where the slides say a hundred. A sheet of 8 "
+    "x 8 cells and 1 m; forces, not changes of velocity; no weight on the norm of the controls, which makes it easier "
+    "for CMA-ES, too. A run of CMA-ES has no derivatives; one of Gauss-Newton has those of both coordinates.",
 )
 
 ENTRY = Entry(
     "cloth1",
     "Cloth: a marble on a sheet",
     "A marble falls on a sheet that four corners hold; forces on it at each of 50 steps are to bring it to a place "
-    "0.57 m away; by derivatives through contact, and by CMA-ES, three seeds (after Qiao, Liang, Koltun, Lin, *Scalable "
-    "differentiable physics for learning and control*, ICML 2020).",
+    "0.57 m away; by derivatives through contact, and by CMA-ES, three seeds (after Qiao, Liang, Koltun, Lin, "
+    "*Scalable differentiable physics for learning and control*, ICML 2020).",
     run,
 )

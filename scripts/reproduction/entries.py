@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.reproduction import (
     cloth_marble,
+    cloth_pyramid,
     cma_comparison,
     cma_counts,
     fig02_cylinder,
@@ -85,5 +86,6 @@ MODULES = (
     soft_memory,
     soft_fish,
     cloth_marble,
+    cloth_pyramid,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -151,6 +151,7 @@ PUBLISHED: dict[str, Published] = {
         },
     ),
     **_table(QIAO_SCALABLE, {"cloth1.runs": "a tenth of those of CMA-ES"}),
+    **_table(LIANG, {"cloth2.16": "13", "cloth2.32": "11", "cloth2.64": "72"}),
     **_table(WERLING_FIGURE, {"robots4.gradient": "converges much faster", "robots4.search": "a curve"}),
     **_table(
         ORIGINAL,
