@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scripts.reproduction import (
+    cloth_impacts,
     cloth_marble,
     cloth_pyramid,
     cma_comparison,
@@ -87,5 +88,6 @@ MODULES = (
     soft_fish,
     cloth_marble,
     cloth_pyramid,
+    cloth_impacts,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}
