@@ -14,6 +14,7 @@ from add.equations.layout import ParameterLayout
 from add.equations.sites import LawValues, Site, gather
 from add.equations.term import Term
 from add.geometry.boundary import triangle_areas
+from add.geometry.locate import locate_on_cells
 from add.joints.laws import Spring
 from add.typing import FloatArray, IntArray
 
@@ -70,10 +71,9 @@ class NetBody(NodalBody):
         return self.shares
 
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
-        """Return the nearest node."""
-        away = np.linalg.norm(self.points - place, axis=1)
-        node = int(np.argmin(away))
-        return np.array([node]), np.ones(1), float(away[node])
+        """Return the node that is there, or the corners of the nearest triangle, or edge of what has no triangles."""
+        cells = self.triangles if self.triangles.size else self.edges
+        return locate_on_cells(place, self.points, cells)
 
     def contact_points(self) -> ContactPoints:
         """Return all nodes, each with a third of the area of the triangles around it; none if it touches nothing."""

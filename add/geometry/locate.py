@@ -89,6 +89,35 @@ def closest_on_triangles(x: FloatArray, triangles: FloatArray) -> FloatArray:
     return np.where((sides >= 0.0).all(axis=1)[:, None], foot, nearest)
 
 
+def locate_on_cells(x: FloatArray, points: FloatArray, cells: IntArray) -> tuple[IntArray, FloatArray, float]:
+    """Return nodes and weights of the place of a net of triangles or edges that is nearest to x, and how far it is [m].
+
+    Parameters
+    ----------
+    x : (3,) [m]
+    points : (n, 3) [m]
+    cells : (m, 3) triangles or (m, 2) edges; without any the nearest node stands for the place
+    """
+    away = np.linalg.norm(points - x, axis=1)
+    node = int(np.argmin(away))
+    if not cells.size or away[node] <= INSIDE_TOLERANCE * np.ptp(points, axis=0).max():
+        return np.array([node]), np.ones(1), float(away[node])
+    corners = points[cells]
+    if cells.shape[1] == 3:
+        closest = closest_on_triangles(x, corners)
+    else:
+        along = corners[:, 1] - corners[:, 0]
+        length2 = np.maximum(np.einsum("ea,ea->e", along, along), np.finfo(np.float64).tiny)
+        share = np.clip(np.einsum("ea,ea->e", x - corners[:, 0], along) / length2, 0.0, 1.0)
+        closest = corners[:, 0] + share[:, None] * along
+    distances = np.linalg.norm(closest - x, axis=1)
+    k = int(np.argmin(distances))
+    size, ones = np.ptp(corners[k], axis=0).max(), np.ones(cells.shape[1])
+    rows = np.vstack([(corners[k] - closest[k]).T / size, ones])
+    weights = np.linalg.lstsq(rows, np.array([0.0, 0.0, 0.0, 1.0]), rcond=None)[0]
+    return cells[k], weights, float(distances[k])
+
+
 class Locator:
     """Point location in one mesh; keeps what `locate` needs, for many points."""
 

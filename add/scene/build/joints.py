@@ -32,7 +32,7 @@ from add.kernels.rotation import rotation_vector
 from add.model import Model
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, air, body_forces, drag
 from add.scene.build.numbers import pose_of, turn_of
-from add.scene.build.selections import locate_point, select_points
+from add.scene.build.selections import place_within, select_points
 from add.scene.build.ties import Derived, Input
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import (
@@ -144,16 +144,9 @@ class _Bodies:
     def node(self, name: str, place: FloatArray, path: str) -> BodySite:
         """Return the nodes that stand for a place in the rest frame of a body of nodes."""
         body = self.nodal[name]
-        if isinstance(body, SoftBody):
-            nodes, weights = locate_point(body.mesh, tuple(place), 0.01, f"{path}.at")
-            return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
-        (node,), weights, away = body.nodes_at(place)
-        if away > 1e-6 * max(1.0, np.ptp(body.rest)):
-            raise InputError(
-                "no node is there", place=f"{path}.at", found=f"the nearest is {away:.3g} m away",
-                expected=f"a node, e.g. node {node} at {np.round(body.rest[node], 6).tolist()}",
-            )  # fmt: skip
-        return BodySite(SiteKind.NODES, name, nodes=np.array([node]), weights=weights)
+        limit = 0.01 if isinstance(body, SoftBody) else 1e-6 * max(1.0, np.ptp(body.rest))
+        nodes, weights = place_within(body.nodes_at(place), place, limit, f"{path}.at")
+        return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
 
     def direction(self, name: str | None, arm: str) -> BodySite:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""

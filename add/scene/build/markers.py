@@ -17,7 +17,7 @@ from add.joints.parts import BodySite
 from add.model import Model
 from add.model.joint_terms import system_site
 from add.scene.build.numbers import SceneParameter, direction
-from add.scene.build.selections import marker_weights, select_points
+from add.scene.build.selections import marker_weights, place_within, select_points
 from add.scene.build.ties import Derived
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import NodesSelectorSpec
@@ -119,10 +119,11 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
         raise InputError("a body of nodes has no orientation", place=place, expected="a rigid body")
     if isinstance(marker, CenterMarkerSpec):
         return np.arange(body.rest.shape[0]), body.mass_shares()
+    if isinstance(marker, PointMarkerSpec):
+        found = body.nodes_at(np.array(marker.point))
+        return place_within(found, marker.point, marker.max_distance, f"{place}.point")
     if isinstance(body, SoftBody):
         return marker_weights(marker, body.mesh, body.surface, place)
-    if isinstance(marker, PointMarkerSpec):
-        return body.nodes_at(np.array(marker.point))[:2]
     if isinstance(marker, NodesMarkerSpec):
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from add.errors import InputError
@@ -23,7 +25,7 @@ from add.scene.spec.common import (
     SphereSelectorSpec,
     SurfaceSelectorSpec,
 )
-from add.scene.spec.markers import NodesMarkerSpec, PointMarkerSpec, SurfaceMarkerSpec
+from add.scene.spec.markers import NodesMarkerSpec, SurfaceMarkerSpec
 from add.typing import FloatArray, IntArray
 
 
@@ -128,25 +130,31 @@ def _shown(point: FloatArray) -> str:
     return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
 
 
+def place_within(
+    found: tuple[IntArray, FloatArray, float], point: Sequence[float] | FloatArray, limit: float, place: str
+) -> tuple[IntArray, FloatArray]:
+    """Return nodes and weights that stand for a rest position, unless it is further than ``limit`` from them [m]."""
+    nodes, weights, away = found
+    if away > limit:
+        raise InputError(
+            "the point lies outside the body",
+            place=place,
+            found=f"{_shown(np.array(point))}, {away:.3g} m away",
+            expected=f"at most {limit:g} m",
+        )
+    return nodes, weights
+
+
 def locate_point(
     mesh: SoftMesh, point: tuple[float, float, float], limit: float, place: str
 ) -> tuple[IntArray, FloatArray]:
     """Return nodes and weights of a rest position, at most ``limit`` outside the mesh [m]."""
     located = Locator(mesh).locate(np.array(point))
-    if located.distance > limit:
-        raise InputError(
-            "the point lies outside the body",
-            place=place,
-            found=f"{_shown(np.array(point))}, {located.distance:.3g} m away",
-            expected=f"at most {limit:g} m",
-        )
-    return located.nodes, located.weights
+    return place_within((located.nodes, located.weights, located.distance), point, limit, place)
 
 
 def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and their weights."""
-    if isinstance(spec, PointMarkerSpec):
-        return locate_point(mesh, spec.point, spec.max_distance, f"{place}.point")
     if isinstance(spec, NodesMarkerSpec):
         nodes = select(mesh, NodesSelectorSpec(nodes=spec.nodes), place)
         weights = np.ones(nodes.size) if spec.weights is None else np.array(spec.weights)

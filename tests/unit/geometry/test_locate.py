@@ -5,7 +5,8 @@ import pytest
 
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, Locator, SoftMesh, box_mesh, locate, validate
-from add.geometry.locate import closest_on_triangles
+from add.geometry.locate import closest_on_triangles, locate_on_cells
+from add.geometry.sheet import IRREGULAR, rectangle
 
 families = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 
@@ -88,3 +89,21 @@ def test_closest_on_triangles(rng):
     best = np.linalg.norm(samples - x, axis=2).min(axis=1)
     found = np.linalg.norm(closest_on_triangles(x, triangles) - x, axis=1)
     assert (found <= best + 1e-12).all() and (best - found < 0.02).all()
+
+
+@pytest.mark.parametrize("corners", [3, 2])
+def test_a_place_on_a_net_is_that_of_its_cell(corners: int, rng: np.random.Generator) -> None:
+    """Between nodes, on nodes, and beside the net: weights give the nearest place of triangles and of edges."""
+    points, triangles = rectangle((1.0, 0.6), (5, 3), IRREGULAR)
+    points = points + 0.05 * np.outer(points[:, 0] ** 2, [0.0, 0.0, 1.0])
+    cells = triangles if corners == 3 else np.sort(triangles[:, :2], axis=1)
+    shares = rng.dirichlet(np.ones(corners), size=len(cells))
+    for cell, share in zip(cells, shares, strict=True):
+        nodes, weights, away = locate_on_cells(share @ points[cell], points, cells)
+        assert away < 1e-15 and weights.sum() == pytest.approx(1.0, abs=1e-14)
+        np.testing.assert_allclose(weights @ points[nodes], share @ points[cell], atol=1e-14)
+    nodes, weights, away = locate_on_cells(points[4], points, cells)
+    assert nodes.tolist() == [4] and weights.tolist() == [1.0] and away == 0.0
+    nodes, weights, away = locate_on_cells(np.array([0.0, 0.4, 0.0]), points, cells)
+    assert away == pytest.approx(np.linalg.norm(weights @ points[nodes] - [0.0, 0.4, 0.0]), rel=1e-12) and away >= 0.1
+    assert (weights > -1e-12).all()
