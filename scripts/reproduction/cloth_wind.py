@@ -9,11 +9,14 @@ import numpy as np
 import add
 from add.inverse import InverseProblem
 from add.typing import FloatArray
+from scripts.reproduction.drawing import figure
+from scripts.reproduction.entry import Context, Entry, Outcome, Row, clock
 
-#: As published: step and length [s], wind [m/s], gravity [m/s^2].
-DT, STEPS, WIND, GRAVITY = 0.02, 50, 5.0, 9.8
-#: Noise of a node [m]; cells along an edge; most evaluations a phase and the ends of the phases [s].
-NOISE, CELLS, MOST, ENDS = 1e-3, 8, 12, (0.2, 0.5, 1.0)
+#: As published: wind [m/s], gravity [m/s^2].
+WIND, GRAVITY = 5.0, 9.8
+#: Our step [s] and steps; noise of a place [m]; cells along an edge; most evaluations a phase, ends of the phases [s].
+DT, STEPS, NOISE, CELLS, MOST, ENDS = 0.005, 60, 1e-3, 12, 12, (0.1, 0.3)
+MATERIALS = 10
 #: Ranges: mass an area [kg/m^2]; stretch along warp, weft, shear [N/m]; its stiffening [N/m]; bending [N m].
 RANGES = {
     "density": (0.12, 0.3),
@@ -79,3 +82,76 @@ def problem_of(seen: FloatArray, steps: int) -> InverseProblem:
     phases = [{"name": f"to {1e3 * end:.0f} ms", "end_time": end} for end in ENDS if end <= DT * steps]
     raw["optimizer"] = {"method": "gauss-newton", "max_evaluations": MOST, "phases": phases}
     return add.scene_from_dict(raw).inverse_problem()
+
+
+def run(context: Context) -> Outcome:
+    """Fit every cloth."""
+    steps, rng = (20 if context.short else STEPS), np.random.default_rng(1)
+    errors: list[list[float]] = []
+    apart, misfits, seconds, bars = [], [], [], []
+    for _ in range(1 if context.short else MATERIALS):
+        truth = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
+        exact = paths(scene(truth, DT / 2, 2 * steps, "alternating"), 2)
+        way = np.sqrt(((exact - exact[0]) ** 2).sum(axis=2).mean())
+        problem = problem_of(exact + NOISE * rng.normal(size=exact.shape), steps)
+        problem.residuals_and_jacobian(problem.x0)
+        simulated: list[float] = []
+        with clock() as taken:
+            found = problem.optimize(progress=lambda item, _, to=simulated: to.append(item.value))
+        numbers = dict(zip(RANGES, np.ravel(problem.values(found.x)), strict=True))
+        rho, jacobian = problem.residuals_and_jacobian(found.x)
+        bars.append(float(np.sqrt(np.linalg.inv(jacobian.normal())[-1, -1] * (rho @ rho) / rho.size)))
+        again = paths(scene(numbers, DT, steps, "irregular"), 1)
+        apart.append(float(np.sqrt(((again - exact) ** 2).sum(axis=2).mean()) / way))
+        same = paths(scene(truth, DT, steps, "irregular"), 1)
+        misfits.append(float(np.sqrt(((same - exact) ** 2).sum(axis=2).mean()) / way))
+        seconds.append(taken.seconds / len(simulated) / steps)
+        errors.append([abs(numbers[name] / truth[name] - 1.0) for name in RANGES])
+    by = dict(zip(RANGES, np.array(errors).T, strict=True))
+    by = {
+        "density": by["density"],
+        "linear stretch": np.mean([by[name] for name in ("warp", "weft", "shear")], axis=0),
+        "non-linear stretch": by["stiffening"],
+        "bending": by["bending"],
+        "simulation": np.array(apart),
+    }
+    rows = [
+        Row(f"{name}: error, median; mean and deviation of {len(errors)} cloths [%]",
+            f"{np.median(values):.2g}; {values.mean():.2g} +- {values.std():.2g}", f"cloth4.{name}")
+        for name, values in ((name, 100 * found) for name, found in by.items())
+    ]  # fmt: skip
+    rows += [
+        Row("bending found over the true one, median; its bar by the misfit, in logarithms, median",
+            f"{np.median(by['bending']) + 1:.0f}; {np.median(bars):.2f}"),
+        Row("the true numbers, simulated with the fit's step and triangles: apart from the recording, median [%]",
+            f"{100 * np.median(misfits):.2g}"),
+        Row("a step and iteration, derivatives included [s]", f"{np.mean(seconds):.3f}", "cloth4.seconds"),
+    ]  # fmt: skip
+    with figure(context.image("cloth_wind.png"), 4.4, 2.6) as drawn:
+        axes = drawn.subplots()
+        for k, values in enumerate(by.values()):
+            axes.semilogy(np.full(values.size, k), 100 * values, "o", ms=3)
+        axes.set(xticks=range(len(by)), ylabel="error [%]")
+        axes.set_xticklabels(list(by), rotation=15)
+    images = {"cloth_wind.png": "Errors of each cloth."}
+    return Outcome(tuple(rows), images, NOTES, {name: values.tolist() for name, values in by.items()})
+
+
+NOTES = (
+    "The recording has half the step of the fit, another triangulation of as many cells, and 1 mm of white noise at 5 "
+    "x 5 points; every fit begins in the middle of the ranges. Ten own cloths by formula, with a stiffening, for the "
+    "ten measured fabrics, whose tables may not be passed on. Bounded: 0.3 s of motion with steps of 5 ms, by 12 x 12 "
+    "cells, for the published 1 s with steps of 20 ms: beyond that the cloth snaps over, and mesh and step, not the "
+    "numbers, decide where its corners are. What is left of the errors are mesh and step as well: with 8 x 8 cells "
+    "they are two to four times as large. Bending of a woven cloth is too weak to be seen beside them: the fit takes "
+    "it to its bound, and the bar, which knows only the misfit, is too small by far.",
+)
+
+ENTRY = Entry(
+    "cloth4",
+    "Cloth: its material from its motion in the wind",
+    "A square metre of cloth hangs by two corners in a wind of 5 m/s; density, stretch along warp, weft and in shear, "
+    "its stiffening and bending are found from the places of 25 points, by Gauss-Newton (after Liang, Lin, Koltun, "
+    "NeurIPS 2019).",
+    run,
+)

@@ -6,6 +6,7 @@ from scripts.reproduction import (
     cloth_impacts,
     cloth_marble,
     cloth_pyramid,
+    cloth_wind,
     cma_comparison,
     cma_counts,
     fig02_cylinder,
@@ -89,5 +90,6 @@ MODULES = (
     cloth_marble,
     cloth_pyramid,
     cloth_impacts,
+    cloth_wind,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}
