@@ -18,6 +18,10 @@ from add.kernels.contact_numbers import body_contact_parameters
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
 MOST_ENTRIES = 2_000_000
 
+#: Up to so many pairs of bodies, each counted from both sides, those of 35 in a heap: blocks of all of them make a full
+#: matrix, and beyond steps of the terms, whose blocks are of pairs that are near, are the quicker ones.
+MOST_PAIRS = 35 * 34
+
 
 class _Arrays(NamedTuple):
     """A `add.kernels.contact_arrays.Packed`, and `add.kernels.contact_bodies.Slots`, ``first`` (1,)."""
@@ -83,7 +87,7 @@ def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
         carriers = np.where(contacts.points[points, 2] >= 0, contacts.points[points, 2], nb + points)
         keys.append(np.unique(carriers) * nb + b)
     every = np.unique(np.concatenate([blocks.always, *keys])).astype(np.int64)
-    if 144 * every.size > MOST_ENTRIES:
+    if 144 * every.size > MOST_ENTRIES or np.count_nonzero(every < nb * nb) > MOST_PAIRS:
         raise NotCompiled(f"{every.size} pairs of bodies that may touch")
     arrays = _Arrays(*packed, blocks.own, every, np.array([blocks.rows.size]))
     return Family(KIND, arrays, blocks.pattern(every))

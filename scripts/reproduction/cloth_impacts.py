@@ -34,10 +34,10 @@ MESH = {"stiffness": 1e5, "onset": 2e-3, "damping": 100}
 
 
 def scene(bodies: dict[str, Any], pairs: list[list[str]], dt: float, steps: int, **more: Any) -> dict[str, Any]:
-    """Return bodies of which some meet by their meshes; the last one's place at the end is the objective."""
-    last = list(bodies)[-1]
-    marker = {"point": [0, 0, 0]} if bodies[last]["type"] == "cloth" else {"center_of_mass": True}
-    moving = next(name for name, body in bodies.items() if body["type"] != "kinematic")
+    """Return bodies of which some meet by their meshes; places of the first and the last at the end are the objective."""
+    seen = [next(name for name, body in bodies.items() if body["type"] != "kinematic"), list(bodies)[-1]]
+    points = [{"point": [0, 0, 0]} if bodies[name]["type"] == "cloth" else {"center_of_mass": True} for name in seen]
+    asked = {"type": "point", "target": [0, 0, 0], "time": "end"}
     return {
         "schema": "add-scene/1",
         "time": {"dt": dt, "steps": steps, "integrator": "bdf1", "newton": {"atol": 1e-11, "rtol": 1e-12}},
@@ -46,9 +46,9 @@ def scene(bodies: dict[str, Any], pairs: list[list[str]], dt: float, steps: int,
             "friction": 0.3, "friction_law": "tanh", "mesh": MESH,
             "pairs": [{"between": pair, "by_meshes": True} for pair in pairs],
         },
-        "markers": {"last": {"body": last, **marker}},
-        "objective": [{"type": "point", "marker": "last", "target": [0, 0, 0], "time": "end"}],
-        "parameters": [{"path": f"bodies.{moving}.velocity"}],
+        "markers": {name: {"body": name, **point} for name, point in zip(seen, points, strict=True)},
+        "objective": [asked | {"marker": name} for name in seen],
+        "parameters": [{"path": f"bodies.{seen[0]}.velocity"}],
     } | more  # fmt: skip
 
 

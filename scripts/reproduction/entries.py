@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scripts.reproduction import (
+    cloth_cubes,
     cloth_impacts,
     cloth_marble,
     cloth_pyramid,
@@ -91,5 +92,6 @@ MODULES = (
     cloth_pyramid,
     cloth_impacts,
     cloth_wind,
+    cloth_cubes,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -61,8 +61,8 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft = ["soft1", "soft2", "soft3"]
-    assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft]
+    soft, cloth = ["soft1", "soft2", "soft3"], [f"cloth{k}" for k in range(1, 6)]
+    assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
 
@@ -457,3 +457,34 @@ def test_memory_of_a_gradient(run):
 @pytest.mark.slow
 def test_the_fish_swims(run):
     assert run("soft3").values["last"] < 10.0
+
+
+@pytest.mark.slow
+def test_the_marble_is_pushed_to_its_place(run):
+    assert run("cloth1").values["last"] < 1e-6
+
+
+def test_bodies_and_cloth_move_each_other(run):
+    """Momentum to round-off, nothing crosses, gradients of both ways exact, and a mass from a momentum."""
+    values = run("cloth3").values
+    assert values["momentum"] < 1e-13 and values["mass"]["error"] < 1e-6 and values["mass"]["runs"] < 10
+    for name in ("ball in a free sheet", "trampoline", "dominoes"):
+        assert values[name]["crossing"] == 0 and values[name]["error"] < 1e-6
+
+
+@pytest.mark.slow
+def test_crumpled_cloth_and_its_share_of_contact(run):
+    found = run("cloth2").values["8"]
+    assert found["touching"] > 20 and 0.0 < found["contact"] and found["backward"] > 0.0
+
+
+@pytest.mark.slow
+def test_material_is_seen_in_the_wind(run):
+    values = run("cloth4").values
+    assert values["density"][0] < 0.01 and values["linear stretch"][0] < 0.1 < values["bending"][0]
+
+
+@pytest.mark.slow
+def test_cubes_lie_on_the_floor(run):
+    values = run("cloth5").values
+    assert len(values["forward"]) == 2 and min(values["forward"] + values["backward"]) > 0.0
