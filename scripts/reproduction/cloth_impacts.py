@@ -34,7 +34,7 @@ MESH = {"stiffness": 1e5, "onset": 2e-3, "damping": 100}
 
 
 def scene(bodies: dict[str, Any], pairs: list[list[str]], dt: float, steps: int, **more: Any) -> dict[str, Any]:
-    """Return bodies of which some meet by their meshes; places of the first and the last at the end are the objective."""
+    """Return bodies of which some meet by their meshes; the objective is where the first and the last one end."""
     seen = [next(name for name, body in bodies.items() if body["type"] != "kinematic"), list(bodies)[-1]]
     points = [{"point": [0, 0, 0]} if bodies[name]["type"] == "cloth" else {"center_of_mass": True} for name in seen]
     asked = {"type": "point", "target": [0, 0, 0], "time": "end"}

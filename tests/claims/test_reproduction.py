@@ -464,6 +464,7 @@ def test_the_marble_is_pushed_to_its_place(run):
     assert run("cloth1").values["last"] < 1e-6
 
 
+@pytest.mark.slow
 def test_bodies_and_cloth_move_each_other(run):
     """Momentum to round-off, nothing crosses, gradients of both ways exact, and a mass from a momentum."""
     values = run("cloth3").values
