@@ -24,7 +24,8 @@ HEAD = (
     "Kalevatykh, Laptev, Schmid, Carpentier, *Differentiable simulation for physical system identification*, RA-L "
     "6(2):3413, 2021, with [robots](../robots.md#articulated-bodies) after Werling, Omens, Lee, Exarchos, Liu, RSS "
     "2021, and Qiao, Liang, Koltun, Lin, ICML 2021, and with [soft robots](../soft-robots.md) after Qiao, Liang, "
-    "Koltun, Lin, *Differentiable simulation of soft multi-body systems*, NeurIPS 2021.",
+    "Koltun, Lin, *Differentiable simulation of soft multi-body systems*, NeurIPS 2021; with [cloth](../cloth.md) and "
+    "many bodies after Liang, Lin, Koltun, NeurIPS 2019, and Qiao, Liang, Koltun, Lin, ICML 2020.",
 )
 FULL = "full runs, one thread on a machine with two cores"
 SHORT = "SHORT RUNS, coarse and cut off: the numbers say nothing"

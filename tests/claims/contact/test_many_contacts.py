@@ -52,6 +52,7 @@ def roll(steps: int, measured: int) -> tuple[PatternCache, int, float]:
     built = scene_from_dict(ROLLING).build()
     simulation, theta = built.simulation, built.theta
     assembler = simulation.assembler()
+    assembler.compiled = None  # steps of the terms: those of compiled calls have patterns of their own
     state, _ = simulation.begin(assembler, theta)
     sets, before = set(), 0.0
     for k in range(steps):
@@ -63,7 +64,7 @@ def roll(steps: int, measured: int) -> tuple[PatternCache, int, float]:
 
 
 def test_a_rolling_ball_keeps_a_bounded_number_of_patterns():
-    patterns, sets, _ = roll(500, 100)
+    patterns, sets, _ = roll(400, 100)
     assert len(patterns) <= MOST_PATTERNS < sets
 
 
