@@ -16,9 +16,8 @@ from add.linalg import one_blas_thread
 from add.linalg.pattern import Pattern
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from scripts.reproduction.drawing import figure, show
 from scripts.reproduction.entry import Context, Entry, Outcome, Row, clock
-from scripts.reproduction.running import fallbacks, iterations, picture
+from scripts.reproduction.running import fallbacks, iterations
 
 #: Cells along an edge; steps until the cloth lies in the pyramid, and steps that are measured.
 CELLS, BEFORE, MEASURED = (16, 32), 120, 30
@@ -88,7 +87,7 @@ def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float]:
 def run(context: Context) -> Outcome:
     """Both sizes."""
     sizes, before, measured = ((8,), 60, 5) if context.short else (CELLS, BEFORE, MEASURED)
-    rows, values, pixels = [], {}, None
+    rows, values = list[Row](), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder, one_blas_thread():
         pyramid = Path(folder) / "pyramid.obj"
         pyramid.write_text(PYRAMID, encoding="utf-8")
@@ -120,16 +119,12 @@ def run(context: Context) -> Outcome:
                     f"{fallbacks(first) + fallbacks(part)}"),
             ]  # fmt: skip
             values[str(n)] = {"contact": contact, "backward": whole, "units": units, "touching": max(touching)}
-            pixels = picture(built, part, built.theta, float(part.t[-1]), (560, 420))
     if len(sizes) > 1:
         growth = np.diff(np.log([[values[str(n)][k] for k in ("contact", "backward")] for n in sizes]), axis=0)
         nodes = np.diff(np.log([(n + 1.0) ** 2 for n in sizes]))[:, None]
         text = "; ".join(", ".join(f"{power:.2f}" for power in column) for column in (growth / nodes).T)
         rows.append(Row("powers of the number of nodes: contact; the whole step backward", text))
-    with figure(context.image("cloth_pyramid.png"), 4.0, 3.0) as drawn:
-        show(drawn.subplots(), pixels)
-    caption = f"{sizes[-1]} x {sizes[-1]} cells in the pyramid."
-    return Outcome(tuple(rows), {"cloth_pyramid.png": caption}, NOTES, values)
+    return Outcome(tuple(rows), {}, NOTES, values)
 
 
 NOTES = (
