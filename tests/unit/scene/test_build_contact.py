@@ -17,11 +17,12 @@ from add.kernels import distance
 )
 def test_plane_orientation(normal):
     """The free side is where the normal points, whatever its length."""
+    n = np.array(normal) / np.linalg.norm(normal)
     scene = built(
-        ("obstacles", {"wall": {"shape": "plane", "point": [1, 2, 3], "normal": normal, "velocity": [0, 1, 0]}})
+        ("obstacles", {"wall": {"shape": "plane", "point": [1, 2, 3], "normal": normal, "velocity": [0, 1, 0]}}),
+        ("bodies.cube.position", ([1, 2, 3] + n).tolist()),
     )
     (wall,) = scene.model.obstacles
-    n = np.array(normal) / np.linalg.norm(normal)
     assert wall.rotation.T @ wall.rotation == pytest.approx(np.eye(3), abs=1e-14)
     assert np.linalg.det(wall.rotation) == pytest.approx(1.0)
     assert wall.rotation[:, 2] == pytest.approx(n)
