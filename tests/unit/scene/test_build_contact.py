@@ -20,7 +20,7 @@ def test_plane_orientation(normal):
     n = np.array(normal) / np.linalg.norm(normal)
     scene = built(
         ("obstacles", {"wall": {"shape": "plane", "point": [1, 2, 3], "normal": normal, "velocity": [0, 1, 0]}}),
-        ("bodies.cube.position", ([1, 2, 3] + n).tolist()),
+        ("bodies.cube.position", np.add(n, [1, 2, 3]).tolist()),
     )
     (wall,) = scene.model.obstacles
     assert wall.rotation.T @ wall.rotation == pytest.approx(np.eye(3), abs=1e-14)
