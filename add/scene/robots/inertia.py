@@ -91,12 +91,36 @@ def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[Ro
 
 def _check_pivots(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
     """Eliminate coordinates from the leaves on: a pivot of M is what a joint meets when those below it are free."""
-    mass, owners = start_mass_matrix(links, joints)
-    largest = mass.diagonal().copy()
+    if any(joint.mimic is not None for joint in joints):
+        mass, owners = start_mass_matrix(links, joints)
+        _eliminate(source, mass, mass.diagonal(), [joints[k] for k in owners])
+        return
+    # Without followers that is the articulated inertia of Featherstone (2008, ch. 7), link by link.
+    poses = start_poses(joints)
+    numbers = {joint.child: k for k, joint in enumerate(joints)}
+    alone = [_spatial(link, (np.zeros(3), poses[link.name][1])) for link in links]
+    rigid = [inertia.copy() for inertia in alone]
+    for k in range(len(joints) - 1, -1, -1):
+        joint, (position, rotation) = joints[k], poses[joints[k].child]
+        axes = _subspace(joint, (np.zeros(3), rotation))
+        force, armature = alone[k] @ axes, joint.armature * np.eye(joint.n)
+        mass, locked = axes.T @ force + armature, axes.T @ rigid[k] @ axes + armature
+        _eliminate(source, mass, locked.diagonal(), [joint] * joint.n)
+        alone[k] -= force @ np.linalg.solve(mass, force.T)
+        if joint.parent != WORLD:
+            parent = numbers[joint.parent]
+            shift = np.eye(6)
+            shift[3:, :3] = -_cross(position - poses[joint.parent][0])
+            alone[parent] += shift.T @ alone[k] @ shift
+            rigid[parent] += shift.T @ rigid[k] @ shift
+
+
+def _eliminate(source: Source, mass: FloatArray, locked: FloatArray, owners: Sequence[RobotJoint]) -> None:
+    """Eliminate the coordinates of a matrix from the last on; ``locked`` (n,): their inertias with all others held."""
+    mass, largest = mass.copy(), locked.copy()
     for k in range(len(mass) - 1, -1, -1):
-        pivot = float(mass[k, k])
+        pivot, joint = float(mass[k, k]), owners[k]
         if not pivot > _PIVOT * largest[k]:
-            joint = joints[owners[k]]
             source.fail(
                 source.place("joint", joint.name),
                 f"moves nothing: link '{joint.child}' has too little inertia of its own, and the joints below it let "

@@ -1,13 +1,14 @@
 """What is read from a URDF: merging, composites, mimic, meshes, exclusions, orientation."""
 
+import time
+
 import numpy as np
 import pytest
 from support.robot_dynamics import exponential, mass_matrix
 from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
 
 from add.errors import InputError
-from add.scene.robots import read_robot
-from add.scene.robots.inertia import start_mass_matrix
+from add.scene.robots import inertia, read_robot
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.4 0.5"/>'
 BOX = '<collision><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
@@ -121,8 +122,52 @@ def test_mimic_chains(tmp_path):
     chosen = np.zeros(3)
     for name, factor in (("a", 1.0), ("b", -3.0), ("c", -6.0)):
         chosen[columns[name]] = factor
-    found, _ = start_mass_matrix(robot.links, robot.joints)
+    found, _ = inertia.start_mass_matrix(robot.links, robot.joints)
     assert found[0, 0] == pytest.approx(chosen @ full @ chosen, rel=1e-13)
+
+
+def test_what_joints_move_is_the_pivots_of_the_mass_matrix(tmp_path, monkeypatch):
+    """Link by link, without the matrix: a floating base with a branch, a hinge, a slide, a ball's neighbour."""
+    names = ("base", "trunk", "a", "b", "c")
+    path = written(
+        tmp_path,
+        urdf(
+            *(link(name) for name in names),
+            joint("fly", "base", "trunk", "floating", ORIGIN),
+            joint("hip", "trunk", "a", "continuous", '<origin xyz="0.3 -2 1" rpy="0.3 1 -0.4"/>'),
+            joint("out", "a", "b", "prismatic", '<origin xyz="4 0 1"/><limit lower="-1" upper="1"/>'),
+            joint("arm", "trunk", "c", "continuous", '<origin xyz="0 5 0" rpy="1 0 0"/>'),
+        ),
+    )
+    seen = []
+
+    def eliminate(source, mass, locked, owners):
+        mass = mass.copy()
+        for k in range(len(mass) - 1, -1, -1):
+            seen.append((mass[k, k], locked[k]))
+            mass[:k, :k] -= np.outer(mass[:k, k], mass[k, :k]) / mass[k, k]
+
+    monkeypatch.setattr(inertia, "_eliminate", eliminate)
+    robot = read_robot(path)
+    ours = np.array(seen)
+    seen.clear()
+    matrix, _ = inertia.start_mass_matrix(robot.links, robot.joints)
+    eliminate(None, matrix, matrix.diagonal(), None)
+    assert len(ours) == robot.n == 9
+    np.testing.assert_allclose(ours, seen, rtol=1e-10)
+
+
+def test_long_chains_are_read_in_a_time_that_grows_with_their_number(tmp_path):
+    """Four times the links take four times as long, not sixteen times."""
+    took = []
+    for n in (50, 200, 800):
+        links = [link(f"l{k}") for k in range(n + 1)]
+        joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}", "continuous", "") for k in range(n)]
+        path = written(tmp_path, urdf(*links, *joints))
+        begin = time.process_time()
+        assert read_robot(path).n == n
+        took.append(time.process_time() - begin)
+    assert took[2] < 9.0 * took[1]
 
 
 def test_planar_and_floating_joints(tmp_path):
