@@ -74,7 +74,7 @@ def _square(a):
     return a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
 
 
-@njit(cache=True, **_JIT)
+@njit(**_JIT)
 def hinge_angle(x, at, work, second):
     """Return the angle theta of a hinge, 0 where it is flat; fill its gradient and, if ``second``, its Hessian.
 

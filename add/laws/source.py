@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -36,9 +37,11 @@ def compiled(
     options
         Of `add.kernels.caching.njit`.
     """
-    known = {"np": np, "math": math, "nan": math.nan, "__name__": __name__}
+    known: dict[str, Any] = {"np": np, "math": math, "nan": math.nan, "__name__": __name__}
     text = printed(name, arguments, values, names, domain=domain, into=into)
     exec(compile(text, __file__, "exec"), known)  # of this printer, which has no word of a user's but numbers
+    # Files of two functions that have one symbol share the one that is loaded first: the text is part of the name.
+    known[name].__qualname__ += f"_{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
     return njit(known[name], **options)
 
 

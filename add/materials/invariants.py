@@ -93,6 +93,7 @@ def _functions(
     slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
     linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
 
+    # What Python calls by itself is kept, but for the tangent: others contain it, and none may have its symbol.
     kept: dict[str, Any] = {"cache": True, "variant": name}
 
     def used(*slopes: Any) -> bool:
@@ -121,7 +122,7 @@ def _functions(
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
         add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
 
-    @njit(**_JIT, **kept)
+    @njit(**_JIT)
     def tangent(p, f, cof, jac, out):
         i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, found[0])

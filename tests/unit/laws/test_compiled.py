@@ -59,3 +59,11 @@ def test_the_text_is_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     ]
     assert runs[0].stdout == runs[1].stdout and b"np.tanh" in runs[0].stdout
+
+
+def test_functions_of_two_texts_have_two_symbols():
+    """A symbol is a name and a number that counts in each process anew: of two files with one, the first counts."""
+    one, same, other = (
+        compiled("w", "x", [parse(text)], {"x": "x"}).py_func.__qualname__ for text in ("2*x", "2*x", "3*x")
+    )
+    assert one == same != other
