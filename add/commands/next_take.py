@@ -75,8 +75,8 @@ def next_takes(
 
     Each scene is run once with the fitted numbers; its markers count at the times of its recording, or, without one, at
     its steps (200 of them at most). Their noise is what the fit left over, and of samples that hang together as many
-    count as did there. Where the motion starts is taken as known, and the
-    discretisation, which no recording narrows, is left out.
+    count as did there. Where the motion starts is taken as known, and the discretisation, which no recording narrows,
+    is left out.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _READ = ("JointState", *_POSES, "Odometry", "TransformStamped", "TFMessage", "Wr
 @final
 @dataclass
 class _Found:
-    """What messages say, by name; times are on the clock of the file [ns]."""
+    """Content of the messages, by name; times are on the clock of the file [ns]."""
 
     states: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     poses: dict[str, list[tuple[int, list[float], NDArray[np.float64]]]] = field(default_factory=dict)

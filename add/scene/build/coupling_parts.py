@@ -132,6 +132,8 @@ def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
     of_file = robot.fluid or fluid_around(robot, 0.0, 0.0)
     if body.fluid is None and robot.fluid is None:
         return
+    if robot.fluid is None and said.density is None and said.viscosity is None:
+        raise InputError("a fluid needs a density or a viscosity", place=f"bodies.{name}.fluid", found="neither")
     at, turning = f"bodies.{name}.fluid", "about"
     by_density: list[tuple[str, float]] = []
     by_viscosity: list[tuple[str, float]] = []

@@ -1,4 +1,4 @@
-"""What acts on every body of a file: the fluid around boxes of its inertia, as in MuJoCo, and compensated weight."""
+"""Forces on every body of a file: the fluid around boxes of its inertia, as in MuJoCo, and compensated weight."""
 
 from __future__ import annotations
 

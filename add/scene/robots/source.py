@@ -31,7 +31,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
     "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
-    "mocap": "that bodies may be moved from outside: they stand still, which is no error any more",
+    "mocap": "bodies that may be moved from outside: they stand still, with this word or without",
     "plugin": "plugins",
     "flex": "deformable bodies",
     "flag": "what <option><flag> says: forces that it switches off act",

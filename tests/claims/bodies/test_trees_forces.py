@@ -82,5 +82,7 @@ def test_links_of_other_trees_are_boxes_of_their_inertia():
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 100}, "bodies": {"s": tree}}
     run = scene_from_dict(raw).build().run()
     assert run.v[-1, 0] == pytest.approx(-0.01 * 9.81 / (3 * np.pi * 2.0 * 0.1), rel=1e-8)
+    with pytest.raises(InputError, match=r"bodies.s.fluid: a fluid needs a density or a viscosity"):
+        scene_from_dict(raw | {"bodies": {"s": tree | {"fluid": {}}}}).build()
     with pytest.raises(InputError, match=r"bodies.s.fluid.density"):
         scene_from_dict(raw | {"bodies": {"s": tree | {"fluid": {"density": -1}}}})
