@@ -78,7 +78,7 @@ class ImpulseContact(StepsInParts):
     ) -> tuple[State, Record]:
         """Take one step; see `DifferentiableStepper.step`."""
         if replay is None:
-            taken = self._advance(assembler, self.whole, state, theta, self.whole.options.halvings)
+            taken = self._advance(assembler, self.whole, state, theta, 0)
         else:
             taken, begin = [], state
             for part, earlier in self.parts(replay):
@@ -93,22 +93,29 @@ class ImpulseContact(StepsInParts):
         return following, replace(record, solution=last.solution, inner=inner)
 
     def _advance(
-        self, assembler: Assembler, part: ImpulsePart, state: State, theta: FloatArray, halvings: int
+        self, assembler: Assembler, part: ImpulsePart, state: State, theta: FloatArray, halved: int
     ) -> list[tuple[FloatArray, Record]]:
         """Take a part of a step, divided where it has to be; return the ends and records of what it became."""
+        may_divide = halved < part.options.halvings
         try:
-            found = part.take(assembler, state, theta, halvings > 0)
+            found = part.take(assembler, state, theta, may_divide, may_gain=halved >= part.options.finest)
         except SolverError:
             # The shorter, the nearer is Delassus's operator to that of the mass alone, and the smaller are turns.
-            if not halvings:
+            if not may_divide:
                 raise
             found = None
         if found is not None:
             return [found]
         half = 0.5 * part.dt
-        taken = self._advance(assembler, replace(part, dt=half, late=part.late + half), state, theta, halvings - 1)
-        begin = self._between(state, *taken[-1])
-        return taken + self._advance(assembler, replace(part, dt=half), begin, theta, halvings - 1)
+        try:
+            taken = self._advance(assembler, replace(part, dt=half, late=part.late + half), state, theta, halved + 1)
+            begin = self._between(state, *taken[-1])
+            return taken + self._advance(assembler, replace(part, dt=half), begin, theta, halved + 1)
+        except SolverError:
+            # A little energy from an impact is better than no step.
+            if may_divide or (found := part.take(assembler, state, theta, may_divide=False, may_gain=True)) is None:
+                raise
+            return [found]
 
     @staticmethod
     def _between(state: State, q: FloatArray, record: Record) -> State:

@@ -33,8 +33,8 @@ from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
-#: Kinetic energy that impacts may add to that of a step without them, as a share of it, before the step is divided.
-GAIN = 1e-3
+#: Energy that impacts may add to that of a step without them, as a share of the kinetic one, before it is divided.
+GAIN = 1e-5
 
 
 @final
@@ -90,9 +90,12 @@ class ImpulsePart(StepPart):
         return StepEquations(q, v, 1.0 / self.dt, t, state.step + 1, u_prescribed, self.dt)
 
     def take(
-        self, assembler: Assembler, state: State, theta: FloatArray, may_divide: bool
+        self, assembler: Assembler, state: State, theta: FloatArray, may_divide: bool, may_gain: bool
     ) -> tuple[FloatArray, Record] | None:
-        """Return the coordinates (n,) at the end, and the record; None where one body has impacts at several times.
+        """Return the coordinates (n,) at the end, and the record; None where the part is to be divided.
+
+        That is, where one body has impacts at several times and ``may_divide``, or where impacts give energy and not
+        ``may_gain``.
 
         Raises
         ------
@@ -117,29 +120,35 @@ class ImpulsePart(StepPart):
             record = self._record(rows, found, equations, without)
             if without is not None or not search.arrive(found.kin.v):
                 end = self._end(rows, record, assembler)
-                if may_divide and without is not None and self._gains(assembler, record, end, theta):
+                if not may_gain and without is not None and self._gains(assembler, before, record, end, theta):
                     return None
                 return end, record
             without = record
 
     @staticmethod
-    def _gains(assembler: Assembler, record: Record, end: FloatArray, theta: FloatArray) -> bool:
+    def _gains(assembler: Assembler, before: Beginning, record: Record, end: FloatArray, theta: FloatArray) -> bool:
         """Whether impacts give energy, with the coordinates ``end`` (n,) after them.
 
         Their law gives none without friction; a step by which a body turns far does, as it ends with other inertias
-        than its rows began with.
+        and turning forces than its rows began with. It counts if there is more than without the impacts, and more than
+        before the step. Work is that of what depends on places alone, the mean of the two ends.
         """
+        branch, free = assembler.system.on_branch(record.decisions), assembler.system.partition.free
 
-        def kinetic(of: Record, q: FloatArray) -> float:
-            branch, free = assembler.system.on_branch(of.decisions), assembler.system.partition.free
-            weights, kin = Weights(0.0, 0.0, 1.0), replace(of.kin, q=q)
-            pattern, data = assembler.assemble(kin, of.mu, theta, weights, branch)
+        def kinetic_and_rest(kin: Kinematics) -> tuple[float, FloatArray]:
+            pattern, data = assembler.assemble(kin, record.mu, theta, Weights(0.0, 0.0, 1.0), branch)
             v = np.zeros(pattern.n)
             v[: free.size] = kin.v[free]
-            return float(0.5 * v @ (pattern.matrix(data) @ v))
+            still = replace(kin, v=np.zeros_like(kin.v), a=np.zeros_like(kin.v))
+            r, _ = branch.residual(still, np.zeros_like(record.mu), theta)
+            return 0.5 * float(v @ (pattern.matrix(data) @ v)), r[free]
 
-        without = record.inner[0]
-        return kinetic(record, end) > (1.0 + GAIN) * kinetic(without, without.kin.q)
+        after, there = kinetic_and_rest(replace(record.kin, q=end))
+        for other in (record.inner[0].kin, before.kin):
+            kinetic, here = kinetic_and_rest(other)
+            if after + 0.5 * (here + there) @ (end - other.q)[free] <= (1.0 + GAIN) * kinetic:
+                return False
+        return True
 
     def follow(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record

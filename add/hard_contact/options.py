@@ -61,6 +61,8 @@ class ImpulseOptions:
         beginning.
     halvings : int
         How often a step is halved in which one body has such impacts at several times, or no solution is found.
+    finest : int
+        How often one is halved whose impacts give energy.
     pyramids : bool
         Whether friction is bounded by pyramids, |F_1|, |F_2| <= c_f F_n in two fixed tangents: the boxed problem of
         many engines, with up to sqrt(2) times the friction. To be compared with.
@@ -73,4 +75,5 @@ class ImpulseOptions:
     exploring: bool = False
     timed_impacts: bool = True
     halvings: int = 6
+    finest: int = 12
     pyramids: bool = False

@@ -113,13 +113,13 @@ def test_tumbling_boxes_come_to_rest(seed: int) -> None:
     assert gain(*tumbling(seed, 1.0)) <= 1e-6
 
 
-@pytest.mark.parametrize(("e", "most", "seeds"), [(0.96, 0.0, [11]), (0.98, 0.0, [2, 11]), (1.0, 3e-3, [2, 7])])
-def test_boxes_that_spin_fast_gain_next_to_nothing(e: float, most: float, seeds: list[int]) -> None:
+@pytest.mark.parametrize(("e", "seeds"), [(0.96, [11]), (0.98, [2, 11]), (1.0, [2, 7, 17, 19])])
+def test_boxes_that_spin_fast_gain_nothing(e: float, seeds: list[int]) -> None:
     """Without friction, in steps by which a box turns a quarter of a radian: 16 % at e = 1 when none was divided."""
     for seed in seeds:
         raw, moments = tumbling(seed, 0.0)
         raw["contact"]["pairs"][0]["restitution"] = e
-        assert gain(raw, moments) <= most + 1e-9
+        assert gain(raw, moments) <= 1e-9
 
 
 def test_impacts_at_several_times_divide_the_step() -> None:
