@@ -14,10 +14,10 @@ from add.cones.sensitivity import Sensitivity
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
 from add.kernels.by_address import address
-from add.kernels.cone_modes import SEPARATE
+from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.kernels.cone_shares import closed_normals
 from add.kernels.cone_solve import FINISH, POLISH, solve_unscaled
-from add.kernels.cones import DISC, Blocks, natural_map as natural_map_of
+from add.kernels.cones import CONE, DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
@@ -88,26 +88,54 @@ class ConeSolution:
         return Sensitivity.of(self.delassus, self.cones, self.impulse, self.velocity, self.modes, self.scale)
 
     @cached_property
+    def _as_solved(self) -> FloatArray:
+        """The margins (k,) by impulses and velocities alone."""
+        l, u = self.impulse / self.scale, self.velocity * self.scale
+        largest_u = max(float(np.abs(self.offset * self.scale).max()), 1e-300)
+        found: FloatArray = kernel.margins(_scaled(self.cones, self.scale), self.modes, l, u, largest_u)
+        return found
+
+    @cached_property
+    def _idle(self) -> tuple[IntArray, FloatArray]:
+        """Contacts that touch without load, and what the rule of shares lets them bear, over the largest impulse."""
+        idle = np.flatnonzero((self._as_solved < WEAK) & (self.modes == SEPARATE) & (self.cones.kind != DISC))
+        closed = closed_normals(_scaled(self.cones, self.scale), self.modes)
+        if not idle.size or not closed.size:
+            return idle, np.zeros(idle.size)
+        rows = self.cones.first[idle] + self.cones.sizes[idle] - 1
+        G, borne = self.delassus, self.impulse[closed]
+        under = np.linalg.pinv(G[np.ix_(closed, closed)], rcond=1e-11) @ borne
+        return idle, G[np.ix_(rows, closed)] @ under / max(float(np.abs(borne).max()), 1e-300)
+
+    @property
+    def against_rule(self) -> IntArray:
+        """Contacts without load that the rule of shares would let bear some."""
+        idle, share = self._idle
+        return idle[share > WEAK]
+
+    @cached_property
     def margins(self) -> FloatArray:
         """How far each block (k,) is from another mode; 1 for a joint.
 
         Separate: the normal velocity over the largest velocity. Others: the least of normal impulse over the largest
         impulse, of slip over the largest velocity where it slides, and of 1 - |l_t|/(mu l_n) where it sticks; all on
-        scaled numbers. A contact that others bear load for, by the rule of shares, stays on the shape without load: it
-        is as far from bearing some as the rule says.
+        scaled numbers. A contact that others bear load for stays on the shape without load: it is as far from bearing
+        some as the rule of shares says. Slip that is small since the others hardly let it be is as far from rest as
+        the share of its friction that it would take to stop it.
         """
-        l, u = self.impulse / self.scale, self.velocity * self.scale
-        largest_u = max(float(np.abs(self.offset * self.scale).max()), 1e-300)
-        blocks = _scaled(self.cones, self.scale)
-        found: FloatArray = kernel.margins(blocks, self.modes, l, u, largest_u)
-        idle = np.flatnonzero((found < WEAK) & (self.modes == SEPARATE) & (self.cones.kind != DISC))
-        closed = closed_normals(blocks, self.modes)
-        if idle.size and closed.size:
-            rows = self.cones.first[idle] + self.cones.sizes[idle] - 1
-            G = self.delassus
-            under = np.linalg.pinv(G[np.ix_(closed, closed)], rcond=1e-11) @ self.impulse[closed]
-            share = -(G[np.ix_(rows, closed)] @ under) / max(float(np.abs(self.impulse[closed]).max()), 1e-300)
-            found[idle] = np.maximum(found[idle], share)
+        found, (idle, share) = self._as_solved.copy(), self._idle
+        found[idle] = np.maximum(found[idle], np.abs(share))
+        slow = np.flatnonzero((found < WEAK) & (self.modes == SLIDE) & (self.cones.kind == CONE))
+        if slow.size and self.certified:
+            normal = self.impulse / self.scale
+            first = self.cones.first[slow]
+            more = np.zeros((found.size, slow.size))
+            more[slow, np.arange(slow.size)] = self.cones.bound[slow]
+            change = self.delassus @ self.sensitivity.pushforward(None, np.zeros((self.offset.size, slow.size)), more)
+            for k, i, along in zip(slow, first, change.T, strict=True):
+                slip = self.velocity[i : i + 2]
+                far = float(slip @ slip) / max(abs(float(slip @ along[i : i + 2])), 1e-300)
+                found[k] = min(max(found[k], far), normal[i + 2] / max(float(np.abs(normal).max()), 1e-300))
         return found
 
     @property
@@ -160,6 +188,23 @@ def solve(
     if G.shape != (m, m) or g.shape != (m,):
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
+    found = _solved(G, g, cones, max_iterations, agree, left_over, start, modes)
+    if guess is None or not found.certified or not found.against_rule.size:
+        return found
+    # Modes of the step before leave the shares to where Newton began, and with friction the motion goes by them.
+    closing = found.modes.copy()
+    closing[found.against_rule] = STICK
+    for begin, closed in ((found.impulse, closing), (np.zeros(m), closing[:0])):
+        other = _solved(G, g, cones, max_iterations, agree, left_over, begin, closed)
+        if other.certified and not other.against_rule.size:
+            return other
+    return found
+
+
+def _solved(
+    G: FloatArray, g: FloatArray, cones: Cones, most: int, agree: float, left_over: float, start: FloatArray,
+    modes: IntArray,
+) -> ConeSolution:  # fmt: skip
     l, u, modes, natural_map, iterations, rounds, scale, size = solve_unscaled(
         _calls(),
         np.ascontiguousarray(G),
@@ -168,7 +213,7 @@ def solve(
         agree,
         left_over,
         cones.is_convex,
-        max_iterations,
+        most,
         start,
         modes,
     )

@@ -204,7 +204,10 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                 n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
                 if n == parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
-        return replace(self._restarted, attempts=None).step(assembler, state, theta)
+        try:
+            return replace(self._restarted, attempts=None).step(assembler, state, theta)
+        except SolverError as error:
+            raise SolverError(f"{error}; its parts, up to {MOST}, found none either") from error
 
     def _velocities(self, state: State, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return V (k + 1, n_x) of a state and of k that follow, (k, n) each."""

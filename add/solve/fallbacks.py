@@ -32,8 +32,8 @@ SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 #: What helps a step that has no solution near by, and a start that finds no equilibrium.
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
 JUMPS = (
-    "the force jumps there, between two faces that are equally near, and there may be no solution: let balls and "
-    "capsules meet meshes by their faces ('by_meshes' in contact.pairs)"
+    "the force jumps there, between two faces that are equally near, and there may be no solution: divide such steps "
+    "(time.substeps 'auto'), or let balls and capsules meet meshes by their faces ('by_meshes' in contact.pairs)"
 )
 #: Ways between which a jump is looked for [m], [rad].
 NEAR, NEARER = 1e-7, 16.0
@@ -182,9 +182,9 @@ def failure(
     if options.max_iterations < NewtonOptions.max_iterations:
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
-        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+        remedy += ", time.substeps 'auto', a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
-        remedy = f"{JUMPS}; {remedy}"
+        remedy = JUMPS  # smaller steps end there, too
     if report.status is Status.BLOCKED:
         tight = [text for term in assembler.system.deciding if (text := term.tightest(result.kin, theta))]
         if tight:

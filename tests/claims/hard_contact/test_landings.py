@@ -1,13 +1,17 @@
 """Redundant contacts: the gradient is that of the motion, and loads are shared by one rule."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
-from support.impulse_scenes import scene
+from support.impulse_scenes import CUBE, G, scene
 from support.small_models import RoughObjective
 
 import add
 from add.adjoint import evaluate, value_and_gradient
 from add.cones import Cones, solve
+from add.errors import SolverError
+from add.kernels.cone_modes import SEPARATE
 from add.kernels.contact_rows import fill_axes
 
 
@@ -50,52 +54,88 @@ def landing(seed: int) -> dict:
     return raw
 
 
-#: What the others of 0 to 199 miss is said in docs/cones.md.
-SEEDS = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 67]
+#: Of 0 to 199 all but four, which do not touch, and one that starts in an overlap, in the slow case.
+SEEDS = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 67, 198]
 
 
 #: Of differences: the branches of a face that lands flat part at 1e-7, stacks curve within 1e-7.
 STEPS = (1e-6, 1e-7, 1e-8)
 
 
-def differences(raw: dict, seed: int) -> tuple[float, float]:
-    """Return the errors of the gradient along three directions against held and fresh differences, over its norm."""
+@dataclass(frozen=True)
+class Differences:
+    """A gradient against differences along three directions.
+
+    Attributes
+    ----------
+    held, fresh : largest errors of central differences with the branches held and decided anew, over its norm
+    parting : how far right and left fresh differences of the smallest step part, over its norm
+    one_sided : whether the run names a contact on the border of two modes
+    """
+
+    held: float
+    fresh: float
+    parting: float
+    one_sided: bool
+
+
+def differences(raw: dict, seed: int) -> Differences:
+    """Compare a gradient with differences; a step at which the held branches have no solution does not count."""
     built = add.scene_from_dict(raw).build()
     simulation, theta = built.simulation, built.theta
     objective = RoughObjective(np.random.default_rng(seed).normal(size=simulation.system.n))
     gradient = value_and_gradient(simulation, objective).gradient
-    _, run = evaluate(simulation, objective)
-    assert sum(simulation.stepper.contact_forces(record, theta).counts["touching"] for record in run.records)
+    value, run = evaluate(simulation, objective)
+    counts = [simulation.stepper.contact_forces(record, theta).counts for record in run.records]
+    assert sum(count["touching"] for count in counts)
     # Friction and restitution of zero are at the end of their range.
     given = [not simulation.system.parameters.describe(i).startswith("contact.") for i in range(theta.size)]
     scale = np.where(theta != 0.0, np.abs(theta), np.where(given, 0.1, 0.0))
     norm = np.linalg.norm(gradient * scale)
-    rng, errors = np.random.default_rng(seed), np.zeros((3, 2))
+    rng, errors, parting = np.random.default_rng(seed), np.zeros((3, 2)), 0.0
     for row in errors:
         direction = rng.normal(size=theta.size) * scale
         for k, replay in enumerate((run.replay, None)):
-            sides = (
-                [evaluate(simulation, objective, theta + s * h * direction, replay=replay)[0] for s in (1.0, -1.0)]
-                for h in STEPS
-            )
-            slopes = [(above - below) / (2.0 * h) for (above, below), h in zip(sides, STEPS, strict=True)]
-            row[k] = min(abs(slope - gradient @ direction) for slope in slopes) / norm
-    return tuple(errors.max(axis=0))
+            found = []
+            for h in STEPS:
+                try:
+                    ends = [
+                        evaluate(simulation, objective, theta + s * h * direction, replay=replay)[0] for s in (1, -1)
+                    ]
+                except SolverError:
+                    assert replay is not None
+                    continue
+                found.append(abs((ends[0] - ends[1]) / (2.0 * h) - gradient @ direction))
+            row[k] = min(found) / norm
+        parting = max(parting, abs(ends[0] + ends[1] - 2.0 * value) / (STEPS[-1] * norm))
+    held, fresh = errors.max(axis=0)
+    return Differences(held, fresh, parting, any(count["weakly_active"] for count in counts))
+
+
+def agree(found: Differences) -> bool:
+    """Whether the gradient is that of both sides, and nothing else is said."""
+    return max(found.held, found.fresh) < 1e-6 and found.parting < 1e-2 and not found.one_sided
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gradients_of_landings(seed: int) -> None:
-    held, fresh = differences(landing(seed), seed)
-    assert held < 1e-6 and fresh < 1e-6
+    assert agree(differences(landing(seed), seed))
 
 
 @pytest.mark.slow
 def test_gradients_of_many_landings() -> None:
-    """Of two hundred all that touch; die 198 is nearer to slipping than the largest step of held differences."""
+    """Of two hundred all that touch: none is one-sided, and none says so."""
     apart, overlapping = {101, 115, 117, 163}, {147}
-    seeds = [seed for seed in range(200) if seed not in {*apart, *overlapping, 198}]
-    worse = [seed for seed in seeds if max(differences(landing(seed), seed)) > 1e-6]
-    assert not worse
+    seeds = [seed for seed in range(200) if seed not in {*apart, *overlapping}]
+    assert not [seed for seed in seeds if not agree(differences(landing(seed), seed))]
+
+
+@pytest.mark.parametrize(("slope", "one_sided"), [(0.4, True), (0.39999, False)])
+def test_one_sided_derivatives_are_named(slope: float, one_sided: bool) -> None:
+    """A cube at the critical angle, where right and left differences part; next to it they do not."""
+    raw = scene(CUBE, dt=0.01, steps=6, friction=0.4, gravity=(G * slope, 0.0, -G))
+    found = differences(raw, 0)
+    assert found.one_sided == one_sided and (found.parting > 1e-2) == one_sided
 
 
 def test_tangents_of_vertical_normals_do_not_follow_round_off() -> None:
@@ -117,8 +157,8 @@ def test_a_rim_that_lands_with_friction() -> None:
     )
     built = add.scene_from_dict(raw).build()
     assert max(len(built.simulation.stepper.contact_forces(r, built.theta).modes) for r in built.run().records) >= 8
-    held, fresh = differences(raw, 3)
-    assert held < 1e-7 and fresh < 1e-7
+    found = differences(raw, 3)
+    assert max(found.held, found.fresh) < 1e-7 and agree(found)
     objective = RoughObjective(np.random.default_rng(3).normal(size=6))
     by_number = built.numbers.ties.pullback(
         built.numbers.values, value_and_gradient(built.simulation, objective).gradient
@@ -138,11 +178,15 @@ def test_loads_are_shared_as_by_springs() -> None:
     for lever, bearing in ((0.1, 5), (0.9, 3)):
         wrench = np.array([0, 0, -1.0, 0.02, lever, 0])
         free = np.linalg.solve(np.diag([1, 1, 1, 0.3, 0.3, 0.5]), wrench)
-        G = J @ np.diag(1.0 / np.array([1, 1, 1, 0.3, 0.3, 0.5])) @ J.T
-        found = solve(G, J @ free, Cones.friction(np.full(5, 0.4)))
+        delassus = J @ np.diag(1.0 / np.array([1, 1, 1, 0.3, 0.3, 0.5])) @ J.T
+        found = solve(delassus, J @ free, Cones.friction(np.full(5, 0.4)))
         normal = found.impulse[2::3]
         assert found.certified and np.count_nonzero(normal > 1e-9) == bearing
         loaded = normal > 1e-9
+        for left_out in np.flatnonzero(loaded):  # as the step before may have ended
+            modes = np.where(np.arange(5) == left_out, SEPARATE, found.modes)
+            again = solve(delassus, J @ free, Cones.friction(np.full(5, 0.4)), guess=(modes, found.impulse))
+            np.testing.assert_allclose(again.impulse, found.impulse, atol=1e-9)
         plane = np.column_stack([np.ones(5), places])
         fit = np.linalg.lstsq(plane[loaded], normal[loaded], rcond=None)[0]
         np.testing.assert_allclose(plane[loaded] @ fit, normal[loaded], atol=1e-9)
