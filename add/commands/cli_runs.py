@@ -267,7 +267,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         for line in robot_lines(robot, run):
             console.say(line)
         options = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
-        warnings = robot_problems(Path(run).absolute(), options)
+        warnings = robot_problems(robot, Path(run).absolute(), options)
         for text in warnings:
             console.say(f"  warning: {text}")
         console.heed(warnings)
@@ -330,17 +330,18 @@ def _say_scene(console: Console, path: str) -> None:
 def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[str, ...]) -> Any:
     """Return a scene with nothing but a robot, as its file poses it."""
     from add.commands.warm import first_compilation
-    from add.scene import scene_from_dict
+    from add.scene import Scene
+    from add.scene.read.reader import check_scene
     from add.scene.robots import read_robot
 
-    read_robot(path, base=base, ignore=ignore)  # an error names the file alone
+    robot = read_robot(path, base=base, ignore=ignore)  # an error names the file alone
     click.get_current_context().with_resource(first_compilation(console.compiling))
     body = {
         "type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore),
         "static_shapes": True,  # the base, where it stands still: without it the robot is cut open
     }  # fmt: skip
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
-    return scene_from_dict(raw)
+    return check_scene(raw, None, Scene, {"robot": robot})
 
 
 def _is_robot(path: Path) -> bool:

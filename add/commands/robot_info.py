@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from add.errors import InputError
-from add.scene import scene_from_dict
+from add.scene import Scene
 from add.scene.build.robot_doubts import hull_doubts
+from add.scene.read.reader import check_scene
 from add.scene.robots import Robot, RobotJoint, RobotLink
 from add.scene.robots.model import WORLD
 from add.scene.spec.links import robot_of, trees
@@ -106,11 +107,12 @@ def robot_json(robot: Robot) -> dict[str, Any]:
     }
 
 
-def robot_problems(file: Path, options: Mapping[str, Any]) -> list[str]:
+def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list[str]:
     """Build a scene that holds nothing but the robot; return what is doubtful about it, not about a scene.
 
     Parameters
     ----------
+    robot : what was read with these options
     file : of the robot
     options : keys of an articulated body, such as `base`
 
@@ -122,7 +124,7 @@ def robot_problems(file: Path, options: Mapping[str, Any]) -> list[str]:
     body = {"type": "articulated", "model": str(file)} | {key: value for key, value in options.items() if value}
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
     try:
-        scene = scene_from_dict(raw)
+        scene = check_scene(raw, None, Scene, {"robot": robot})
         scene.build()
     except InputError as error:
         error.message = f"the file is read, but no scene with the robot builds: {error.message}"

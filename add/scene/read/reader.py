@@ -23,6 +23,7 @@ from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_p
 from add.scene.read.paths import explain_missing, get_value, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
+from add.scene.spec.links import NONE_READ, Robots, hand_over
 from add.scene.spec.scene import SCHEMA, SceneSpec
 from add.scene.spec.static_shapes import add_static_shapes
 
@@ -43,10 +44,12 @@ def read_scene(path: str | os.PathLike[str], kind: type[S]) -> S:
     return _scene(_parse(_read(source), source), source, source.absolute().parent, kind)
 
 
-def check_scene(raw: Mapping[str, Any], folder: str | os.PathLike[str] | None, kind: type[S]) -> S:
+def check_scene(
+    raw: Mapping[str, Any], folder: str | os.PathLike[str] | None, kind: type[S], robots: Robots = NONE_READ
+) -> S:
     """Check a scene given as a dictionary; relative paths count from `folder` (default: the working directory)."""
     require_plain_json(raw, "scene", most=MOST_ENTRIES)
-    return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute(), kind)
+    return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute(), kind, robots)
 
 
 def from_source(scene: S, source: Path | None) -> S:
@@ -202,7 +205,7 @@ def _items(node: Any) -> list[tuple[Any, Any]]:
 # --- JSON -> Scene -----------------------------------------------------------------------------------------------
 
 
-def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]) -> S:
+def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S], robots: Robots = NONE_READ) -> S:
     """Resolve, validate and check; `raw` is changed in place (paths become absolute)."""
     _check_version(raw, source)
     written: dict[str, str] = {}
@@ -215,6 +218,7 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
         raise  # not reached
     missing = list(_missing_files(raw, written))
     raise_problems(missing, source)
+    hand_over(spec, robots)
     add_static_shapes(spec)
     raise_problems(check_world(spec), source)
     spec = fill_in_starts(raw, spec)

@@ -227,6 +227,8 @@ class ArticulatedBodySpec(Spec):
     )
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
+    #: That of the file, where somebody has read it before.
+    _read: Robot | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _check(self) -> "ArticulatedBodySpec":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -71,6 +72,17 @@ def trees(spec: SceneSpec) -> dict[str, ArticulatedBodySpec]:
     return {name: body for name, body in spec.bodies.items() if isinstance(body, ArticulatedBodySpec)}
 
 
+#: Robots that have been read before, from the files of the bodies of these names and as these say.
+Robots = Mapping[str, Robot]
+NONE_READ: Robots = MappingProxyType({})
+
+
+def hand_over(spec: SceneSpec, robots: Robots) -> None:
+    """Give articulated bodies the robots of their files, so that nothing reads these again."""
+    for name, body in trees(spec).items():
+        body._read = robots.get(name)
+
+
 def links_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
     """Return the links of an articulated body that have mass or a surface."""
     return [LinkOf(name, link, body.contact) for link in robot_of(name, body).links if is_body(link)]
@@ -131,7 +143,7 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
             found = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                found = read_robot(
+                found = body._read or read_robot(
                     body.model,
                     base=body.base,
                     up=body.up,

@@ -8,6 +8,8 @@ from support.robot_files import INERTIAL, joint, link, urdf, written
 
 import add
 from add.commands.cli import cli, main
+from add.scene.robots import read as reading
+from add.scene.robots.xml_file import read_xml
 
 BOX = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
 
@@ -37,6 +39,21 @@ def code(*arguments):
 
 def said(*arguments):
     return CliRunner().invoke(cli, ["info", *map(str, arguments)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("command", ["info", "view"])
+def test_the_file_is_read_once(tmp_path, monkeypatch, command):
+    """Chains of thousands of links take seconds each time."""
+    read = []
+
+    def counted(path):
+        read.append(path)
+        return read_xml(path)
+
+    monkeypatch.setattr(reading, "read_xml", counted)
+    picture = ["--screenshot", str(tmp_path / "small.png")] if command == "view" else []
+    assert code(command, small(tmp_path), *picture) == 0
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize("name", ["small.urdf", "small.txt"])
