@@ -32,8 +32,9 @@ SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 #: What helps a step that has no solution near by, and a start that finds no equilibrium.
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
 JUMPS = (
-    "the force jumps there, between two faces that are equally near, and there may be no solution: divide such steps "
-    "(time.substeps 'auto'), or let balls and capsules meet meshes by their faces ('by_meshes' in contact.pairs)"
+    "the force jumps there, between two faces that are equally near or as damping sets in, and there may be no "
+    "solution: divide such steps (time.substeps 'auto'), let balls and capsules meet meshes by their faces "
+    "('by_meshes' in contact.pairs), or let damping set in along a contact.damping_ramp"
 )
 #: Ways between which a jump is looked for [m], [rad].
 NEAR, NEARER = 1e-7, 16.0
