@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
 from add.scene.robots.model import RobotGeometry, RobotJoint, RobotLink
@@ -26,6 +26,13 @@ def neighbours(joints: Sequence[RobotJoint], massless: frozenset[str]) -> set[fr
             parent = parents[parent]
         found.add(frozenset((child, parent)))
     return found
+
+
+def pairs_of(links: Sequence[RobotLink], touching: Collection[frozenset[str]]) -> tuple[Pair, ...]:
+    """Return pairs of links in the order of these, the earlier one first."""
+    order = {link.name: k for k, link in enumerate(links)}
+    numbers = sorted(sorted(order[name] for name in pair) for pair in touching)
+    return tuple((links[one].name, links[two].name) for one, two in numbers)
 
 
 def exclusions(

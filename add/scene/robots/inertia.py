@@ -99,20 +99,21 @@ def _check_pivots(source: Source, links: Sequence[RobotLink], joints: Sequence[R
     poses = start_poses(joints)
     numbers = {joint.child: k for k, joint in enumerate(joints)}
     alone = [_spatial(link, (np.zeros(3), poses[link.name][1])) for link in links]
-    rigid = [inertia.copy() for inertia in alone]
+    locked = [inertia.copy() for inertia in alone]  # with the next joints locked: round-off is a share of that
     for k in range(len(joints) - 1, -1, -1):
         joint, (position, rotation) = joints[k], poses[joints[k].child]
         axes = _subspace(joint, (np.zeros(3), rotation))
         force, armature = alone[k] @ axes, joint.armature * np.eye(joint.n)
-        mass, locked = axes.T @ force + armature, axes.T @ rigid[k] @ axes + armature
-        _eliminate(source, mass, locked.diagonal(), [joint] * joint.n)
-        alone[k] -= force @ np.linalg.solve(mass, force.T)
+        mass, most = axes.T @ force + armature, axes.T @ locked[k] @ axes + armature
+        _eliminate(source, mass, most.diagonal(), [joint] * joint.n)
+        before = alone[k]
+        alone[k] = before - force @ np.linalg.solve(mass, force.T)
         if joint.parent != WORLD:
             parent = numbers[joint.parent]
             shift = np.eye(6)
             shift[3:, :3] = -_cross(position - poses[joint.parent][0])
             alone[parent] += shift.T @ alone[k] @ shift
-            rigid[parent] += shift.T @ rigid[k] @ shift
+            locked[parent] += shift.T @ before @ shift
 
 
 def _eliminate(source: Source, mass: FloatArray, locked: FloatArray, owners: Sequence[RobotJoint]) -> None:

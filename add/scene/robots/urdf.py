@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from add.scene.robots.filters import exclusions, neighbours
+from add.scene.robots.filters import exclusions, neighbours, pairs_of
 from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mimic import resolved
@@ -86,11 +86,15 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     massless = frozenset(link.name for link in tree.links if ("link", link.name) not in source.lines)
     touching = neighbours(resolved_joints, massless)
     off = read_srdf(options.srdf, source, links) if options.srdf is not None else frozenset()
-    excluded, excluded_shapes = exclusions(
-        (tree.static, *tree.links),
-        lambda one, two: frozenset((one, two)) in touching,
-        lambda one, two: frozenset((one.origin, two.origin)) in off,
-    )
+    bodies = (tree.static, *tree.links)
+    if off:
+        excluded, excluded_shapes = exclusions(
+            bodies,
+            lambda one, two: frozenset((one, two)) in touching,
+            lambda one, two: frozenset((one.origin, two.origin)) in off,
+        )
+    else:
+        excluded, excluded_shapes = pairs_of(bodies, touching), ()  # all with all are too many in a long chain
     return Robot(
         root.attributes.get("name") or file.stem,
         tree.links,

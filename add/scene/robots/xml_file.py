@@ -16,7 +16,7 @@ from add.machine.files import read_regular
 from add.typing import FloatArray
 
 #: Far above what any robot has: bytes of a file, elements, levels of them.
-LARGEST, ELEMENTS, DEPTH = 6.4e7, 200_000, 100
+LARGEST, ELEMENTS, DEPTH = 6.4e7, 400_000, 100
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 

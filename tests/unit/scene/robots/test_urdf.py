@@ -154,20 +154,22 @@ def test_what_joints_move_is_the_pivots_of_the_mass_matrix(tmp_path, monkeypatch
     matrix, _ = inertia.start_mass_matrix(robot.links, robot.joints)
     eliminate(None, matrix, matrix.diagonal(), None)
     assert len(ours) == robot.n == 9
-    np.testing.assert_allclose(ours, seen, rtol=1e-10)
+    pivots, locked = np.array(seen).T
+    np.testing.assert_allclose(ours[:, 0], pivots, rtol=1e-10)
+    assert np.all(ours[:, 1] >= 0.999 * pivots) and np.all(ours[:, 1] <= 1.001 * locked)
 
 
 def test_long_chains_are_read_in_a_time_that_grows_with_their_number(tmp_path):
-    """Four times the links take four times as long, not sixteen times."""
+    """Eight times the links take eight times as long, not sixty-four times; none carries too much for its own."""
     took = []
-    for n in (50, 200, 800):
+    for n in (50, 400, 3200):
         links = [link(f"l{k}") for k in range(n + 1)]
-        joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}", "continuous", "") for k in range(n)]
+        joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}", "continuous", ORIGIN) for k in range(n)]
         path = written(tmp_path, urdf(*links, *joints))
         begin = time.process_time()
         assert read_robot(path).n == n
         took.append(time.process_time() - begin)
-    assert took[2] < 9.0 * took[1]
+    assert took[2] < 16.0 * took[1]
 
 
 def test_planar_and_floating_joints(tmp_path):
