@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from add.bodies.nodal import NodalBody
 from add.contact import BodyContact
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
@@ -29,6 +30,7 @@ def unread(built: BuiltScene) -> Iterator[str]:
         scene.contact.friction_law,
         meshes_meet,
         meshes_meet or bool(built.model.term(BodyContact)),
+        any(isinstance(body, NodalBody) for body in built.model.bodies),
         frozenset(name for name in starts if name is not None),
         vanishes,
     )

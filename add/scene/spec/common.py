@@ -63,6 +63,7 @@ class Facts(NamedTuple):
     friction_law : of `contact`
     meshes_meet : whether bodies meet each other by their meshes
     touching : whether anything may touch anything
+    nodes_meet : whether a body has nodes, which meet shapes
     on_hinges : bodies whose start a coupling says
     vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
     """
@@ -70,6 +71,7 @@ class Facts(NamedTuple):
     friction_law: str
     meshes_meet: bool
     touching: bool
+    nodes_meet: bool
     on_hinges: frozenset[str]
     vanishes: Callable[[str], bool]
 

@@ -58,6 +58,8 @@ class ContactPairSpec(_FurtherFriction):
             out = dict.fromkeys(("stiffness", "damping", "stick_stiffness", "touching"), _no_penalties(facts))
         if self.restitution is None:
             out["touching"] = "it is of a 'restitution', which this pair has not"
+        if facts.friction_law == "none":
+            out |= dict.fromkeys(("friction", "stick_stiffness"), _NO_FRICTION)
         if not self.enabled:
             keys = ("stiffness", "friction", "damping", "restitution", "touching", "stick_stiffness", "thickness")
             out |= dict.fromkeys(keys, "the pair is switched off")
@@ -85,6 +87,9 @@ class ContactPairSpec(_FurtherFriction):
         return self
 
 
+_NO_FRICTION, _NO_DAMPING = "there is no friction", "there is no damping"
+
+
 def _no_penalties(facts: Facts) -> str:
     return f"contact by the friction law '{facts.friction_law}' has no penalties"
 
@@ -105,9 +110,8 @@ class NodeContactSpec(Spec, numbers=Role.PROPERTY):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        if not facts.without_penalties:
-            return {}
-        return dict.fromkeys(type(self).model_fields, _no_penalties(facts))
+        why = _no_penalties(facts) if facts.without_penalties else "no body has nodes that meet shapes"
+        return dict.fromkeys(type(self).model_fields, why) if facts.without_penalties or not facts.nodes_meet else {}
 
 
 class MeshContactSpec(Spec, numbers=Role.PROPERTY):
@@ -250,8 +254,22 @@ class ContactSpec(_FurtherFriction):
         if facts.friction_law != "impulse":
             out |= dict.fromkeys(("friction_cone", "impact_time"), "it is of the friction law 'impulse'")
         if facts.friction_law == "none":
-            out |= dict.fromkeys(("friction", "stick_stiffness", "coulomb_normal"), "there is no friction")
+            out["friction"] = _NO_FRICTION
+        coefficients = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction")
+        if facts.friction_law == "none" or (not self.friction_curve and self._vanish(facts, path, *coefficients)):
+            out |= dict.fromkeys(("stick_stiffness", "stick_stiffness_rule", "coulomb_normal"), _NO_FRICTION)
+        damped = "damping", "restitution", "nodes.damping", "mesh.damping"
+        if not facts.without_penalties and self._vanish(facts, path, *damped):
+            out["adhesive_damping"] = _NO_DAMPING
+            if self.damping_ramp:
+                out["damping_ramp"] = _NO_DAMPING
         return out
+
+    def _vanish(self, facts: Facts, path: str, *keys: str) -> bool:
+        """Whether numbers are zero, or not there, here and in all pairs."""
+        places = [f"{path}.{key}" for key in keys]
+        places += [f"{path}.pairs.{k}.{key}" for k in range(len(self.pairs)) for key in keys]
+        return all(facts.vanishes(place) for place in places)
 
     @property
     def curve(self) -> FrictionCurve:

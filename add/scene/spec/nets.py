@@ -99,6 +99,11 @@ class MassSpringBodySpec(NetSpec):
     damping: NonNegative = Field(0.0, description="damping of every spring [N s/m]")
     rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        none = isinstance(self.mesh, PointsMeshSpec) and not self.mesh.edges
+        out = dict.fromkeys(("stiffness", "damping"), "no edge joins its points") if none else {}
+        return super().unread(facts, path) | out
+
     @property
     def expected_nodes(self) -> float:
         """Nodes of a sheet."""

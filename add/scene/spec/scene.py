@@ -152,7 +152,11 @@ class TimeSpec(Spec):
         out = {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}
         if self.integrator == "rk4" and self.initial == "given":
             out["newton"] = "explicit steps solve nothing by Newton's method"
-        return out | ({"substeps": "hard contact has no stiffness"} if facts.without_penalties else {})
+        if facts.without_penalties:
+            out["substeps"] = "hard contact has no stiffness"
+            if self.initial == "given":
+                out["newton.reuse"] = "steps of hard contact factor anew"
+        return out
 
     @model_validator(mode="after")
     def _check(self) -> "TimeSpec":

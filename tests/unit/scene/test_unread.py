@@ -59,6 +59,13 @@ def of_hinge(**body: object) -> dict:
     return raw | {"couplings": {"hinge": hinge | ends}}
 
 
+def of_net(**body: object) -> dict:
+    """A point mass."""
+    raw = of_contact("linear")
+    raw["bodies"]["net"] = {"type": "mass-spring", "mesh": {"points": [[0, 0, 1.0]]}, "mass": 0.1} | body
+    return raw
+
+
 def alone(**contact: object) -> dict:
     raw = of_contact("linear", **contact)
     del raw["obstacles"]
@@ -79,6 +86,17 @@ CASES = [
     (of_contact("linear", pairs=[PAIR | {"friction": 0.1, "enabled": False}]), "contact.pairs.0.friction"),
     (of_contact("linear", mesh={"stiffness": 1e6}), "contact.mesh.stiffness"),
     (of_contact("none", friction=0.7), "contact.friction"),
+    (of_contact("none", friction=0.4, pairs=[PAIR | {"friction": 0.1}]), "contact.pairs.0.friction"),
+    (
+        of_contact("none", stiffness=1e4, friction=0.4, stick_stiffness_rule="effective-dt"),
+        "contact.stick_stiffness_rule",
+    ),
+    (of_contact("linear", friction=0.0, stiffness=1e4, coulomb_normal="total"), "contact.coulomb_normal"),
+    (of_contact("linear", stiffness=1e4, damping_ramp=0.01), "contact.damping_ramp"),
+    (of_contact("linear", stiffness=1e4, adhesive_damping=True), "contact.adhesive_damping"),
+    (of_contact("linear", nodes={"stiffness": 1e3}), "contact.nodes.stiffness"),
+    (of_net(stiffness=5.0), "bodies.net.stiffness"),
+    (of_time(newton={"reuse": 0.1}) | {"contact": {"friction_law": "impulse"}}, "time.newton.reuse"),
     (of_time(start="straight-line"), "time.start"),
     (of_body({"closed": True}), "bodies.body.collision.closed"),
     (of_body({"spacing": 1.0}), "bodies.body.collision.spacing"),
@@ -119,6 +137,10 @@ def test_named(raw: dict, place: str) -> None:
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
         of_hinge(orientation=[0.6, 0, 0.8, 0]),
         alone(stiffness=1e5),
+        of_contact("linear", stiffness=1e4, damping_ramp=0.01, pairs=[PAIR | {"restitution": 0.5}]),
+        of_contact("linear", friction=0.0, stiffness=1e4, stick_stiffness=5.0, pairs=[PAIR | {"friction": 0.5}]),
+        of_contact("linear", stiffness=1e4, damping=0.0, damping_ramp=0.01)
+        | {"parameters": [{"path": "contact.damping"}]},
     ],
 )
 def test_what_is_read_is_not_named(raw: dict) -> None:
