@@ -33,8 +33,8 @@ SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
 JUMPS = (
     "the force jumps there, between two faces that are equally near or as damping sets in, and there may be no "
-    "solution: divide such steps (time.substeps 'auto'), let balls and capsules meet meshes by their faces "
-    "('by_meshes' in contact.pairs), or let damping set in along a contact.damping_ramp"
+    "solution: let balls and capsules meet meshes by their faces ('by_meshes' in contact.pairs), divide such steps "
+    "(time.substeps 'auto'), or let damping set in along a contact.damping_ramp"
 )
 #: Ways between which a jump is looked for [m], [rad].
 NEAR, NEARER = 1e-7, 16.0

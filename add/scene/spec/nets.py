@@ -48,9 +48,6 @@ class NetSpec(_MovingSpec):
         return False
 
 
-# --- springs ----------------------------------------------------------------------------------------------------------
-
-
 class SheetMeshSpec(Spec):
     """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
 
@@ -101,8 +98,7 @@ class MassSpringBodySpec(NetSpec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         none = isinstance(self.mesh, PointsMeshSpec) and not self.mesh.edges
-        out = dict.fromkeys(("stiffness", "damping"), "no edge joins its points") if none else {}
-        return super().unread(facts, path) | out
+        return dict.fromkeys(("stiffness", "damping"), "no edge joins its points") if none else {}
 
     @property
     def expected_nodes(self) -> float:
