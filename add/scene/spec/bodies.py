@@ -11,6 +11,7 @@ from add.scene.spec.common import (
     BodyName,
     BoxSelectorSpec,
     Count,
+    Extent,
     FilePath,
     Flag,
     Index,
@@ -54,7 +55,7 @@ class SurfaceMeshSpec(Spec):
     """
 
     surface: FilePath = Field(description="surface file (STL, OBJ, PLY, OFF), relative to the scene file")
-    edge: Positive = Field(description="length of the element edges [m], `scale` included")
+    edge: Extent = Field(description="length of the element edges [m], `scale` included")
     tolerance: Positive | None = Field(
         None, description="how far the boundary may be from the surface [m]; null = a thousandth of its diagonal"
     )
@@ -77,8 +78,8 @@ class SphereMeshSpec(Spec):
     """A ball centred at the origin of the rest frame: 20 n^3 tetrahedra in n layers, n = 1.1 radius / edge, rounded."""
 
     shape: Literal["sphere"] = Field("sphere", description="kind of shape")
-    radius: Positive = Field(description="radius [m]")
-    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+    radius: Extent = Field(description="radius [m]")
+    edge: Extent = Field(description="length of the element edges [m]; diagonals are longer")
 
 
 class CylinderMeshSpec(Spec):
@@ -88,9 +89,9 @@ class CylinderMeshSpec(Spec):
     """
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
-    radius: Positive = Field(description="radius [m]")
-    height: Positive = Field(description="length along z [m]")
-    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+    radius: Extent = Field(description="radius [m]")
+    height: Extent = Field(description="length along z [m]")
+    edge: Extent = Field(description="length of the element edges [m]; diagonals are longer")
 
 
 class TorusMeshSpec(Spec):
@@ -100,9 +101,9 @@ class TorusMeshSpec(Spec):
     """
 
     shape: Literal["torus"] = Field("torus", description="kind of shape")
-    major_radius: Positive = Field(description="distance of the tube's centre line from the axis [m]")
-    minor_radius: Positive = Field(description="radius of the tube [m]; below `major_radius`")
-    edge: Positive = Field(description="length of the element edges [m]; diagonals are longer")
+    major_radius: Extent = Field(description="distance of the tube's centre line from the axis [m]")
+    minor_radius: Extent = Field(description="radius of the tube [m]; below `major_radius`")
+    edge: Extent = Field(description="length of the element edges [m]; diagonals are longer")
 
     @model_validator(mode="after")
     def _check(self) -> "TorusMeshSpec":

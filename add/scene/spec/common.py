@@ -101,9 +101,20 @@ def exactly_one(spec: BaseModel, *groups: str) -> None:
 #: The largest number of a scene in size, directions aside, whose length does not matter: moments of inertia are fifth
 #: powers of lengths, and those of larger ones are no numbers.
 LARGEST = 1e60
+#: The smallest length and step: what divides by powers of it is a number.
+SMALLEST = 1e-60
+
+
+def _no_less(value: float) -> float:
+    if value < SMALLEST:
+        raise problem("impossible value", expected=f"at least {SMALLEST:g}")
+    return value
+
+
 Finite = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Number = Annotated[Finite, Field(ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[Number, Field(gt=0)]
+Extent = Annotated[Positive, AfterValidator(_no_less)]
 NonNegative = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, lt=1)]
 # A billion of anything is a slip, and numbers of twenty digits have no place in arrays.
@@ -111,7 +122,7 @@ Count = Annotated[int, Strict(), Field(ge=1, le=10**9)]
 Index = Annotated[int, Strict(), Field(ge=0, le=10**9)]
 Flag = Annotated[bool, Strict()]
 Vector3 = tuple[Number, Number, Number]
-PositiveVector3 = tuple[Positive, Positive, Positive]
+PositiveVector3 = tuple[Extent, Extent, Extent]
 
 
 def _non_zero(vector: tuple[float, ...]) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ from pydantic import Field, Tag
 
 from add.scene.spec.common import (
     Direction,
+    Extent,
     FilePath,
     Flag,
     Positive,
@@ -42,7 +43,7 @@ class SphereSpec(_ObstacleSpec):
 
     shape: Literal["sphere"] = Field("sphere", description="kind of obstacle")
     center: Vector3 = Field(description="centre at t = 0 [m]")
-    radius: Positive = Field(description="radius [m]")
+    radius: Extent = Field(description="radius [m]")
 
 
 class _OrientedSpec(_ObstacleSpec):
@@ -61,16 +62,16 @@ class CapsuleSpec(_OrientedSpec):
     """A cylinder along its z axis with round ends."""
 
     shape: Literal["capsule"] = Field("capsule", description="kind of obstacle")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length of the straight part [m]")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length of the straight part [m]")
 
 
 class CylinderSpec(_OrientedSpec):
     """A cylinder along its z axis with flat ends."""
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of obstacle")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length [m]")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length [m]")
 
 
 class MeshObstacleSpec(_OrientedSpec):

@@ -6,6 +6,7 @@ from pydantic import Field, Tag, model_validator
 
 from add.scene.spec.common import (
     BodyContactSpec,
+    Extent,
     Facts,
     FilePath,
     Flag,
@@ -47,23 +48,23 @@ class SphereGeometrySpec(_SizedSpec):
     """A ball centred at the origin of the body's frame."""
 
     shape: Literal["sphere"] = Field("sphere", description="kind of shape")
-    radius: Positive = Field(description="radius [m]")
+    radius: Extent = Field(description="radius [m]")
 
 
 class CapsuleGeometrySpec(_SizedSpec):
     """A cylinder along z with round ends, centred at the origin of the body's frame."""
 
     shape: Literal["capsule"] = Field("capsule", description="kind of shape")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length of the straight part [m]")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length of the straight part [m]")
 
 
 class CylinderGeometrySpec(_SizedSpec):
     """A cylinder along z with flat ends, centred at the origin of the body's frame."""
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
-    radius: Positive = Field(description="radius [m]")
-    half_length: Positive = Field(description="half the length [m]")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length [m]")
 
 
 class FileGeometrySpec(Spec):

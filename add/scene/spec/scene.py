@@ -14,6 +14,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import (
     Count,
+    Extent,
     Facts,
     Name,
     NonEmpty,
@@ -117,7 +118,7 @@ class NewtonSpec(Spec):
 class TimeSpec(Spec):
     """Time stepping; give `duration` or `steps`."""
 
-    dt: Positive = Field(description="time step [s]")
+    dt: Extent = Field(description="time step [s]")
     duration: Positive | None = Field(
         None, description="simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9"
     )

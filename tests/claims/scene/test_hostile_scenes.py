@@ -257,7 +257,7 @@ HUGE = {
     "box": {"shape": "box", "size": [1, 1, 1], "divisions": [1000, 1000, 1000]},
     "box of a billion": {"shape": "box", "size": [1, 1, 1], "divisions": [10**9, 10**9, 10**9]},
     "sphere": {"shape": "sphere", "radius": 1, "edge": 1e-4},
-    "sphere of a tiny edge": {"shape": "sphere", "radius": 1e60, "edge": 1e-300},
+    "sphere of a tiny edge": {"shape": "sphere", "radius": 1e60, "edge": 1e-59},
     "cylinder": {"shape": "cylinder", "radius": 1, "height": 1, "edge": 1e-4},
     "torus": {"shape": "torus", "major_radius": 1, "minor_radius": 0.1, "edge": 1e-5},
 }
