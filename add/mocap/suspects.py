@@ -50,6 +50,10 @@ class Exchange:
     stop: float
 
 
+#: Frames in which a marker does not move at all, and the part of the extent that all others move meanwhile.
+FROZEN, MOVED = 10, 0.05
+
+
 def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> list[str]:
     """Return a sentence for each thing in a recording of markers that is probably not meant, with its place.
 
@@ -60,7 +64,33 @@ def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> li
     """
     known = names or {}
     swapped, mended = exchanges(recording)
-    return [*_jumps(recording.times), *spikes(mended), *_swaps(swapped, known, float(recording.times[-1]))]
+    swaps = _swaps(swapped, known, float(recording.times[-1]))
+    return [*_jumps(recording.times), *spikes(mended), *_frozen(recording), *swaps]
+
+
+def _frozen(recording: Recording) -> list[str]:
+    """Return a sentence for the marker that stops at once and stands still to the last digit, while the others move."""
+    seen = np.where(recording.valid[:, :, None], recording.positions, np.nan)
+    longest: tuple[int, int, int] = (FROZEN - 1, 0, 0)
+    for k in range(len(recording.names)):
+        steps = np.linalg.norm(np.diff(seen[:, k], axis=0), axis=1)
+        moves = np.flatnonzero(steps != 0.0)  # or is not seen
+        usual = np.nanmedian(steps[moves]) if np.isfinite(steps[moves]).any() else np.inf
+        for one, two in zip(moves, [*moves[1:], len(steps)], strict=False):
+            if steps[one] > 0.5 * usual:  # what comes to rest slows down
+                longest = max(longest, (int(two - one) - 1, k, int(one) + 1))
+    frames, marker, first = longest
+    if frames < FROZEN:
+        return []
+    ways = np.linalg.norm(np.diff(np.delete(seen, marker, axis=1)[[first, first + frames]], axis=0)[0], axis=1)
+    extent = float(np.linalg.norm(np.ptp(recording.positions[recording.valid], axis=0)))
+    if not np.isfinite(ways).any() or np.nanmin(ways) < MOVED * extent:
+        return []
+    times = recording.times[[first, first + frames]]
+    return [
+        f"marker '{recording.names[marker]}' stands still to the last digit from {times[0]:.4g} to {times[1]:.4g} s, "
+        f"while the others move by {np.nanmin(ways):.3g} m or more: was it lost, and its last place filled in? Mask it"
+    ]
 
 
 def _jumps(times: FloatArray) -> list[str]:

@@ -122,6 +122,9 @@ def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
                 f"{times[0]:g} to {times[-1]:g} s on the file's clock"
             )
     if spec.markers is not None:
+        unseen = [f"'{name}'" for k, name in enumerate(whole.names) if not whole.valid[:, k].any()]
+        if unseen:
+            yield f"recording.markers: {', '.join(unseen)}: the file names them and no frame has them"
         of_file = {mine: theirs for theirs, mine in spec.markers.items()}
         yield from (f"{at}: {text}" for text in suspects(recording if spec.mask else whole, of_file))
     elif spec.pose is not None:  # frames in which a body was not seen are left out: times may jump

@@ -196,6 +196,7 @@ def take(tmp_path, places, times, **more):
     header = ",".join(["time_s", *(f"{name.upper()}_{axis}_m" for name in CORNERS for axis in "xyz")])
     rows = np.column_stack([times, np.add(places, [0, 0, 1.0]).reshape(len(times), -1)])
     np.savetxt(tmp_path / "take.csv", rows, delimiter=",", header=header, comments="")
+    (tmp_path / "take.csv").write_text((tmp_path / "take.csv").read_text().replace("nan", ""))
     recording = {"file": str(tmp_path / "take.csv"), "markers": {name.upper(): name for name in CORNERS}}
     markers = {name: {"body": "box", "point": point} for name, point in CORNERS.items()}
     return warned(
@@ -208,6 +209,13 @@ def still(n=20):
 
 
 TAKE = 0.01 * np.arange(20)
+
+
+def test_a_marker_that_is_never_seen(tmp_path):
+    places = still()
+    places[:, 2] = np.nan
+    (text,) = take(tmp_path, places, TAKE)
+    assert text == "recording.markers: 'c': the file names them and no frame has them"
 
 
 def test_times_in_milliseconds(tmp_path):

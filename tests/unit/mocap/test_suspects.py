@@ -38,6 +38,19 @@ def test_nothing_to_say(moving):
     assert suspects(recording(moving, valid=valid)) == []
 
 
+def test_a_marker_that_is_held_at_its_last_place(moving):
+    moving[:, :, 1] += TIMES[:, None]
+    moving[120:160, 3] = moving[120, 3]
+    held = moving.copy()
+    (text,) = suspects(recording(moving))
+    assert text.startswith("marker 'm4' stands still to the last digit from 0.6 to 0.795 s") and "Mask it" in text
+    still = held
+    still[:160, 3] = held[120, 3]  # until it is hit
+    assert suspects(recording(still)) == []
+    moving[120:160] = moving[120]  # all rest
+    assert suspects(recording(moving)) == []
+
+
 def test_labels_exchanged_for_a_while(moving):
     moving[40:46, [2, 3]] = moving[40:46, [3, 2]]
     found, mended = exchanges(recording(moving))
