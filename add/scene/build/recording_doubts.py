@@ -43,7 +43,8 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
         recording = load_recording(built.scene, "recording")
         yield from (f"recording.file: {spec.file}: {text}" for text in recording_doubts(spec))
         yield from _file(built, recording)
-    except InputError:  # said where the recording is needed
+    except InputError as error:  # a run goes without it; what needs it stops
+        yield f"the recording cannot be read: {str(error).splitlines()[0]}"
         return
     if any(path.startswith("recording.place") for item in built.scene.parameters for path in item.all_paths()):
         return
@@ -152,7 +153,8 @@ def doubts_of_clouds(built: BuiltScene) -> Iterator[str]:
         if isinstance(item, CloudObjectiveSpec) and item.crop is None:
             try:
                 times = read_clouds(item.file, rate=item.rate).times - item.time_offset
-            except InputError:  # said where the cloud is needed
+            except InputError as error:
+                yield f"objective.{k}: the cloud cannot be read: {str(error).splitlines()[0]}"
                 continue
             yield from _outside(f"objective.{k}.file: {item.file}", times, built.scene.time.end, f"objective.{k}.crop")
 

@@ -116,6 +116,10 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
     if limits:
         most = {}
         for name in ("effort", "velocity"):
+            if limits[0].attributes.get(name, "").strip().lower() in ("inf", "+inf", "infinity", "+infinity"):
+                source.note(f"{place}: <limit>", f"{name} without end: read as none")
+                most[name] = np.inf
+                continue
             most[name] = source.number(limits[0], name, place, np.inf)
             if most[name] < 0.0:  # -1 stands for none in some files
                 source.note(f"{place}: <limit>", f"{name} {most[name]:g}: a negative one is none")

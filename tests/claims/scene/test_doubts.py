@@ -218,6 +218,12 @@ def test_a_marker_that_is_never_seen(tmp_path):
     assert text == "recording.markers: 'c': the file names them and no frame has them"
 
 
+def test_a_recording_that_cannot_be_read(tmp_path):
+    """A run does without it, a fit does not: check says so."""
+    (text,) = take(tmp_path, still(), TAKE[::-1])
+    assert text.startswith("the recording cannot be read: recording: ") and "time runs backwards" in text
+
+
 def test_times_in_milliseconds(tmp_path):
     """One of 20 frames counts; a take that is longer than the run by far is in doubt, too, unless `crop` says so."""
     (text,) = take(tmp_path, still(), 1e3 * TAKE)

@@ -89,6 +89,15 @@ def test_a_negative_limit_is_none(tmp_path):
     assert notes(robot) == [said.format("effort -1"), said.format("velocity -2")]
 
 
+@pytest.mark.parametrize("word", ["inf", "Infinity", "+inf"])
+def test_a_limit_without_end_is_none(tmp_path, word):
+    more = f'<limit lower="-1" upper="1" effort="{word}" velocity="{word}"/>'
+    robot = read_robot(written(tmp_path, urdf(BASE, ARM, joint("turn", "base", "arm", more=more))))
+    assert robot.joints[0].effort == robot.joints[0].velocity == np.inf
+    said = "line 4, joint 'turn': <limit>: {} without end: read as none"
+    assert notes(robot) == [said.format("effort"), said.format("velocity")]
+
+
 def test_slashes_in_names(tmp_path):
     """Links and joints get other names, new ones, and are found by all that names them."""
     mimic = '<limit lower="-1" upper="1"/><mimic joint="l/turn"/>'
