@@ -50,8 +50,10 @@ class Exchange:
     stop: float
 
 
-#: Frames in which a marker does not move at all, and the part of the extent that all others move meanwhile.
+#: Frames in which a marker does not move at all, and the part of the extent by which others move, or all at once.
 FROZEN, MOVED = 10, 0.05
+#: How much faster than within so many frames most markers must go at once, for no motion of theirs.
+LEAP, LEAP_FRAMES = 10.0, 5
 
 
 def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> list[str]:
@@ -65,7 +67,27 @@ def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> li
     known = names or {}
     swapped, mended = exchanges(recording)
     swaps = _swaps(swapped, known, float(recording.times[-1]))
-    return [*_jumps(recording.times), *spikes(mended), *_frozen(recording), *swaps]
+    return [*_jumps(recording.times), *spikes(mended), *_leaps(mended), *_frozen(recording), *swaps]
+
+
+def _leaps(recording: Recording) -> list[str]:
+    """Return a sentence for the frame from which on most markers are elsewhere, all at once, and stay there."""
+    seen = np.where(recording.valid[:, :, None], recording.positions, np.nan)
+    if seen.shape[1] < 3 or len(seen) < 2 * LEAP_FRAMES or not recording.valid.any():
+        return []
+    both = recording.valid[1:] & recording.valid[:-1]
+    steps = np.where(both, np.linalg.norm(np.diff(seen, axis=0), axis=2), 0.0)
+    common = np.array([np.median(row[ok]) if ok.sum() >= 3 else 0.0 for row, ok in zip(steps, both, strict=True)])
+    rates = common / np.diff(recording.times)
+    k = int(np.argmax(rates))
+    near = np.delete(rates[max(k - LEAP_FRAMES, 0) : k + LEAP_FRAMES + 1], min(k, LEAP_FRAMES))
+    extent = float(np.linalg.norm(np.ptp(recording.positions[recording.valid], axis=0)))
+    if common[k] < MOVED * extent or rates[k] < LEAP * near.max(initial=0.0):
+        return []
+    return [
+        f"most markers are {common[k]:.3g} m elsewhere from {recording.times[k + 1]:.4g} s (frame {k + 1}) on, at more "
+        f"than {LEAP:g} times their speed before and after: did a camera or the frame of the recording move?"
+    ]
 
 
 def _frozen(recording: Recording) -> list[str]:

@@ -126,6 +126,9 @@ def _file(built: BuiltScene, recording: Recording) -> Iterator[str]:
         unseen = [f"'{name}'" for k, name in enumerate(whole.names) if not whole.valid[:, k].any()]
         if unseen:
             yield f"recording.markers: {', '.join(unseen)}: the file names them and no frame has them"
+        within = whole.valid[(times >= -1e-9) & (times <= end + 1e-9)].any(axis=1)
+        if not unseen and within.sum() < FEWEST_INSIDE * within.size:
+            yield f"{at}: {within.sum()} of {within.size} frames of the run have a marker, the others are empty"
         of_file = {mine: theirs for theirs, mine in spec.markers.items()}
         yield from (f"{at}: {text}" for text in suspects(recording if spec.mask else whole, of_file))
     elif spec.pose is not None:  # frames in which a body was not seen are left out: times may jump

@@ -218,6 +218,13 @@ def test_a_marker_that_is_never_seen(tmp_path):
     assert text == "recording.markers: 'c': the file names them and no frame has them"
 
 
+def test_a_take_that_is_mostly_empty(tmp_path):
+    places = still()
+    places[4:] = np.nan
+    (text,) = take(tmp_path, places, TAKE)
+    assert text.endswith("4 of 20 frames of the run have a marker, the others are empty")
+
+
 def test_a_recording_that_cannot_be_read(tmp_path):
     """A run does without it, a fit does not: check says so."""
     (text,) = take(tmp_path, still(), TAKE[::-1])

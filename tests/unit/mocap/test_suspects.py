@@ -47,8 +47,17 @@ def test_a_marker_that_is_held_at_its_last_place(moving):
     still = held
     still[:160, 3] = held[120, 3]  # until it is hit
     assert suspects(recording(still)) == []
-    moving[120:160] = moving[120]  # all rest
+    moving[120:] = moving[120]  # all rest
     assert suspects(recording(moving)) == []
+
+
+def test_a_camera_that_moves(moving):
+    moving[120:] += [0.3, 0.1, 0.0]
+    (text,) = suspects(recording(moving))
+    assert text.startswith("most markers are 0.3") and "from 0.6 s (frame 120) on" in text
+    thrown = np.cumsum(np.where(TIMES < 0.5, 0.0, 0.02))[:, None, None] * np.array([1.0, 0, 0])  # at 4 m/s, at once
+    moving[120:] -= [0.3, 0.1, 0.0]
+    assert suspects(recording(moving + thrown)) == []
 
 
 def test_labels_exchanged_for_a_while(moving):
