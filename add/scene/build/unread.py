@@ -1,4 +1,4 @@
-"""What a scene's file says and nothing reads; the specs say of their fields when that is so."""
+"""Settings of a scene's file that nothing reads; the specs say of their fields when that is so."""
 
 from __future__ import annotations
 

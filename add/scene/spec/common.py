@@ -16,7 +16,7 @@ from add.errors import InputError
 
 
 class Role(Enum):
-    """What a number of a scene belongs to, which decides whether it holds for another motion.
+    """The owner of a number of a scene, which decides whether the number holds for another motion.
 
     A spec says it once, `class MassSpec(Spec, numbers=Role.PROPERTY)`, and of a field that differs,
     `rate: Annotated[Number, Role.STATE]`; `add.scene.spec.roles` reads it.
@@ -56,7 +56,7 @@ class Spec(BaseModel):
 
 
 class Facts(NamedTuple):
-    """What decides whether a build reads a part of a scene.
+    """Facts of a built scene that decide whether it reads a part of the file.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ from add.scene.spec.rigid import _MovingSpec
 
 
 class NetSpec(_MovingSpec):
-    """What bodies of nodes on lines and sheets have alike."""
+    """Common settings of bodies of nodes on lines and sheets."""
 
     collision: Flag = Field(True, description="whether the nodes meet obstacles")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
@@ -262,7 +262,7 @@ BendingSpec = Annotated[
 
 
 class ClothMaterialSpec(Spec, numbers=Role.PROPERTY):
-    """What a cloth is made of."""
+    """The material of a cloth."""
 
     density: Positive = Field(description="mass an area [kg/m^2]")
     thickness: Positive | None = Field(
