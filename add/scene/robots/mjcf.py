@@ -85,6 +85,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         read_keyframes(mujoco, model, names, tree.joints, turn),
         fluid,
         compensated,
+        tuple(source.doubts),
     )
 
 

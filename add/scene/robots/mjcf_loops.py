@@ -32,6 +32,8 @@ def read_loops(
         place = source.place("equality", name)
         if not model.eq_active0[number]:
             source.note(place, "not active")
+        elif _held_by_mocap(model, number, kinds, by_sites=_by_sites(mujoco, model, number)):
+            source.doubt("mocap", place, "to a mocap body, a handle that others move: left out, and for `couplings`")
         elif kind == int(kinds.mjEQ_JOINT):
             numbers = [int(model.eq_obj1id[number]), int(model.eq_obj2id[number])]
             joints = tuple(names.of("joint", joint) for joint in numbers if joint >= 0)
@@ -71,6 +73,14 @@ def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, P
         return [(one, (data[:3], np.eye(3))), (two, (data[3:6], np.eye(3)))]
     # Of a weld: the point in the second body, in the first, and the turn of the second in the first.
     return [(one, (data[3:6], from_quaternion(data[6:10]))), (two, (data[:3], np.eye(3)))]
+
+
+def _held_by_mocap(model: Any, number: int, kinds: Any, *, by_sites: bool) -> bool:
+    """Return whether an equality of places has a mocap body at one end."""
+    if int(model.eq_type[number]) not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+        return False
+    ends = (int(model.eq_obj1id[number]), int(model.eq_obj2id[number]))
+    return any(model.body_mocapid[model.site_bodyid[end] if by_sites else end] >= 0 for end in ends)
 
 
 def _by_sites(mujoco: Any, model: Any, number: int) -> bool:

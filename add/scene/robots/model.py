@@ -245,6 +245,7 @@ class Robot:
     fluid : around everything, None where the file says none
     compensated : (link, place (3,) in it, mass [kg]) of weights that are taken away (`gravcomp`)
     keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
+    doubts : lines of `ignored` about what changes the motion, unless the user said so
     """
 
     name: str
@@ -262,6 +263,7 @@ class Robot:
     keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
     fluid: RobotFluid | None = None
     compensated: tuple[tuple[str, FloatArray, float], ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def mass(self) -> float:

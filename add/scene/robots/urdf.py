@@ -10,6 +10,7 @@ from typing import final
 
 import numpy as np
 
+from add.errors import InputError
 from add.scene.robots.filters import exclusions, neighbours
 from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
@@ -18,7 +19,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.names import read_name, without_slashes
 from add.scene.robots.source import URDF_WORDS, Source
 from add.scene.robots.srdf import read_srdf
-from add.scene.robots.tree import fail_circle, merge
+from add.scene.robots.tree import fail_circle, merge, without_idle
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
@@ -27,7 +28,7 @@ from add.typing import FloatArray
 
 #: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.
 _MOTION = frozenset(
-    "springStiffness springReference implicitSpringDamper turnGravityOff gravity dampingFactor static "
+    "springStiffness springReference turnGravityOff gravity dampingFactor static "
     "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass".split()
 )
 _OFF = frozenset({"", "0", "0.0", "false"})
@@ -77,7 +78,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     _note_unread_attributes(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
     read, types = read_joints(source, root, links)
-    joints = [_root_joint(source, links, read, options.base), *read]
+    joints = [_root_joint(source, links, read, options.base), *without_idle(source, links, read)]
     tree = merge(source, links, joints, turn)
     resolved_joints = resolved(source, tree.joints, types)
     _note_unused(source, tree.joints)
@@ -100,6 +101,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tree.places(),
         tree.static,
         excluded_shapes,
+        doubts=tuple(source.doubts),
     )
 
 
@@ -127,7 +129,7 @@ def _refuse_xacro(source: Source, root: XmlNode) -> None:
 
 
 def _note_others(source: Source, root: XmlNode) -> None:
-    """Note what belongs to other programs; refuse it where it changes the motion."""
+    """Note what belongs to other programs, as a doubt where it changes the motion there."""
     known = {"link", "joint", "material"}
     counts: dict[str, int] = {}
     for node in root.children:
@@ -135,7 +137,7 @@ def _note_others(source: Source, root: XmlNode) -> None:
             continue
         counts[node.tag] = counts.get(node.tag, 0) + 1
         for inner in node.nodes():
-            _refuse_motion(source, inner, f"line {inner.line}, <{node.tag}>")
+            _doubt_motion(source, inner, f"line {inner.line}, <{node.tag}>")
     for tag, count in counts.items():
         source.note("robot", f"<{tag}>" + (f", {count} times" if count > 1 else ""))
 
@@ -161,13 +163,13 @@ def _note_unread_attributes(source: Source, root: XmlNode) -> None:
         source.note(f"line {found[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
 
 
-def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
+def _doubt_motion(source: Source, node: XmlNode, place: str) -> None:
     if node.tag in _MOTION:
-        source.refuse("extension", place, f"<{node.tag}> changes the motion, and is not read")
+        source.doubt("extension", place, f"<{node.tag}> changes the motion in other programs, and is not read")
     for name in sorted(_MOTION & set(node.attributes)):
         if node.attributes[name].strip().lower() not in _OFF:
-            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion, and is not read'
-            source.refuse("extension", place, text)
+            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion in other programs'
+            source.doubt("extension", place, f"{text}, and is not read")
 
 
 def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
@@ -196,13 +198,21 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
     for child in node.children:
         if child.tag not in ("inertial", "visual", "collision"):
             for inner in child.nodes():
-                _refuse_motion(source, inner, place)
+                _doubt_motion(source, inner, place)
             source.note(place, f"<{child.tag}>")
     shapes: dict[str, list[RobotGeometry]] = {"visual": [], "collision": []}
     for tag, found in shapes.items():
         solid = tag == "collision"
         for child in node.all(tag):
-            shape = read_shape(source, meshes, child, name, place, collision=solid, read=solid or options.visual)
+            try:
+                shape = read_shape(
+                    source, meshes, child, name, place, collision=solid, read=solid or options.visual, still=still
+                )
+            except InputError as error:  # a picture changes no motion
+                if solid:
+                    raise
+                source.note(error.place or place, f"no picture of it: {error.message}, found {error.found}")
+                continue
             if shape is not None:
                 found.append(shape)
     return RobotLink(name, mass, centre, inertia, tuple(shapes["collision"]), tuple(shapes["visual"]))

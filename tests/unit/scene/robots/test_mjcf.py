@@ -292,10 +292,6 @@ REFUSED = {
         model_of(option='<option density="1000" wind="1 0 0"/>'),
         "<option>: a fluid of density 1000, viscosity 0 with wind",
     ),
-    "free": (
-        model_of(joint='<joint name="j" type="free" damping="1"/>'),
-        "line 1, joint 'j': a free joint with damping",
-    ),
     "actuatorfrcrange": (
         model_of(joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 2"/>'),
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
