@@ -71,9 +71,11 @@ def read_shape(
         normal = unit_vector(source.numbers(shape, "normal", place, 3, [0.0, 0.0, 1.0]))
         size, rotation = (), rotation @ np.column_stack([*plane_axes(normal), normal])
     else:
-        return _left(source, place, f"<{shape.tag}> is not a shape that is read, which are {_SHAPES}", collision)
+        _left(source, place, f"<{shape.tag}> is not a shape that is read, which are {_SHAPES}", collision)
+        return None
     if size and min(size) <= 0.0:
-        return _left(source, place, f"<{shape.tag}> without extent: {dict(shape.attributes)}", collision)
+        _left(source, place, f"<{shape.tag}> without extent: {dict(shape.attributes)}", collision)
+        return None
     size = tuple(float(number) for number in size)
     return RobotGeometry(shape.tag, size, position, rotation, name=node.attributes.get("name", ""), origin=link)
 
