@@ -13,7 +13,7 @@ from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.robot_doubts import hull_doubts
 from add.scene.robots import Robot, RobotJoint, RobotLink
-from add.scene.robots.model import WORLD
+from add.scene.robots.model import WORLD, RobotTendon
 from add.scene.spec.links import robot_of, trees
 
 _UNITS = {"hinge": "rad", "slide": "m", "ball": "rad", "free": ""}
@@ -38,7 +38,7 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     parts: list[tuple[str, list[str]]] = [
         ("places", places),
         ("actuators", [f"{item.name} ({item.transmission} {item.target})" for item in robot.actuators]),
-        ("tendons", [f"{item.name} ({', '.join(name for name, _ in item.joints)})" for item in robot.tendons]),
+        ("tendons", [f"{item.name} ({_course(item)})" for item in robot.tendons]),
         ("loops", [f"{item.name} ({item.kind})" for item in robot.loops]),
         ("links that do not touch", [f"{a or 'world'} - {b or 'world'}" for a, b in robot.excluded]),
     ]
@@ -132,6 +132,13 @@ def robot_problems(file: Path, options: Mapping[str, Any]) -> list[str]:
         for name, tree in trees(scene).items()
         for text in hull_doubts(robot_of(name, tree), tree, f"bodies.{name}")
     ]
+
+
+def _course(tendon: RobotTendon) -> str:
+    if not tendon.segments:
+        return ", ".join(name for name, _ in tendon.joints)
+    around = sum(bool(part.around) for part in tendon.segments)
+    return f"{_count(len(tendon.segments), 'segment')}" + (f", {around} around geoms" if around else "")
 
 
 def _mass(link: RobotLink) -> str:

@@ -1,6 +1,6 @@
 """Force families of single bodies: one file each."""
 
-from add.terms.activation import Activation
+from add.terms.activation import Activation, Integral, Lag
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
@@ -9,7 +9,7 @@ from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBr
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance, JointSprings
-from add.terms.lengths import AffineDrive, OnLengths
+from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path
 from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
@@ -23,7 +23,6 @@ from add.terms.viscous import Viscous
 
 __all__ = [
     "Activation",
-    "AffineDrive",
     "AxisLaw",
     "BallFriction",
     "BallLaws",
@@ -41,16 +40,21 @@ __all__ = [
     "HeldResistanceBranch",
     "HeldTurns",
     "Inertia",
+    "Integral",
     "IsothermalGas",
     "JointCouplings",
     "JointDrive",
     "JointLimits",
     "JointResistance",
     "JointSprings",
+    "Lag",
+    "LengthActuator",
     "LinkLoops",
     "Muscle",
     "NodalForce",
     "OnLengths",
+    "OnPaths",
+    "Path",
     "PointConstraint",
     "Pressure",
     "Relaxation",

@@ -56,7 +56,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     tree = merge(source, links, joints, turn)
     check_moving(source, tree.links, tree.joints)
     frames, body_places = _frames(mujoco, model, names, tree, origins)
-    tendons = read_tendons(source, mujoco, model, names)
+    tendons = read_tendons(source, mujoco, model, names, body_places)
     excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, model, body_places)

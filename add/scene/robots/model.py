@@ -130,18 +130,39 @@ class RobotJoint:
 
 @final
 @dataclass(frozen=True)
+class RobotSegment:
+    """A part of a spatial tendon between two places, straight or the shortest way around a sphere or a cylinder.
+
+    Parameters
+    ----------
+    places : (link, (3,) in it [m]) of both ends; of the centre and, further, of a point at the distance 1 m on a
+        cylinder's axis; behind them the place on whose side it runs, where one is given
+    weight : its share in the tendon's length, 1 over the divisor of its pulley [-]
+    around : "", "sphere" or "cylinder"
+    radius : [m]
+    """
+
+    places: tuple[tuple[str, FloatArray], ...]
+    weight: float = 1.0
+    around: str = ""
+    radius: float = 0.0
+
+
+@final
+@dataclass(frozen=True)
 class RobotTendon:
-    """A fixed tendon: length l = sum of factors times coordinates, with a spring, damping, dry friction and limits.
+    """A tendon with a spring, damping, dry friction and limits of its length.
 
     Parameters
     ----------
     name : in the file
-    joints : (joint, factor) [m/rad or -]
+    joints : of a fixed tendon, l = sum of factors times coordinates: (joint, factor) [m/rad or -]
     stiffness : of its spring, which acts where l is outside `rest` [N/m]
     rest : shortest and longest length without force [m]
     damping : [N s/m]
     dry_friction : [N]
     lower, upper : limits of l, -inf and inf where it has none [m]
+    segments : of a spatial tendon, l = sum of their weighted lengths
     """
 
     name: str
@@ -152,12 +173,13 @@ class RobotTendon:
     dry_friction: float = 0.0
     lower: float = -np.inf
     upper: float = np.inf
+    segments: tuple[RobotSegment, ...] = ()
 
 
 @final
 @dataclass(frozen=True)
 class RobotActuator:
-    """A force on a length l: f = (g0 + g1 l + g2 l_dot) u + b0 + b1 l + b2 l_dot, clamped to `force`.
+    """A force on a length l, clamped to `force`: f = (g0 + g1 l + g2 l_dot) a + b0 + b1 l + b2 l_dot, or a muscle's.
 
     Parameters
     ----------
@@ -169,6 +191,11 @@ class RobotActuator:
     gain, bias : (g0, g1, g2), (b0, b1, b2)
     control : range that u is clamped to, infinite where it is not
     force : range that f is clamped to, infinite where it is not
+    dynamics : how a follows u: "" at once, "filter" a' = (u - a)/tau, "integrator" a' = u, "muscle" as MuJoCo says
+    times : tau, or the two of a muscle [s]
+    activation : range that a is clamped to, infinite where it is not
+    muscle : in place of gain and bias F_0 [N], l_o [m], v_max [1/s], l_min, l_max, f_P, f_V, l_T [m]: the tension
+        F_0 (a f_L f_V + f_P) at (l - l_T)/l_o; () where it is none
     """
 
     name: str
@@ -179,6 +206,10 @@ class RobotActuator:
     bias: tuple[float, float, float]
     control: tuple[float, float] = (-np.inf, np.inf)
     force: tuple[float, float] = (-np.inf, np.inf)
+    dynamics: str = ""
+    times: tuple[float, ...] = ()
+    activation: tuple[float, float] = (-np.inf, np.inf)
+    muscle: tuple[float, ...] = ()
 
 
 @final

@@ -28,8 +28,8 @@ URDF_WORDS: Mapping[str, str] = {
     "srdf": "default collisions that an SRDF file switches off",
 }
 MJCF_WORDS: Mapping[str, str] = {
-    "actuator": "actuators with activation, muscles, or a transmission that is not read",
-    "tendon": "spatial tendons, and tendons with armature",
+    "actuator": "actuators by users' functions, or with a transmission that is not read",
+    "tendon": "spatial tendons, and what is read otherwise of them; tendons with armature",
     "equality": "equalities of tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
