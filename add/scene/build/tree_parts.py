@@ -264,7 +264,9 @@ def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeEx
     out.number(f"{at}.times", actuator.times, "s", fixed=True)
     # Where nothing is remembered yet it is what it would follow.
     weights = drive.signal.weights(0.0) * (actuator.dynamics != "integrator")
-    out.derived.append(Derived((f"{at}.activation",), WeightedSum(tuple(weights)), (drive.parameter,)))
+    ends = max(low, actuator.activation[0]), min(high, actuator.activation[1])
+    rule = WeightedSum(tuple(weights), limits=ends if actuator.dynamics != "integrator" else actuator.activation)
+    out.derived.append(Derived((f"{at}.activation",), rule, (drive.parameter,)))
     return ActuatorState(_FOLLOWING[actuator.dynamics], len(actuator.times), (low, high), actuator.activation)
 
 

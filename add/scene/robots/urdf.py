@@ -184,6 +184,10 @@ def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOption
         links[name] = _link(source, meshes, node, name, options, name in still)
     if not links:
         source.fail("robot", "has no links", expected="<link name=...>")
+    ends = {end.attributes.get("link") for joint in root.all("joint") for end in joint.all("parent")}
+    if "world" in ends - set(links):  # what stands still, in files of Drake
+        source.note("robot", "link 'world' is not among its links: it stands still")
+        links["world"] = RobotLink("world", 0.0, np.zeros(3), np.zeros((3, 3)))
     return links
 
 
@@ -191,7 +195,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
     place = source.place("link", name)
     inertials = node.all("inertial")
     if len(inertials) > 1:
-        source.fail(place, "several <inertial>", len(inertials), "one")
+        source.doubt("inertia", place, f"{len(inertials)} <inertial>: the first one counts")
     mass, centre, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if inertials:
         mass, centre, inertia = _inertial(source, inertials[0], place, options.repair, still)
@@ -222,16 +226,21 @@ def _inertial(
     source: Source, node: XmlNode, place: str, repair: bool, still: bool
 ) -> tuple[float, FloatArray, FloatArray]:
     place = f"{place}: line {node.line}, <inertial>"
-    one = {}
+    one: dict[str, XmlNode] = {}
     for tag in ("mass", "inertia"):
         found = node.all(tag)
-        if len(found) != 1:
-            source.fail(place, f"does not have one <{tag}>", len(found), f"one <{tag}>")
-        one[tag] = found[0]
+        if len(found) > 1:
+            source.fail(place, f"several <{tag}>", len(found), f"one <{tag}>")
+        if not found:
+            source.doubt("inertia", place, f"has no <{tag}>: read as 0")
+        else:
+            one[tag] = found[0]
     centre, rotation = read_origin(source, node, place)
-    mass = source.number(one["mass"], "value", place)
-    entries = {name: source.number(one["inertia"], name, place) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
-    xx, xy, xz, yy, yz, zz = entries.values()
+    mass = source.number(one["mass"], "value", place) if "mass" in one else 0.0
+    keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    xx, xy, xz, yy, yz, zz = (
+        (source.number(one["inertia"], key, place) for key in keys) if "inertia" in one else [0.0] * 6
+    )
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     stated = stated_inertia(source, place, mass, matrix, repair=repair, still=still)
     return mass, centre, rotation @ stated @ rotation.T

@@ -133,7 +133,8 @@ def unit_axis(source: Source, joint: XmlNode, place: str) -> FloatArray:
     if len(found) > 1:
         source.fail(place, "several <axis>", len(found), "one")
     for node in found:
-        source.require_known(node, place, ("xyz",))
+        if "xyz" not in node.attributes:  # a misspelt one, whose default would be taken
+            source.require_known(node, place, ("xyz",))
     axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
     if not axis.any():
         source.fail(f"{place}: <axis xyz>", "an axis without direction", axis.tolist(), "a unit vector")

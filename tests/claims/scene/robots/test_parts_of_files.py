@@ -9,7 +9,7 @@ from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.robot_doubts import robot_doubts
-from add.terms import OnLengths
+from add.terms import LengthActuator, OnLengths
 
 FILE = """<mujoco>
   <compiler angle="radian" autolimits="true"/>
@@ -84,10 +84,11 @@ def test_forces_are_those_of_mujoco(file, loud, rng):
 
 def test_control_is_zero_where_nothing_drives(file):
     built = scene_from_dict(scene(file)).build()
-    drives = [t for t in built.model.system.terms if isinstance(t, OnLengths) and type(t.law).__name__ == "AffineDrive"]
+    lengths = [term for term in built.model.system.terms if isinstance(term, OnLengths)]
+    drives = [term for term in lengths if isinstance(term.law, LengthActuator)]
     assert len(drives) == 4
     without = scene_from_dict(scene(file, actuators=False)).build()
-    assert not [t for t in without.model.system.terms if type(getattr(t, "law", None)).__name__ == "AffineDrive"]
+    assert not [t for t in without.model.system.terms if type(getattr(t, "law", None)).__name__ == "LengthActuator"]
     (found,) = [text for text in robot_doubts(without) if "actuators" in text]
     assert "'hold', 'turn', 'odd'" in found or "'hold', 'odd'" in found
 
