@@ -13,7 +13,6 @@ from add.errors import InputError
 from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels import distance
-from add.scene.build.selections import collision_mesh
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.typing import FloatArray, IntArray
@@ -158,10 +157,10 @@ def no_solid(shape: RobotGeometry) -> InputError | None:
 
 
 def _solid(shape: RobotGeometry) -> CollisionMesh:
-    assert shape.vertices is not None and shape.triangles is not None
     try:
-        return collision_mesh(shape.file or shape.name, shape.vertices, shape.triangles)
+        return shape.solid
     except InputError as error:
+        error.file = shape.file or shape.name
         error.expected = f'{error.expected}, or "meshes": "hull"'
         raise
 

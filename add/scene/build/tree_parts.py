@@ -106,7 +106,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
     if body.actuators:
         taken = {item.actuator for item in items.values()}
         for actuator in robot.actuators:
-            if actuator.name not in taken:
+            if actuator.name not in taken and actuator.transmission != "place":
                 if actuator.name in items:
                     raise InputError(
                         "a drive has the name of an actuator that acts", place=f"{at}.drives.{actuator.name}"

@@ -22,9 +22,9 @@ def stated_inertia(
     """Check what a file states for one link, before links are merged.
 
     A link may be as thin as a line or a point (A = 0). What no body has, A + B < C, moves all the same by the equations
-    of a rigid body, and is a doubt. With `repair` each principal moment becomes their mean where some body has that
-    inertia, as MuJoCo's `balanceinertia` does it, and it is noted. Of a link that stands ``still`` an impossible
-    inertia is noted and left out, since nothing turns it.
+    of a rigid body, and is a doubt; so is a negative moment, for which the mean of all three stands. With `repair` each
+    principal moment becomes that mean, as MuJoCo's `balanceinertia` has it, and it is noted. Of a link that stands
+    ``still`` an impossible inertia is noted and left out, since nothing turns it.
 
     Returns
     -------
@@ -55,12 +55,9 @@ def stated_inertia(
         text = f"belongs to no body, A + B < C: {found}; read as it is, `repair` makes them equal"
         source.doubt("inertia", place, f"the inertia {text}")
         return inertia
-    source.fail(
-        place,
-        "the inertia is not positive definite",
-        found,
-        "A + B >= C >= B >= A > 0" + ("; `repair` makes them equal" if mean > 0.0 else ""),
-    )
+    mean = max(mean, 0.0)
+    source.doubt("inertia", place, f"the inertia is not positive definite: {found}; read as {mean:.6g} each")
+    return mean * np.eye(3)
 
 
 def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:

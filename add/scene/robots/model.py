@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from add.errors import InputError
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
 
 #: The name of everything that stands still, as the parent of a joint and as a link in a pair.
@@ -46,6 +48,18 @@ class RobotGeometry:
     origin: str = ""
     friction: float | None = None
     in_theta: str = ""
+
+    @cached_property
+    def solid(self) -> CollisionMesh:
+        """The mesh as what touches.
+
+        Raises
+        ------
+        InputError
+            If it is open, or wound wrongly.
+        """
+        assert self.vertices is not None and self.triangles is not None
+        return CollisionMesh(self.vertices, self.triangles)
 
 
 @final

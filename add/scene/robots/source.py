@@ -121,6 +121,9 @@ class Source:
             found = numbers_in(text.replace(",", " "))
             if found is not None and len(found) == count:
                 self.note(here, f"'{text[:80]}': commas between numbers are blanks")
+        if found is not None and len(found) > count > 1:
+            self.note(here, f"'{text[:80]}': the first {count} numbers count")
+            found = found[:count]
         if found is None or len(found) != count:
             wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
             self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)

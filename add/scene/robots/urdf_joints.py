@@ -20,6 +20,7 @@ _KINDS = {
     "prismatic": "slide",
     "fixed": "fixed",
     "floating": "free",
+    "spherical": "ball",
     "planar": "planar",
 }
 _TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
@@ -178,6 +179,9 @@ def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) ->
     if not other:
         source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")
     factor = source.number(found[0], "multiplier", place, 1.0)
+    if joint.kind == "fixed":
+        source.note(f"{place}: <mimic>", "a fixed joint does not move")
+        return joint
     if joint.kind not in ("hinge", "slide"):
         kind = node.attributes["type"]
         source.fail(
