@@ -27,6 +27,7 @@ from add.terms import (
     OnLengths,
     OnPaths,
     Path,
+    Sums,
 )
 from add.typing import FloatArray, IntArray
 
@@ -73,16 +74,18 @@ class TreeLoop:
 @final
 @dataclass(frozen=True)
 class TreeCoupling:
-    """An equation between the coordinates of joints, by number; ``x`` is -1 where there is one only.
+    """An equation between coordinates of joints, by number, or sums of them; ``x`` has none where there is one only.
 
-    Its coefficients are ``<path>.coefficients`` (count,) in theta, at most 5; ``start`` are y_0 and x_0.
+    Its coefficients are ``<path>.coefficients`` (count,) in theta, at most 5; ``start`` are y_0 and x_0; ``factors``
+    are the blocks of theta with the factors of the sums, "" for ones.
     """
 
     path: str
-    y: int
-    x: int
+    y: tuple[int, ...]
+    x: tuple[int, ...]
     start: tuple[float, float]
     count: int
+    factors: tuple[str, str] = ("", "")
 
 
 @final
@@ -241,14 +244,21 @@ def joint_couplings(couplings: Sequence[TreeCoupling], dofs: Sequence[int], at: 
     """Return the equations between coordinates, ``dofs`` those of the joints."""
     if not couplings:
         return []
-    y, x = (
-        np.array([dofs[k] if k >= 0 else -1 for k in numbers], dtype=np.int64)
-        for numbers in ([item.y for item in couplings], [item.x for item in couplings])
-    )
+
+    def sums(side: int) -> Sums:
+        sides = [(item.y, item.x)[side] for item in couplings]
+        factors = [
+            at.parameters[block].indices if (block := item.factors[side]) else np.full(len(joints), -1)
+            for item, joints in zip(couplings, sides, strict=True)
+        ]
+        row = np.repeat(np.arange(len(sides)), [len(joints) for joints in sides])
+        dof = np.array([dofs[k] for joints in sides for k in joints], dtype=np.int64)
+        return Sums(row, dof, np.concatenate([np.zeros(0, dtype=np.int64), *factors]))
+
     coefficients = np.full((len(couplings), 5), -1, dtype=np.int64)
     for row, item in zip(coefficients, couplings, strict=True):
         row[: item.count] = at.parameters[f"{item.path}.coefficients"].indices
-    return [JointCouplings(y, x, np.array([item.start for item in couplings]), coefficients)]
+    return [JointCouplings(sums(0), sums(1), np.array([item.start for item in couplings]), coefficients)]
 
 
 def length_terms(

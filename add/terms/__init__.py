@@ -18,7 +18,7 @@ from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
 from add.terms.tree_inertia import TreeInertia
-from add.terms.tree_loops import JointCouplings, LinkLoops
+from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "RigidInertia",
     "Stencils",
     "Strained",
+    "Sums",
     "TreeInertia",
     "Viscous",
     "VolumetricActuator",

@@ -93,8 +93,8 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
     number = {joint.name: k for k, joint in enumerate(robot.joints)}
     carrier = {link.name: k for k, link in enumerate(robot.links)}
     for loop in robot.loops:
-        if loop.kind == "joints":
-            _coupling(at, loop, robot.joints, number, body, out)
+        if loop.kind in ("joints", "tendons"):
+            _coupling(at, loop, robot, number, body, out)
         else:
             _loop(at, loop, carrier, body, out)
     for tendon in robot.tendons:
@@ -145,18 +145,27 @@ def _loop(at: str, loop: RobotLoop, carrier: Mapping[str, int], body: Articulate
 
 
 def _coupling(
-    at: str, loop: RobotLoop, joints: Sequence[RobotJoint], number: Mapping[str, int], body: ArticulatedBodySpec,
-    out: TreeExtras,
-) -> None:  # fmt: skip
-    path = f"{at}.loops.{loop.name}"
-    chosen = [coordinate(joints, number, name, path) for name in loop.joints]
-    start = [joints[k].start for k in chosen]
-    y, x = (*chosen, -1)[:2]
+    at: str, loop: RobotLoop, robot: Robot, number: Mapping[str, int], body: ArticulatedBodySpec, out: TreeExtras
+) -> None:
+    path, joints = f"{at}.loops.{loop.name}", robot.joints
+    sums: list[tuple[tuple[str, float], ...]] = [((name, 1.0),) for name in loop.joints]
+    blocks = ["", ""]
+    if loop.kind == "tendons":
+        tendons = {tendon.name: tendon.joints for tendon in robot.tendons}
+        sums = [tendons[name] for name in loop.joints]
+        blocks[: len(sums)] = [f"{at}.tendons.{name}.factors" for name in loop.joints]
+    chosen = [tuple(coordinate(joints, number, name, path) for name, _ in pairs) for pairs in sums]
+    factors = [[factor for _, factor in pairs] for pairs in sums]
+    start = [
+        sum(factor * joints[k].start for k, factor in zip(*pair, strict=True))
+        for pair in zip(chosen, factors, strict=True)
+    ]
     # The scene's own coefficients are other ones where joints do not start from zero.
     said, coefficients, own = body.loops.get(loop.name), loop.coefficients, False
     if isinstance(said, JointLoopSpec) and not any(start):
         coefficients, own = coefficients[: len(said.coefficients)], True
-    out.couplings.append(TreeCoupling(path, y, x, (start[0], (*start, 0.0)[1]), len(coefficients)))
+    y, x, starts = chosen[0], (*chosen, ())[1], (start[0], (*start, 0.0)[1])
+    out.couplings.append(TreeCoupling(path, y, x, starts, len(coefficients), (blocks[0], blocks[1])))
     out.number(f"{path}.coefficients", coefficients, "-", fixed=not own)
 
 

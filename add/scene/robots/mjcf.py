@@ -61,7 +61,8 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, model, body_places)
     compensated = read_compensation(source, model, body_places)
-    loops = read_loops(source, mujoco, model, names, body_places)
+    fixed = {tendon.name for tendon in tendons if tendon.joints}
+    loops = read_loops(source, mujoco, model, names, body_places, fixed)
     note_others(source, mujoco, model, names)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
         for item in items:

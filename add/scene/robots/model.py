@@ -235,12 +235,12 @@ class RobotLoop:
     ----------
     name : in the file
     kind : "point" (3 rows: two points coincide), "hinge" (5: their z axes too), "fixed" (6: two frames coincide),
-        "slider" (5: they do but for a way along z), "distance" (1), "joints" (1)
+        "slider" (5: they do but for a way along z), "distance" (1), "joints" and "tendons" (1)
     links : two names, `WORLD` for what stands still; of points and frames
     positions : (2, 3) in the links' frames [m]
     rotations : (2, 3, 3) from the frames that coincide to the links'
-    joints : the joint y, and x where there is one
-    coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are the joints' `start`
+    joints : the joint, or fixed tendon, y, and x where there is one
+    coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are theirs at the joints' `start`
     length : of a distance [m]
     """
 

@@ -30,7 +30,7 @@ URDF_WORDS: Mapping[str, str] = {
 MJCF_WORDS: Mapping[str, str] = {
     "actuator": "actuators by users' functions, or with a transmission that is not read",
     "tendon": "spatial tendons, and what is read otherwise of them; tendons with armature",
-    "equality": "equalities of tendons and flexes",
+    "equality": "equalities of spatial tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
     "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",

@@ -10,6 +10,7 @@ from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.robot_doubts import robot_doubts
 from add.terms import LengthActuator, OnLengths
+from add.testing import check_constraint
 
 FILE = """<mujoco>
   <compiler angle="radian" autolimits="true"/>
@@ -100,6 +101,33 @@ def test_equality_of_joints(file):
     run = scene_from_dict(raw).build().run()
     a, b = run.q[:, 0], run.q[:, 1]
     assert np.abs(b - 0.1 - (0.05 - 1.5 * a + 0.2 * a**2)).max() < 1e-12 < np.ptp(a)
+
+
+def test_equality_of_tendons(file, rng):
+    """l - l_0 = 0.05 - 1.5 (k - k_0) + 0.2 (k - k_0)^2 of two fixed tendons, at every step; alone a length is kept."""
+    file.write_text(
+        FILE.replace(
+            '<joint joint1="b" joint2="a" polycoef="0.05 -1.5 0.2 0 0"/>',
+            '<tendon name="e" tendon1="rope" tendon2="cord" polycoef="0.05 -1.5 0.2 0 0"/>',
+        )
+    )
+    raw = scene(file)
+    raw["bodies"]["bot"]["joints"] = {"a": {"value": 0.3, "rate": 1.0}, "b": {"value": 0.5}}
+    built = scene_from_dict(raw).build()
+    run = built.run()
+    rope, cord = 0.2 * run.q[:, 0] - 1.5 * run.q[:, 2], 0.3 * run.q[:, 1]
+    bent = 0.05 - 1.5 * (cord - 0.03) + 0.2 * (cord - 0.03) ** 2
+    assert np.abs(rope - bent).max() < 1e-12 < np.ptp(rope)
+    (constraint,) = built.model.system.constraints
+    kin = Kinematics(*rng.normal(size=(3, 3)), 0.0, 0)
+    layout = built.model.system.parameters
+    found = check_constraint(constraint, kin, rng.normal(size=1), built.theta, rng=rng, layout=layout)
+    names = {layout.describe(i).split(".", 2)[2] for i in found.parameters}
+    assert names >= {"tendons.rope.factors[0]", "tendons.rope.factors[1]", "tendons.cord.factors"}
+    assert names >= {f"loops.e.coefficients[{k}]" for k in range(5)}
+    file.write_text(file.read_text().replace('tendon2="cord" polycoef="0.05 -1.5 0.2 0 0"', 'polycoef="0.02 0 0 0 0"'))
+    run = scene_from_dict(raw).build().run()
+    assert np.abs(0.2 * run.q[:, 0] - 1.5 * run.q[:, 2] - 0.02).max() < 1e-12 < np.ptp(run.q[:, 0])
 
 
 def test_a_scenes_polynomial_counts_from_zero(file):

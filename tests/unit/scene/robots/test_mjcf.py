@@ -302,9 +302,10 @@ REFUSED = {
         "<contact><pair> of 'g' and 'h': a contact of neighbours",
     ),
     "equality": (
-        model_of(rest='<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed></tendon>'
+        model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
+                 rest='<tendon><spatial name="f"><site site="a"/><site site="b"/></spatial></tendon>'
                       '<equality><tendon name="e" tendon1="f"/></equality>'),
-        "line 1, equality 'e': an equality of type tendon",
+        "line 1, equality 'e': an equality of tendons that are spatial",
     ),
 }  # fmt: skip
 
