@@ -59,6 +59,7 @@ class UrdfOptions:
     visual: bool = False
     packages: Mapping[str, str | PathLike[str]] | None = None
     srdf: str | PathLike[str] | None = None
+    expanded: bool = False
 
 
 def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: FloatArray, options: UrdfOptions) -> Robot:
@@ -72,7 +73,8 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     options : how to read it
     """
     source = Source(file, URDF_WORDS, frozenset(ignore))
-    _refuse_xacro(source, root)
+    if options.expanded:
+        source.note("file", "xacro has expanded it: lines are those of what became of it")
     without_slashes(source, root)
     _note_others(source, root)
     _note_unread_attributes(source, root)
@@ -114,18 +116,6 @@ def _note_unused(source: Source, joints: Sequence[RobotJoint]) -> None:
         if names:
             count = f"{len(names)} joints" if len(names) > 1 else f"joint '{names[0]}'"
             source.note("robot", f"{text} of {count}, which no motion keeps to")
-
-
-def _refuse_xacro(source: Source, root: XmlNode) -> None:
-    advice = "the expanded file: xacro robot.urdf.xacro > robot.urdf"
-    for node in root.nodes():
-        if node.tag.startswith("xacro:"):
-            source.fail(f"line {node.line}", "is a xacro file, not a URDF", f"<{node.tag}>", advice)
-        for name, text in node.attributes.items():
-            if "${" in text or "$(" in text:
-                source.fail(
-                    f"line {node.line}, <{node.tag} {name}>", "is a xacro file, not a URDF", f"'{text}'", advice
-                )
 
 
 def _note_others(source: Source, root: XmlNode) -> None:

@@ -304,14 +304,6 @@ CASES = {
         urdf(BASE, link("arm", INERTIAL, '<contact><inertia_scaling value="3"/></contact>'), TURN),
         "line 3, link 'arm': <inertia_scaling> changes the motion",
     ),
-    "xacro-element": (
-        urdf('<xacro:include filename="arm.xacro"/>'),
-        "line 2: is a xacro file, not a URDF (found <xacro:include>; expected the expanded file: xacro ",
-    ),
-    "xacro-value": (
-        urdf(link("base", inertial(mass="${mass}"))),
-        "line 2, <mass value>: is a xacro file, not a URDF (found '${mass}'",
-    ),
 }
 
 
