@@ -207,6 +207,21 @@ def test_options_of_the_reader(tmp_path):
         assert any(text in doubt for doubt in robot_doubts(scene_from_dict(other, folder=tmp_path).build()))
 
 
+def test_weight_and_fluid_where_joints_stand_off(tmp_path):
+    """Weight that is taken away and the fluid act at the bodies, wherever the anchors of their joints are."""
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    text = """<mujoco><option density="50" viscosity="0.5"/><worldbody><body name="a" gravcomp="0.7">
+      <joint name="j" axis="0 1 0" pos="0.1 0 0.3"/><geom type="box" size="0.1 0.1 0.2" pos="0.2 0 0" mass="2"/></body>
+      </worldbody></mujoco>"""
+    path = written(tmp_path, text, "off.xml")
+    data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(path)))
+    data.qpos[:], data.qvel[:] = 0.4, 2.0
+    mujoco.mj_forward(model, data)
+    built = scene_from_dict(scene(path, actuators=False) | {"gravity": [0, 0, -9.81]}).build()
+    force = built.simulation.dynamics(data.qpos, data.qvel, data.qacc).residual
+    assert force == pytest.approx([0.0], abs=1e-12) and abs(data.qfrc_passive[0]) > 0.1
+
+
 MASKS = """<mujoco>
   <worldbody><body name="a"><joint axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
       <geom name="a0" size="0.1"/><geom name="a1" size="0.1" pos="0.02 0 0" contype="2" conaffinity="2"/>
