@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from add.errors import InputError
 from add.geometry.collision_mesh import CollisionMesh
@@ -60,6 +61,28 @@ class RobotGeometry:
         """
         assert self.vertices is not None and self.triangles is not None
         return CollisionMesh(self.vertices, self.triangles)
+
+    @cached_property
+    def hull(self) -> RobotGeometry:
+        """The convex hull of the mesh, its triangles turned outwards.
+
+        Raises
+        ------
+        InputError
+            If it has no volume.
+        """
+        assert self.vertices is not None and self.triangles is not None
+        corners = self.vertices[np.unique(self.triangles)]  # a file may list vertices that no triangle has
+        try:
+            hull = ConvexHull(corners)
+        except QhullError:
+            raise InputError("a mesh whose convex hull has no volume", found=self.file or self.name) from None
+        kept, found = np.unique(hull.simplices, return_inverse=True)
+        triangles, vertices = found.reshape(-1, 3).astype(np.int64), corners[kept]
+        a, b, c = (vertices[triangles[:, k]] for k in range(3))
+        inward = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(axis=1) < 0.0
+        triangles[inward] = triangles[inward][:, ::-1]
+        return replace(self, vertices=vertices, triangles=triangles, file=f"hull of {self.file}")
 
 
 @final
