@@ -37,6 +37,8 @@ def without_idle(
     A link without mass bears no torque, so that all else moves as it did.
     """
     heavy = {name for name, link in links.items() if link.mass > 0.0}
+    if not heavy:
+        source.doubt("inertia", "robot", "no link has a mass: nothing moves")
     parents = {joint.child: joint.parent for joint in joints}
     for name in tuple(heavy):
         while name in parents and (name := parents[name]) not in heavy:

@@ -187,6 +187,8 @@ def test_joints_that_move_no_mass_stand_still(tmp_path):
     assert [item.name for item in robot.joints] == ["turn", "shut"] and robot.n == 1
     assert sum("moves no mass: it stands still" in text for text in robot.ignored) == 4
     assert robot.place("tool")[0] == "arm" and not robot.doubts
+    robot = read_robot(written(tmp_path, urdf(link("base", ""), link("arm", ""), TURN)))
+    assert not robot.joints and robot.doubts == ("robot: no link has a mass: nothing moves",)
 
 
 def test_what_other_readers_read(tmp_path):
