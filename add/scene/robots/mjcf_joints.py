@@ -174,7 +174,12 @@ def _joint(source: Source, names: Names, model: Any, number: int) -> RobotJoint:
     }
     if model.jnt_limited[number]:
         lower, upper = (float(value) for value in model.jnt_range[number])
-        joint = replace(joint, lower=-np.inf if kind == "ball" else lower, upper=upper)
+        if kind == "ball":
+            lower, upper = -np.inf, max(lower, upper)
+        if upper > 0.0 or kind != "ball":
+            joint = replace(joint, lower=lower, upper=upper)
+        else:
+            source.doubt("limit", place, "a ball's limit of zero: it is not limited")
     if kind in ("hinge", "slide"):
         joint = replace(joint, reference=float(model.qpos_spring[coordinate]), start=float(model.qpos0[coordinate]))
     if model.jnt_actfrclimited[number]:

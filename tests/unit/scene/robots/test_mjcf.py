@@ -519,6 +519,16 @@ def test_actuators_that_are_not_read(tmp_path, joint, actuator, message):
     assert not read_robot(path, ignore=["actuator"]).doubts
 
 
+def test_limits_of_balls(tmp_path):
+    """One that leaves no angle is a doubt, and none."""
+    for numbers, upper, count in (("0 50", np.deg2rad(50), 0), ("0 0", np.inf, 1)):
+        joint = f'<joint name="j" type="ball" limited="true" range="{numbers}"/>'
+        path = written(tmp_path, model_of(joint=joint), "ball.xml")
+        robot = read_robot(path)
+        assert robot.joints[0].upper == pytest.approx(upper) and len(robot.doubts) == count
+        assert not read_robot(path, ignore=["limit"]).doubts
+
+
 REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'
 REPLICATE += "</worldbody></mujoco>"
 
