@@ -43,6 +43,7 @@ from add.terms import (
     JointSprings,
     OnPaths,
     TreeInertia,
+    Wrench,
 )
 from add.typing import FloatArray, IntArray
 
@@ -230,7 +231,7 @@ class TreeBody(Body):
         terms = [inertia, *self._laws(start, at), *self._limits(start, at), *self._driven(start, at)]
         dofs = [start + first for first in self.first]
         terms += length_terms(self.name, self.tendons, self.length_drives, dofs, self.onset, at)
-        return [term if isinstance(term, OnPaths) else Part(OF_COORDINATES, term) for term in terms]
+        return [term if isinstance(term, OnPaths | Wrench) else Part(OF_COORDINATES, term) for term in terms]
 
     def memories(self, at: Layouts) -> list[Memory]:
         """Return the activations of its actuators."""

@@ -28,6 +28,7 @@ from add.terms import (
     OnPaths,
     Path,
     Sums,
+    Wrench,
 )
 from add.typing import FloatArray, IntArray
 
@@ -162,6 +163,7 @@ class LengthDrive:
     law : int
         Of `add.kernels.length_drives`.
     way, gear : of a spatial tendon, in place of joints and factors
+    place, wrench : of a place, a link without mass: force and torque of f = 1 on it (6,)
     state : ActuatorState, optional
         Its ``<path>.activation`` in theta is what the law reads.
     """
@@ -175,6 +177,8 @@ class LengthDrive:
     law: int = AFFINE
     way: TreePath | None = None
     gear: float = 1.0
+    place: str = ""
+    wrench: tuple[float, ...] = ()
     state: ActuatorState | None = None
 
     def memory(self, at: Layouts) -> list[Memory]:
@@ -217,7 +221,7 @@ def blocks_of(
             blocks.append((f"{at}.none", (), "N s/m"))
     own = {f"{tendon.path}.factors" for tendon in tendons}
     for drive in drives:
-        if drive.way is None and drive.factors not in own:
+        if drive.joints and drive.factors not in own:
             blocks.append((drive.factors, (len(drive.joints),), ""))
         blocks += [(f"{drive.path}.{key}", (), unit) for key, unit in ACTUATOR_NUMBERS[drive.law]]
         if drive.state is not None:
@@ -267,7 +271,7 @@ def length_terms(
 ) -> list[Term]:  # fmt: skip
     """Return the forces of tendons and of actuators on lengths, ``dofs`` the coordinates of the joints.
 
-    Those on paths are over rows of X, all others over coordinates.
+    Those on paths and places are over rows of X, all others over coordinates.
     """
 
     def number(item: TreeTendon, key: str) -> int:
@@ -323,5 +327,9 @@ def length_terms(
         if drive.state is not None:
             signal, block = Constant(), f"{drive.path}.activation"
         rows = at.parameters[block].indices.reshape(-1)
-        terms.append(over(LengthActuator(drive.law, signal, rows, indices, drive.control, drive.force), [drive]))
+        law = LengthActuator(drive.law, signal, rows, indices, drive.control, drive.force)
+        if drive.place:
+            terms.append(Wrench(law, at.rows[f"{tree}/{drive.place}"].start, drive.wrench))
+        else:
+            terms.append(over(law, [drive]))
     return terms

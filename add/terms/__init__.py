@@ -20,6 +20,7 @@ from add.terms.strained import Stencils, Strained
 from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
+from add.terms.wrenches import Wrench
 
 __all__ = [
     "Activation",
@@ -65,4 +66,5 @@ __all__ = [
     "TreeInertia",
     "Viscous",
     "VolumetricActuator",
+    "Wrench",
 ]

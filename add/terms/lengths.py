@@ -115,8 +115,18 @@ def _paths(own, m, at):
     return l, rate, g, h, bent
 
 
-def _kind(name: str, arrays: type, measured: Any, driven: bool, curved: bool) -> Kind:
-    """Return the compiled functions of laws, or of an actuator, over sums of coordinates or over paths."""
+def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved: bool, long: bool = True) -> Kind:
+    """Return the compiled functions of laws, or of an actuator, over what is measured.
+
+    Parameters
+    ----------
+    name, arrays : of the families
+    measured : (arrays, m, instant) -> lengths and rates (m,), slopes g of the rates by rate and entry, and where
+        ``curved`` the slopes of the rates by entry and of g by pair
+    driven : whether they are of one actuator
+    curved : whether g changes
+    long : whether g has the slopes of the lengths, too; else these are constant
+    """
     unpacked = unpacker(arrays)
 
     @njit(**FAMILY)
@@ -133,6 +143,8 @@ def _kind(name: str, arrays: type, measured: Any, driven: bool, curved: bool) ->
             for i in range(own.numbers.size):
                 p[i] = at.theta[own.numbers[i]]
             length_drive(own.law[0], l[0], rate[0], asked, p, own.bounds[:2], own.bounds[2:], slopes[0])
+            if not long:
+                slopes[0, 1] = 0.0
         else:
             slopes = np.empty((m, COLUMNS))
             axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, l, rate, at.theta, slopes)
@@ -190,9 +202,10 @@ def _kind(name: str, arrays: type, measured: Any, driven: bool, curved: bool) ->
     return Kind(name, arrays, forces, parameters, jacobian, inputs if driven else None)
 
 
-LAWS, DRIVE = _kind("laws_of_lengths", _Laws, _sums, False, False), _kind("drive_of_length", _Drive, _sums, True, False)
-LAWS_OF_PATHS = _kind("laws_of_paths", _LawsOfPaths, _paths, False, True)
-DRIVE_OF_PATH = _kind("drive_of_path", _DriveOfPath, _paths, True, True)
+LAWS = length_kind("laws_of_lengths", _Laws, _sums, driven=False, curved=False)
+DRIVE = length_kind("drive_of_length", _Drive, _sums, driven=True, curved=False)
+LAWS_OF_PATHS = length_kind("laws_of_paths", _LawsOfPaths, _paths, driven=False, curved=True)
+DRIVE_OF_PATH = length_kind("drive_of_path", _DriveOfPath, _paths, driven=True, curved=True)
 
 
 @final
@@ -221,7 +234,7 @@ class LengthActuator:
     force: tuple[float, float] = (-np.inf, np.inf)
 
     @property
-    def arrays(self) -> tuple[AnyArray, ...]:
+    def arrays(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
         """The arrays of its family."""
         return np.array([self.law]), self.rows, self.numbers, np.array([*self.control, *self.force])
 

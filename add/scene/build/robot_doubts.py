@@ -83,13 +83,7 @@ def hull_doubts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[st
 def _actuators(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str]:
     acting = {item.actuator for item in body.drives.values()}
     idle = [item for item in robot.actuators if item.name not in acting]
-    if body.actuators:
-        idle = [item for item in idle if item.transmission == "place"]
-        names = _listed([item.name for item in idle])
-        if idle:
-            yield f'{at}: actuators on places are not simulated: {names}; write couplings of type "force" or "torque"'
-        return
-    if not idle:
+    if not idle or body.actuators:
         return
     alone = [item.name for item in idle if any(item.bias)]
     text = f"{at}: actuators of the file are not simulated: {_listed([item.name for item in idle])}; "

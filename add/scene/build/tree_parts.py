@@ -55,6 +55,7 @@ MakeSignal = Callable[[object, str, str], SignalParameter]
 class TreeExtras:
     """Parts of a tree beside its joints; ``places`` are links without mass that loops end on."""
 
+    body: str
     places: list[TreeJoint] = field(default_factory=list)
     loops: list[TreeLoop] = field(default_factory=list)
     couplings: list[TreeCoupling] = field(default_factory=list)
@@ -88,7 +89,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
         For what a tree cannot have.
     """
     out = TreeExtras(
-        taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
+        at, taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
     )
     number = {joint.name: k for k, joint in enumerate(robot.joints)}
     carrier = {link.name: k for k, link in enumerate(robot.links)}
@@ -106,7 +107,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
     if body.actuators:
         taken = {item.actuator for item in items.values()}
         for actuator in robot.actuators:
-            if actuator.name not in taken and actuator.transmission != "place":
+            if actuator.name not in taken:
                 if actuator.name in items:
                     raise InputError(
                         "a drive has the name of an actuator that acts", place=f"{at}.drives.{actuator.name}"
@@ -114,7 +115,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
                 items[actuator.name] = DriveSpec(actuator=actuator.name, input=0.0)
     for key, item in items.items():
         if item.actuator is not None:
-            _actuator(f"{at}.drives.{key}", item, robot, tendons, number, signal, out, key in body.drives)
+            _actuator(f"{at}.drives.{key}", item, robot, (tendons, number, carrier), signal, out, key in body.drives)
         elif item.tendon is not None:
             _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, signal, out)
     return out
@@ -226,10 +227,12 @@ def _tendon(
 
 
 def _actuator(
-    at: str, item: DriveSpec, robot: Robot, tendons: Mapping[str, RobotTendon], number: Mapping[str, int],
-    signal: MakeSignal, out: TreeExtras, said: bool,
+    at: str, item: DriveSpec, robot: Robot,
+    named: tuple[Mapping[str, RobotTendon], Mapping[str, int], Mapping[str, int]], signal: MakeSignal,
+    out: TreeExtras, said: bool,
 ) -> None:  # fmt: skip
-    """Add an actuator of the file."""
+    """Add an actuator of the file; ``named`` are the tendons, and the numbers of joints and of what carries links."""
+    tendons, number, carrier = named
     known = {actuator.name: actuator for actuator in robot.actuators}
     if item.actuator not in known:
         raise InputError(
@@ -237,30 +240,36 @@ def _actuator(
             found=f"'{item.actuator}'", expected="one of " + ", ".join(f"'{name}'" for name in known),
         )  # fmt: skip
     actuator = known[item.actuator]
-    if actuator.transmission == "place":
-        raise InputError(
-            "it acts on a place", place=f"{at}.actuator", found=f"'{item.actuator}' on '{actuator.target}'",
-            expected='an actuator of a joint or a tendon; write a coupling of type "force" or "torque"',
-        )  # fmt: skip
+    pairs: tuple[tuple[str, float], ...] = ()
+    place, wrench = "", actuator.gear
     if actuator.transmission == "tendon":
-        pairs: tuple[tuple[str, float], ...] = tendons[actuator.target].joints
-    else:
+        pairs = tendons[actuator.target].joints
+    elif actuator.transmission == "joint":
         pairs = ((actuator.target, 1.0),)
+    else:
+        link, position, rotation = robot.place(actuator.target)
+        place = out.place(f"{actuator.name}_place", -1 if link == WORLD else carrier[link])
+        turned = Rotation.from_matrix(rotation).as_rotvec()
+        for word, value, unit in (("position", position, "m"), ("orientation", turned, "rad")):
+            target = f"{out.body}.joints.{place}.{word}"
+            out.number(f"{at}.place.{word}", value, unit, fixed=True, target=target)
     chosen = tuple(coordinate(robot.joints, number, name, f"{at}.actuator") for name, _ in pairs)
     force = _bounded(at, actuator, robot)
     drive = signal(item.input, f"{at}.input", "-")
     if not said:  # nothing in the scene: its control is zero
         out.numbers[:] = [entry for entry in out.numbers if entry.path != f"{at}.input"]
     way = out.ways.get(actuator.target) if actuator.transmission == "tendon" else None
-    if way is None:
+    if pairs:
         out.number(f"{at}.factors", [actuator.gear[0] * factor for _, factor in pairs], "-", fixed=True)
     state, law = _state(at, actuator, drive, out), MUSCLE if actuator.muscle else AFFINE
     control = actuator.control if state is None else (-np.inf, np.inf)
     gear = actuator.gear[0]
-    out.drives.append(LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, state))
+    out.drives.append(
+        LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
+    )
     numbers = actuator.muscle or (*actuator.gain, *actuator.bias)
-    for (key, unit), value in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
-        out.number(f"{at}.{key}", value, unit or "-", fixed=True)
+    for (key, unit), own in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
+        out.number(f"{at}.{key}", own, unit or "-", fixed=True)
 
 
 def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeExtras) -> ActuatorState | None:

@@ -54,6 +54,7 @@ from add.terms import (
     TreeInertia,
     Viscous,
     VolumetricActuator,
+    Wrench,
 )
 
 
@@ -167,6 +168,7 @@ ELSEWHERE = {
     Pressure,
     TreeInertia,
     VolumetricActuator,
+    Wrench,
 }
 
 

@@ -1,4 +1,4 @@
-"""Spatial tendons, muscles and filtered actuators of MJCF files, beside MuJoCo and finite differences."""
+"""Spatial tendons, muscles, filtered actuators and those on places, beside MuJoCo and finite differences."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from add.equations.kinematics import Kinematics
 from add.scene import scene_from_dict
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.robots import read_robot
-from add.terms import OnPaths
+from add.terms import OnPaths, Wrench
 from add.testing import check_term
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
@@ -25,7 +25,8 @@ FILE = """<mujoco>
       <geom fromto="0 0 0 0 0 -0.3"/><site name="a0" pos="0.06 0.02 -0.12"/><site name="a1" pos="-0.05 0 -0.1"/>
       <geom name="knee" type="sphere" size="0.05" pos="0 0 -0.3"/><site name="back" pos="-0.1 0 -0.3"/>
       <body name="b" pos="0 0 -0.3"><joint name="b" axis="0 1 0"/><joint name="c" type="slide" axis="1 0 0"/>
-        <geom fromto="0 0 0 0 0 -0.3"/><site name="b0" pos="0.05 0.01 -0.1"/><site name="b1" pos="-0.05 -0.02 -0.15"/>
+        <geom fromto="0 0 0 0 0 -0.3"/><site name="b0" pos="0.05 0.01 -0.1" euler="0.3 0.2 -0.5"/>
+        <site name="b1" pos="-0.05 -0.02 -0.15"/>
       </body></body>
   </worldbody>
   <tendon>
@@ -41,9 +42,10 @@ FILE = """<mujoco>
     <general name="sum" joint="b" dyntype="integrator" gainprm="5" biastype="affine" biasprm="0 -5 -0.1"
       actlimited="true" actrange="-0.3 0.02"/>
     <general name="exact" joint="a" dyntype="filterexact" dynprm="0.03" gainprm="0.5"/>
+    <general name="jet" site="b0" gear="1 -2 0.5 0.1 0.2 -0.3" gainprm="1.5" biastype="affine" biasprm="0.2"/>
   </actuator>
 </mujoco>"""
-CONTROLS = {"m": 0.6, "lag": -1.5, "sum": 0.8, "exact": 0.4}
+CONTROLS = {"m": 0.6, "lag": -1.5, "sum": 0.8, "exact": 0.4, "jet": 0.7}
 
 
 def scene(path, dt, steps, **more):
@@ -98,13 +100,13 @@ def test_derivatives_of_paths(path, rng):
     layout, kinds, names = built.model.system.parameters, set(), set()
     for term in built.model.system.terms:
         inner = getattr(term, "inner", term)
-        if not isinstance(inner, OnPaths):
+        if not isinstance(inner, OnPaths | Wrench):
             continue
         q, v = rng.normal(size=(2, 4)) * [[0.6, 0.4, 0.9, 0.03], [1, 1, 1, 0.2]]
         found = check_term(term, Kinematics(q, v, np.zeros(4), 0.0, 0), built.theta, rng=rng, layout=layout)
         names |= {layout.describe(i).split(".")[-1].split("[")[0] for i in found.parameters}
-        kinds.add(type(inner.law).__name__)
-    assert kinds == {"JointSprings", "JointResistance", "JointLimits", "LengthActuator"}
+        kinds |= {type(inner).__name__, type(inner.law).__name__}
+    assert kinds == {"JointSprings", "JointResistance", "JointLimits", "LengthActuator", "OnPaths", "Wrench"}
     assert names >= {"stiffness", "rest", "damping", "activation", "optimal", "slack", "g0", "position"}
 
 
@@ -114,7 +116,7 @@ def test_gradient_of_a_run(path):
     raw["markers"] = {"tip": {"body": "bot/b", "point": [0, 0, -0.3]}}
     raw["objective"] = [{"type": "point", "marker": "tip", "target": [0.1, 0.1, -0.5], "time": "end"}]
     raw["parameters"] = [
-        *({"path": f"bodies.bot.drives.{name}.input"} for name in ("m", "sum", "exact")),
+        *({"path": f"bodies.bot.drives.{name}.input"} for name in ("m", "sum", "exact", "jet")),
         *({"path": f"bodies.bot.tendons.front.{key}"} for key in ("stiffness", "damping", "rest")),
     ]
     problem = scene_from_dict(raw).inverse_problem()
