@@ -31,7 +31,7 @@ def test_two_tangents_and_an_arc(kind, side):
 def test_slopes(kind, side, rng):
     """By all points, at places where the path touches and where not, but for those at a switch."""
     counts, h = [0, 0], 1e-6
-    for _ in range(250):
+    for _ in range(120):
         q = rng.normal(size=15)
         q[9:12] = q[6:9] + q[9:12] / np.linalg.norm(q[9:12])
         l, g, bent = length(q, kind, side)
@@ -44,4 +44,4 @@ def test_slopes(kind, side, rng):
         assert g == pytest.approx(slopes, abs=1e-7)
         assert bent == pytest.approx(twice, abs=2e-5 * max(1.0, np.abs(bent).max()))
         counts[int(touches)] += 1
-    assert counts[0] > 60 and (counts[1] > 2) == (kind != STRAIGHT)
+    assert counts[0] > 30 and (counts[1] > 0) == (kind != STRAIGHT)

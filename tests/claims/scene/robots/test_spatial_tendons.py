@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.robot_files import written
 
+from add.compiled.available import own_kinds
+from add.compiled.pack import pack
 from add.equations.kinematics import Kinematics
 from add.scene import scene_from_dict
 from add.scene.build.robot_doubts import robot_doubts
@@ -127,6 +129,13 @@ def test_gradient_of_a_run(path):
         differences.append((ends[0] - ends[1]) / (2 * h))
     assert gradient == pytest.approx(differences, rel=1e-6, abs=1e-6 * np.abs(gradient).max())
     assert np.abs(gradient).min() > 0.0
+
+
+def test_compiled_steps_know_paths_and_places(path):
+    """`add warm` compiles their families with all others of this package."""
+    found = {kind.name for kind in pack(scene_from_dict(scene(path, 0.01, 1)).build().model.system).kinds}
+    assert {"laws_of_paths", "drive_of_path", "wrench", "drive_of_length"} <= found
+    assert found <= {kind.name for kind in own_kinds()}
 
 
 def test_what_is_told_of(tmp_path):
