@@ -51,7 +51,7 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
         lines.append(f"  gravity {_vector(robot.gravity)} m/s^2")
     if robot.fluid is not None:
         lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s")
-    lines += [f"  ignored: {text}" for text in robot.ignored]
+    lines += [f"  {'doubt' if text in robot.doubts else 'ignored'}: {text}" for text in robot.ignored]
     return lines
 
 
@@ -103,6 +103,7 @@ def robot_json(robot: Robot) -> dict[str, Any]:
         "loops": [item.name for item in robot.loops],
         "excluded": [list(pair) for pair in robot.excluded],
         "ignored": list(robot.ignored),
+        "doubts": list(robot.doubts),
     }
 
 
