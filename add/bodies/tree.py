@@ -25,6 +25,7 @@ from add.equations.initial import Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
+from add.equations.memory import Memory
 from add.equations.prescribed import PinMotion
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.equations.tree_embedding import TreeEmbedding, TreePose
@@ -40,7 +41,9 @@ from add.terms import (
     JointLimits,
     JointResistance,
     JointSprings,
+    OnPaths,
     TreeInertia,
+    Wrench,
 )
 from add.typing import FloatArray, IntArray
 
@@ -227,8 +230,12 @@ class TreeBody(Body):
         inertia = TreeInertia(self.tree(at)[0], start, n)
         terms = [inertia, *self._laws(start, at), *self._limits(start, at), *self._driven(start, at)]
         dofs = [start + first for first in self.first]
-        terms += length_terms(self.tendons, self.length_drives, dofs, self.onset, at)
-        return [Part(OF_COORDINATES, term) for term in terms]
+        terms += length_terms(self.name, self.tendons, self.length_drives, dofs, self.onset, at)
+        return [term if isinstance(term, OnPaths | Wrench) else Part(OF_COORDINATES, term) for term in terms]
+
+    def memories(self, at: Layouts) -> list[Memory]:
+        """Return the activations of its actuators."""
+        return [memory for drive in self.length_drives for memory in drive.memory(at)]
 
     def constraints(self, at: Layouts) -> list[Constraint]:
         """Return the rows that close its loops, and the equations between its joints."""

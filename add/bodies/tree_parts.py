@@ -1,4 +1,4 @@
-"""Parts of trees beside their joints: loops, couplings of joints, fixed tendons, actuators on lengths."""
+"""Parts of trees beside their joints: loops, couplings of joints, tendons, actuators on lengths."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.bodies.base import Block, Layouts
-from add.equations.signals import SignalParameter
+from add.equations.memory import Memory
+from add.equations.signals import Constant, SignalParameter
 from add.equations.term import Constraint, Term
+from add.kernels.length_drives import AFFINE
 from add.kernels.tree_loops import ALONG, APART, AT
 from add.terms import (
-    AffineDrive,
+    Activation,
+    Integral,
     JointCouplings,
     JointLimits,
     JointResistance,
     JointSprings,
+    Lag,
+    LengthActuator,
     LinkLoops,
     OnLengths,
+    OnPaths,
+    Path,
+    Sums,
+    Wrench,
 )
 from add.typing import FloatArray, IntArray
 
@@ -66,22 +75,39 @@ class TreeLoop:
 @final
 @dataclass(frozen=True)
 class TreeCoupling:
-    """An equation between the coordinates of joints, by number; ``x`` is -1 where there is one only.
+    """An equation between coordinates of joints, by number, or sums of them; ``x`` has none where there is one only.
 
-    Its coefficients are ``<path>.coefficients`` (count,) in theta, at most 5; ``start`` are y_0 and x_0.
+    Its coefficients are ``<path>.coefficients`` (count,) in theta, at most 5; ``start`` are y_0 and x_0; ``factors``
+    are the blocks of theta with the factors of the sums, "" for ones.
     """
 
     path: str
-    y: int
-    x: int
+    y: tuple[int, ...]
+    x: tuple[int, ...]
     start: tuple[float, float]
     count: int
+    factors: tuple[str, str] = ("", "")
+
+
+@final
+@dataclass(frozen=True)
+class TreePath:
+    """A path through places: links without mass by name, segments (k, 6) and sizes (k, 2) of `add.kernels.paths`."""
+
+    links: tuple[str, ...]
+    segments: IntArray
+    sizes: FloatArray
+
+    def over(self, tree: str, at: Layouts, gear: float = 1.0) -> Path:
+        """Return it over rows of X, its length ``gear`` times as long."""
+        places = np.array([at.rows[f"{tree}/{link}"].start for link in self.links], dtype=np.int64)
+        return Path(places, self.segments, self.sizes * [gear, 1.0])
 
 
 @final
 @dataclass(frozen=True)
 class TreeTendon:
-    """A fixed tendon: its factors and laws are ``<path>.factors`` and so on in theta.
+    """A tendon: its factors and laws are ``<path>.factors`` and so on in theta.
 
     Attributes
     ----------
@@ -89,18 +115,41 @@ class TreeTendon:
     joints : tuple of int
     banded, limited : bool
         Whether its spring rests between two lengths (else at one), and whether it has limits.
+    way : TreePath, optional
+        Of a spatial tendon, which has no joints and factors.
     """
 
     path: str
     joints: tuple[int, ...]
     banded: bool = False
     limited: bool = False
+    way: TreePath | None = None
+
+
+@final
+@dataclass(frozen=True)
+class ActuatorState:
+    """How an actuator's activation follows its input; `add.terms.activation` has the equations.
+
+    Attributes
+    ----------
+    kind : type
+        `Activation`, `Lag` or `Integral`.
+    times : how many it has, ``<path>.times`` in theta
+    control, limits : (2,)
+        Of input and activation.
+    """
+
+    kind: type[Activation] | type[Lag] | type[Integral]
+    times: int
+    control: tuple[float, float]
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
 
 @final
 @dataclass(frozen=True)
 class LengthDrive:
-    """An actuator on a length: `AffineDrive`, its numbers ``<path>.g0`` to ``<path>.b2`` in theta.
+    """An actuator on a length: `LengthActuator`, its numbers ``<path>.g0`` and so on in theta.
 
     Attributes
     ----------
@@ -111,6 +160,12 @@ class LengthDrive:
     input : SignalParameter
     control, force : (2,)
         Limits.
+    law : int
+        Of `add.kernels.length_drives`.
+    way, gear : of a spatial tendon, in place of joints and factors
+    place, wrench : of a place, a link without mass: force and torque of f = 1 on it (6,)
+    state : ActuatorState, optional
+        Its ``<path>.activation`` in theta is what the law reads.
     """
 
     path: str
@@ -119,10 +174,28 @@ class LengthDrive:
     input: SignalParameter
     control: tuple[float, float] = (-np.inf, np.inf)
     force: tuple[float, float] = (-np.inf, np.inf)
+    law: int = AFFINE
+    way: TreePath | None = None
+    gear: float = 1.0
+    place: str = ""
+    wrench: tuple[float, ...] = ()
+    state: ActuatorState | None = None
+
+    def memory(self, at: Layouts) -> list[Memory]:
+        """Return the memory of its activation, if it has one."""
+        if self.state is None:
+            return []
+        own, rows = self.state, at.parameters[self.input.parameter].indices.reshape(-1)
+        times, entry = (at.parameters[f"{self.path}.{key}"].indices.ravel() for key in ("times", "activation"))
+        return [own.kind(self.input.signal, rows, times, entry, own.control, own.limits)]
 
 
-#: Numbers of `AffineDrive` in theta.
-AFFINE = ("g0", "g1", "g2", "b0", "b1", "b2")
+#: Numbers of the laws of actuators in theta, with their units: by number of the law.
+ACTUATOR_NUMBERS = (
+    tuple((key, "") for key in ("g0", "g1", "g2", "b0", "b1", "b2")),
+    (("strength", "N"), ("optimal", "m"), ("speed", "1/s"), ("shortest", "-"), ("longest", "-"), ("passive", "-"),
+     ("lengthening", "-"), ("slack", "m")),
+)  # fmt: skip
 #: A band within which the spring of a tendon rests ends as sharply as that [m].
 _SHARP = 1e-12
 
@@ -136,7 +209,9 @@ def blocks_of(
     blocks += [(f"{coupling.path}.coefficients", (coupling.count,), "") for coupling in couplings]
     for tendon in tendons:
         at = tendon.path
-        blocks += [(f"{at}.factors", (len(tendon.joints),), ""), (f"{at}.stiffness", (), "N/m")]
+        if tendon.way is None:
+            blocks.append((f"{at}.factors", (len(tendon.joints),), ""))
+        blocks.append((f"{at}.stiffness", (), "N/m"))
         blocks.append((f"{at}.rest", (2,) if tendon.banded else (), "m"))
         blocks += [(f"{at}.damping", (), "N s/m"), (f"{at}.dry_friction", (), "N"), (f"{at}.slip_speed", (), "m/s")]
         if tendon.limited:
@@ -146,9 +221,11 @@ def blocks_of(
             blocks.append((f"{at}.none", (), "N s/m"))
     own = {f"{tendon.path}.factors" for tendon in tendons}
     for drive in drives:
-        if drive.factors not in own:
+        if drive.joints and drive.factors not in own:
             blocks.append((drive.factors, (len(drive.joints),), ""))
-        blocks += [(f"{drive.path}.{key}", (), "") for key in AFFINE]
+        blocks += [(f"{drive.path}.{key}", (), unit) for key, unit in ACTUATOR_NUMBERS[drive.law]]
+        if drive.state is not None:
+            blocks += [(f"{drive.path}.activation", (1,), "-"), (f"{drive.path}.times", (drive.state.times,), "s")]
     return blocks
 
 
@@ -171,20 +248,31 @@ def joint_couplings(couplings: Sequence[TreeCoupling], dofs: Sequence[int], at: 
     """Return the equations between coordinates, ``dofs`` those of the joints."""
     if not couplings:
         return []
-    y, x = (
-        np.array([dofs[k] if k >= 0 else -1 for k in numbers], dtype=np.int64)
-        for numbers in ([item.y for item in couplings], [item.x for item in couplings])
-    )
+
+    def sums(side: int) -> Sums:
+        sides = [(item.y, item.x)[side] for item in couplings]
+        factors = [
+            at.parameters[block].indices if (block := item.factors[side]) else np.full(len(joints), -1)
+            for item, joints in zip(couplings, sides, strict=True)
+        ]
+        row = np.repeat(np.arange(len(sides)), [len(joints) for joints in sides])
+        dof = np.array([dofs[k] for joints in sides for k in joints], dtype=np.int64)
+        return Sums(row, dof, np.concatenate([np.zeros(0, dtype=np.int64), *factors]))
+
     coefficients = np.full((len(couplings), 5), -1, dtype=np.int64)
     for row, item in zip(coefficients, couplings, strict=True):
         row[: item.count] = at.parameters[f"{item.path}.coefficients"].indices
-    return [JointCouplings(y, x, np.array([item.start for item in couplings]), coefficients)]
+    return [JointCouplings(sums(0), sums(1), np.array([item.start for item in couplings]), coefficients)]
 
 
 def length_terms(
-    tendons: Sequence[TreeTendon], drives: Sequence[LengthDrive], dofs: Sequence[int], onset: float, at: Layouts
-) -> list[Term]:
-    """Return the forces of tendons and of actuators on lengths, ``dofs`` the coordinates of the joints."""
+    tree: str, tendons: Sequence[TreeTendon], drives: Sequence[LengthDrive], dofs: Sequence[int], onset: float,
+    at: Layouts,
+) -> list[Term]:  # fmt: skip
+    """Return the forces of tendons and of actuators on lengths, ``dofs`` the coordinates of the joints.
+
+    Those on paths and places are over rows of X, all others over coordinates.
+    """
 
     def number(item: TreeTendon, key: str) -> int:
         return int(at.parameters[f"{item.path}.{key}"].start)
@@ -193,41 +281,55 @@ def length_terms(
         return [np.array([number(item, key) for item in items], dtype=np.int64) for key in keys]
 
     def over(
-        inner: JointSprings | JointResistance | JointLimits | AffineDrive,
-        lengths: Sequence[tuple[tuple[int, ...], str]],
-    ) -> OnLengths:
+        inner: JointSprings | JointResistance | JointLimits | LengthActuator,
+        items: Sequence[TreeTendon | LengthDrive],
+    ) -> Term:
+        ways = tuple(
+            item.way.over(tree, at, item.gear if isinstance(item, LengthDrive) else 1.0)
+            for item in items
+            if item.way is not None
+        )
+        if ways:
+            return OnPaths(inner, ways)
+        lengths = [
+            (item.joints, item.factors if isinstance(item, LengthDrive) else f"{item.path}.factors") for item in items
+        ]
         length = [k for k, (joints, _) in enumerate(lengths) for _ in joints]
         dof = [dofs[joint] for joints, _ in lengths for joint in joints]
         factor = np.concatenate([at.parameters[block].indices for _, block in lengths])
         return OnLengths(inner, np.array(length), np.array(dof, dtype=np.int64), factor, len(lengths))
 
-    def of(items: Sequence[TreeTendon]) -> list[tuple[tuple[int, ...], str]]:
-        return [(item.joints, f"{item.path}.factors") for item in items]
-
     terms: list[Term] = []
-    single, banded, limited = (
-        [item for item in tendons if chosen(item)]
-        for chosen in (lambda item: not item.banded, lambda item: item.banded, lambda item: item.limited)
-    )
-    if single:
-        terms.append(over(JointSprings(np.arange(len(single)), *numbers(single, "stiffness", "rest")), of(single)))
-    if tendons:
-        laws = numbers(tendons, "damping", "dry_friction", "slip_speed")
-        terms.append(over(JointResistance(np.arange(len(tendons)), *laws), of(tendons)))
-    if banded:
-        (first, stiffness, none) = numbers(banded, "rest", "stiffness", "none")
-        sharp = np.full(first.size, _SHARP)
-        terms.append(
-            over(JointLimits(np.arange(first.size), first, first + 1, stiffness, none, sharp), of(banded))
-        )  # fmt: skip
-    if limited:
-        bounds = numbers(limited, "lower", "upper", "limit_stiffness", "limit_damping")
-        ramp = np.full(len(limited), onset)
-        limits = JointLimits(np.arange(len(limited)), bounds[0], bounds[1], bounds[2], bounds[3], ramp)
-        terms.append(over(limits, of(limited)))
+    for spatial in (False, True):
+        own = [item for item in tendons if (item.way is not None) == spatial]
+        single, banded, limited = (
+            [item for item in own if chosen(item)]
+            for chosen in (lambda item: not item.banded, lambda item: item.banded, lambda item: item.limited)
+        )
+        if single:
+            terms.append(over(JointSprings(np.arange(len(single)), *numbers(single, "stiffness", "rest")), single))
+        if own:
+            laws = numbers(own, "damping", "dry_friction", "slip_speed")
+            terms.append(over(JointResistance(np.arange(len(own)), *laws), own))
+        if banded:
+            (first, stiffness, none) = numbers(banded, "rest", "stiffness", "none")
+            sharp = np.full(first.size, _SHARP)
+            terms.append(over(JointLimits(np.arange(first.size), first, first + 1, stiffness, none, sharp), banded))
+        if limited:
+            bounds = numbers(limited, "lower", "upper", "limit_stiffness", "limit_damping")
+            ramp = np.full(len(limited), onset)
+            limits = JointLimits(np.arange(len(limited)), bounds[0], bounds[1], bounds[2], bounds[3], ramp)
+            terms.append(over(limits, limited))
     for drive in drives:
-        own = np.array([at.parameters[f"{drive.path}.{key}"].start for key in AFFINE], dtype=np.int64)
-        rows = at.parameters[drive.input.parameter].indices.reshape(-1)
-        inner = AffineDrive(drive.input.signal, rows, own[:3], own[3:], drive.control, drive.force)
-        terms.append(over(inner, [(drive.joints, drive.factors)]))
+        keys = [key for key, _ in ACTUATOR_NUMBERS[drive.law]]
+        indices = np.array([at.parameters[f"{drive.path}.{key}"].start for key in keys], dtype=np.int64)
+        signal, block = drive.input.signal, drive.input.parameter
+        if drive.state is not None:
+            signal, block = Constant(), f"{drive.path}.activation"
+        rows = at.parameters[block].indices.reshape(-1)
+        law = LengthActuator(drive.law, signal, rows, indices, drive.control, drive.force)
+        if drive.place:
+            terms.append(Wrench(law, at.rows[f"{tree}/{drive.place}"].start, drive.wrench))
+        else:
+            terms.append(over(law, [drive]))
     return terms

@@ -14,7 +14,7 @@ from add.scene import Scene
 from add.scene.build.robot_doubts import hull_doubts
 from add.scene.read.reader import check_scene
 from add.scene.robots import Robot, RobotJoint, RobotLink
-from add.scene.robots.model import WORLD
+from add.scene.robots.model import WORLD, RobotTendon
 from add.scene.spec.links import robot_of, trees
 
 _UNITS = {"hinge": "rad", "slide": "m", "ball": "rad", "free": ""}
@@ -39,7 +39,7 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     parts: list[tuple[str, list[str]]] = [
         ("places", places),
         ("actuators", [f"{item.name} ({item.transmission} {item.target})" for item in robot.actuators]),
-        ("tendons", [f"{item.name} ({', '.join(name for name, _ in item.joints)})" for item in robot.tendons]),
+        ("tendons", [f"{item.name} ({_course(item)})" for item in robot.tendons]),
         ("loops", [f"{item.name} ({item.kind})" for item in robot.loops]),
         ("links that do not touch", [f"{a or 'world'} - {b or 'world'}" for a, b in robot.excluded]),
     ]
@@ -52,7 +52,7 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
         lines.append(f"  gravity {_vector(robot.gravity)} m/s^2")
     if robot.fluid is not None:
         lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s")
-    lines += [f"  ignored: {text}" for text in robot.ignored]
+    lines += [f"  {'doubt' if text in robot.doubts else 'ignored'}: {text}" for text in robot.ignored]
     return lines
 
 
@@ -104,6 +104,7 @@ def robot_json(robot: Robot) -> dict[str, Any]:
         "loops": [item.name for item in robot.loops],
         "excluded": [list(pair) for pair in robot.excluded],
         "ignored": list(robot.ignored),
+        "doubts": list(robot.doubts),
     }
 
 
@@ -134,6 +135,13 @@ def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list
         for name, tree in trees(scene).items()
         for text in hull_doubts(robot_of(name, tree), tree, f"bodies.{name}")
     ]
+
+
+def _course(tendon: RobotTendon) -> str:
+    if not tendon.segments:
+        return ", ".join(name for name, _ in tendon.joints)
+    around = sum(bool(part.around) for part in tendon.segments)
+    return f"{_count(len(tendon.segments), 'segment')}" + (f", {around} around geoms" if around else "")
 
 
 def _mass(link: RobotLink) -> str:

@@ -38,13 +38,14 @@ from add.terms import (
     rigid_inertia,
     strained,
     viscous,
+    wrenches,
 )  # fmt: skip
 
 #: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
 _ALONE: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND, mesh_family.KIND,
     joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
-    lengths.LAWS, lengths.DRIVE,
+    lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, wrenches.KIND,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
 _LAWS = {*MATERIALS, *_STRAINED, *(term.law for term in TERMS)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry.triangle_surface import check_surface
-from add.kernels.mesh_distance import HEAD, LEAF, layout, mesh_branch, mesh_feature
+from add.kernels.mesh_distance import HEAD, box_tree, layout, mesh_branch, mesh_feature
 from add.typing import FloatArray, IntArray
 
 
@@ -81,7 +81,7 @@ class CollisionMesh:
         for k, (p, q, r) in enumerate(((a, b, c), (b, c, a), (c, a, b))):
             angle = np.arccos(np.clip(np.einsum("ij,ij->i", _unit(q - p), _unit(r - p)), -1.0, 1.0))
             np.add.at(of_vertices, triangles[:, k], angle[:, None] * of_faces)
-        order, boxes, below = _tree(vertices[triangles])
+        order, boxes, below = box_tree(vertices[triangles])
         counts = len(vertices), len(triangles), len(edges), len(boxes)
         at = layout(*counts)
         out = np.empty(at.size)
@@ -124,33 +124,3 @@ def _directed(triangles: IntArray) -> IntArray:
 def _unit(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0.0, lengths, 1.0)
-
-
-def _tree(corners: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the order of the triangles (nt, 3, 3) in the leaves, the boxes (nb, 6) and what lies below each (nb, 2).
-
-    A box is halved at the median of its centres along the longest side.
-    """
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    centres = 0.5 * (low + high)
-    order = np.arange(len(corners))
-    boxes: list[FloatArray] = []
-    below: list[tuple[int, int]] = []
-    waiting = [(0, len(corners), -1)]
-    while waiting:
-        first, stop, parent = waiting.pop()
-        if parent >= 0:  # the left child of a box is the one behind it, the right one is met later
-            left = below[parent][0]
-            below[parent] = (len(boxes), 0) if left < 0 else (left, len(boxes))
-        part = order[first:stop]
-        boxes.append(np.concatenate([low[part].min(axis=0), high[part].max(axis=0)]))
-        if stop - first <= LEAF:
-            below.append((-1 - first, stop - first))
-            continue
-        axis = int(np.argmax(np.ptp(centres[part], axis=0)))
-        order[first:stop] = part[np.argsort(centres[part, axis], kind="stable")]
-        middle = (first + stop) // 2
-        me = len(below)
-        below.append((-1, 0))
-        waiting += [(middle, stop, me), (first, middle, me)]
-    return order, np.array(boxes), np.array(below, dtype=np.int64)

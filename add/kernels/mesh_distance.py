@@ -184,3 +184,45 @@ def mesh_branch(row, X0, X1, X2, feature, order, n, H):
 def mesh_is_near(row, X0, X1, X2, reach):
     """Whether a point is within reach of the box about a mesh: a quick test before the tree is asked."""
     return abs(X0) <= row[0] + reach and abs(X1) <= row[1] + reach and abs(X2) <= row[2] + reach
+
+
+@njit(cache=True)
+def box_tree(corners):
+    """Return the order of triangles (nt, 3, 3) in the leaves of a tree of boxes.
+
+    Further the boxes (nb, 6), and what lies below each (nb, 2). A box is halved at the median of its centres along the
+    longest side.
+    """
+    n = corners.shape[0]
+    low, high = np.empty((n, 3)), np.empty((n, 3))
+    for t in range(n):
+        for i in range(3):
+            low[t, i] = min(corners[t, 0, i], corners[t, 1, i], corners[t, 2, i])
+            high[t, i] = max(corners[t, 0, i], corners[t, 1, i], corners[t, 2, i])
+    centres, order = 0.5 * (low + high), np.arange(n)
+    boxes, below = np.empty((2 * n, 6)), np.empty((2 * n, 2), dtype=np.int64)
+    waiting, count = [(0, n, -1)], 0
+    while len(waiting) > 0:
+        first, stop, parent = waiting.pop()
+        if parent >= 0:  # the left child of a box is the one behind it, the right one is met later
+            if below[parent, 0] < 0:
+                below[parent, 0], below[parent, 1] = count, 0
+            else:
+                below[parent, 1] = count
+        longest, axis = -1.0, 0
+        part = order[first:stop].copy()
+        for i in range(3):
+            boxes[count, i], boxes[count, 3 + i] = low[part, i].min(), high[part, i].max()
+            side = centres[part, i].max() - centres[part, i].min()
+            if side > longest:
+                longest, axis = side, i
+        below[count, 0], below[count, 1] = -1, 0
+        if stop - first <= LEAF:
+            below[count, 0], below[count, 1] = -1 - first, stop - first
+        else:
+            order[first:stop] = part[np.argsort(centres[part, axis], kind="mergesort")]
+            middle = (first + stop) // 2
+            waiting.append((middle, stop, count))
+            waiting.append((first, middle, count))
+        count += 1
+    return order, boxes[:count], below[:count]

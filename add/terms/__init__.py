@@ -1,6 +1,6 @@
 """Force families of single bodies: one file each."""
 
-from add.terms.activation import Activation
+from add.terms.activation import Activation, Integral, Lag
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
@@ -9,7 +9,7 @@ from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBr
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance, JointSprings
-from add.terms.lengths import AffineDrive, OnLengths
+from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path
 from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
 from add.terms.point_constraint import PointConstraint
@@ -18,12 +18,12 @@ from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
 from add.terms.tree_inertia import TreeInertia
-from add.terms.tree_loops import JointCouplings, LinkLoops
+from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
+from add.terms.wrenches import Wrench
 
 __all__ = [
     "Activation",
-    "AffineDrive",
     "AxisLaw",
     "BallFriction",
     "BallLaws",
@@ -41,23 +41,30 @@ __all__ = [
     "HeldResistanceBranch",
     "HeldTurns",
     "Inertia",
+    "Integral",
     "IsothermalGas",
     "JointCouplings",
     "JointDrive",
     "JointLimits",
     "JointResistance",
     "JointSprings",
+    "Lag",
+    "LengthActuator",
     "LinkLoops",
     "Muscle",
     "NodalForce",
     "OnLengths",
+    "OnPaths",
+    "Path",
     "PointConstraint",
     "Pressure",
     "Relaxation",
     "RigidInertia",
     "Stencils",
     "Strained",
+    "Sums",
     "TreeInertia",
     "Viscous",
     "VolumetricActuator",
+    "Wrench",
 ]

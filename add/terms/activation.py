@@ -1,7 +1,8 @@
-"""The activation of muscles that follows what excites them, as a memory."""
+"""Activations of muscles and actuators that follow what excites them, as memories."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -12,32 +13,29 @@ from add.equations.signals import Signal
 from add.typing import FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
-class Activation(Memory):
-    """a' = (u - a)/tau of a muscle; tau = t_r (1/2 + 3a/2) while a rises, t_f/(1/2 + 3a/2) while it falls.
-
-    These are Millard et al.'s (2013) as MuJoCo has them. A step takes u at its middle and two exponentials,
-
-        h = u + (a - u) exp(-dt/(2 tau(a))),     a+ = u + (a - u) exp(-dt/tau(h)),
-
-    which is of second order, exact where tau is constant, and never beyond u. a of a state of None is u there.
+class Following(Memory):
+    """A number a that follows a signal u, clipped to a range.
 
     Attributes
     ----------
     signal : Signal
     rows : (n_rows,)
         Indices in theta of the coefficients of u.
-    times : (2,)
-        Those of t_r and t_f [s].
+    times : (n_times,)
+        Those of its times [s].
     entry : (1,)
-        That of the a which the muscle reads.
+        That of the a which a term reads.
+    control, limits : (2,)
+        Lowest and highest u and a; infinite for none.
     """
 
     signal: Signal
     rows: IntArray
     times: IntArray
     entry: IntArray
+    control: tuple[float, float] = (-np.inf, np.inf)
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def n(self) -> int:
@@ -49,24 +47,20 @@ class Activation(Memory):
         """That of a."""
         return self.entry
 
+    @abstractmethod
+    def followed(self, a: float | None, u: float, times: FloatArray, dt: float) -> tuple[float, FloatArray]:
+        """Return a after a step of ``dt`` [s], of None that of a rest, and its slopes by a, u and the times."""
+
+    @final
     def step(self, m: FloatArray | None, theta: FloatArray, step: Timing) -> tuple[float, FloatArray, FloatArray]:
-        """Return a at the end of a step, its slopes by a before, u, t_r and t_f (4,), and the weights of u."""
-        if m is None:
-            weights = self.signal.weights(step.t)
-            return float(weights @ theta[self.rows]), np.array([0.0, 1.0, 0.0, 0.0]), weights
-        weights, by_a, by_u = self.signal.weights(step.t - 0.5 * step.dt), np.eye(4)[0], np.eye(4)[1]
-        a, u = float(m[0]), float(weights @ theta[self.rows])
-        rises = u > a
-
-        def after(x: float, by_x: FloatArray, dt: float) -> tuple[float, FloatArray]:
-            bent, own = 0.5 + 1.5 * x, float(theta[self.times[0 if rises else 1]])
-            tau = own * bent if rises else own / bent
-            slope = 1.5 * (own if rises else -tau / bent) * by_x
-            slope = slope + tau / own * np.eye(4)[2 if rises else 3]
-            left = np.exp(-dt / tau)
-            return u + (a - u) * left, by_u + (by_a - by_u) * left + (a - u) * left * dt / tau**2 * slope
-
-        return *after(*after(a, by_a, 0.5 * step.dt), step.dt), weights
+        """Return a at the end of a step, its slopes by a before, u and the times, and the weights of u."""
+        weights = self.signal.weights(step.t if m is None else step.t - 0.5 * step.dt)
+        asked = float(weights @ theta[self.rows])
+        u = min(max(asked, self.control[0]), self.control[1])
+        a, by = self.followed(None if m is None else float(m[0]), u, theta[self.times], step.dt)
+        if not self.limits[0] <= a <= self.limits[1]:
+            a, by = min(max(a, self.limits[0]), self.limits[1]), np.zeros_like(by)
+        return a, by, weights if u == asked else 0.0 * weights
 
     def _pushed(
         self, m: FloatArray | None, m_dot: FloatArray, theta: FloatArray, theta_dot: FloatArray, step: Timing
@@ -127,3 +121,56 @@ class Activation(Memory):
     ) -> FloatArray:
         """See `Memory.after_pull`."""
         return self._pulled(m, theta, bar, bars[1], step)
+
+
+@final
+@dataclass(frozen=True)
+class Activation(Following):
+    """a' = (u - a)/tau of a muscle; tau = t_r (1/2 + 3a/2) while a rises, t_f/(1/2 + 3a/2) while it falls.
+
+    These are Millard et al.'s (2013) as MuJoCo has them. A step takes u at its middle and two exponentials,
+
+        h = u + (a - u) exp(-dt/(2 tau(a))),     a+ = u + (a - u) exp(-dt/tau(h)),
+
+    which is of second order, exact where tau is constant, and never beyond u. a of a state of None is u there; the
+    times are t_r and t_f.
+    """
+
+    def followed(self, a: float | None, u: float, times: FloatArray, dt: float) -> tuple[float, FloatArray]:
+        """See `Following.followed`."""
+        if a is None:
+            return u, np.array([0.0, 1.0, 0.0, 0.0])
+        start, by_a, by_u, rises = a, np.eye(4)[0], np.eye(4)[1], u > a
+
+        def after(x: float, by_x: FloatArray, dt: float) -> tuple[float, FloatArray]:
+            bent, own = 0.5 + 1.5 * x, float(times[0 if rises else 1])
+            tau = own * bent if rises else own / bent
+            slope = 1.5 * (own if rises else -tau / bent) * by_x
+            slope = slope + tau / own * np.eye(4)[2 if rises else 3]
+            left = np.exp(-dt / tau)
+            return u + (start - u) * left, by_u + (by_a - by_u) * left + (start - u) * left * dt / tau**2 * slope
+
+        return after(*after(a, by_a, 0.5 * dt), dt)
+
+
+@final
+@dataclass(frozen=True)
+class Lag(Following):
+    """a' = (u - a)/tau, exact for the u of the middle of a step; a of a state of None is u there."""
+
+    def followed(self, a: float | None, u: float, times: FloatArray, dt: float) -> tuple[float, FloatArray]:
+        """See `Following.followed`."""
+        if a is None:
+            return u, np.array([0.0, 1.0, 0.0])
+        left = float(np.exp(-dt / times[0]))
+        return u + (a - u) * left, np.array([left, 1.0 - left, (a - u) * left * dt / times[0] ** 2])
+
+
+@final
+@dataclass(frozen=True)
+class Integral(Following):
+    """a' = u, by the middle of a step; a of a state of None is zero."""
+
+    def followed(self, a: float | None, u: float, times: FloatArray, dt: float) -> tuple[float, FloatArray]:
+        """See `Following.followed`."""
+        return (0.0, np.zeros(2)) if a is None else (a + dt * u, np.array([1.0, dt]))

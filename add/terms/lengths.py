@@ -1,4 +1,4 @@
-"""Forces on lengths l = sum_j c_j q_j of trees: fixed tendons, and actuators with a gear."""
+"""Forces on lengths of trees: of sums l = sum_j c_j q_j (fixed tendons, a gear), and of paths through points."""
 
 from __future__ import annotations
 
@@ -12,37 +12,14 @@ from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
 from add.equations.term import NO_INPUTS
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_laws
+from add.kernels.length_drives import length_drive
+from add.kernels.paths import path_length
 from add.terms.joint_laws import AxisLaw
-from add.typing import FloatArray, IntArray
-
-#: Columns of the slopes of an actuator: r, its slopes by l, by l', by the signal, by three gains and three biases.
-AFFINE = 10
-
-
-@njit(cache=True)
-def affine_drive(length, rate, asked, gain, bias, control, force, out):
-    """Fill ``out`` (10,) with r = -clip((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), u = clip(asked), and its slopes.
-
-    ``control`` and ``force`` (2,) are the lowest and highest u and force; beyond them what is clipped is constant.
-    """
-    out[:] = 0.0
-    u = min(max(asked, control[0]), control[1])
-    state = (1.0, length, rate)
-    by_u, f = 0.0, 0.0
-    for i in range(3):
-        by_u += gain[i] * state[i]
-        f += (gain[i] * u + bias[i]) * state[i]
-    if not force[0] < f < force[1]:
-        out[0] = -min(max(f, force[0]), force[1])
-        return
-    out[0], out[1], out[2] = -f, -(gain[1] * u + bias[1]), -(gain[2] * u + bias[2])
-    if control[0] < asked < control[1]:
-        out[3] = -by_u
-    for i in range(3):
-        out[4 + i], out[7 + i] = -u * state[i], -state[i]
+from add.typing import AnyArray, FloatArray, IntArray
 
 
 class _Laws(NamedTuple):
@@ -59,93 +36,154 @@ class _Laws(NamedTuple):
 
 
 class _Drive(NamedTuple):
-    """The entries of C, pairs of them, and the arrays of an `AffineDrive` of the one length."""
+    """The entries of C, pairs of them, and the arrays of an actuator of the one length."""
 
     length: Ints
     dof: Ints
     factor: Ints
     left: Ints
     right: Ints
+    law: Ints
     rows: Ints
     numbers: Ints
     bounds: Floats
 
 
-_laws, _drive = unpacker(_Laws), unpacker(_Drive)
+class _LawsOfPaths(NamedTuple):
+    """Number of the path and row of every coordinate, pairs of them, the laws, and the paths.
+
+    ``places``: the first row of each point; ``begin``: where points, segments and pairs of each path begin.
+    """
+
+    length: Ints
+    dof: Ints
+    left: Ints
+    right: Ints
+    code: Ints
+    numbers: Ints2
+    constants: Floats
+    places: Ints
+    begin: Ints2
+    segments: Ints2
+    sizes: Floats2
+
+
+class _DriveOfPath(NamedTuple):
+    """The same with the arrays of an actuator of the one path."""
+
+    length: Ints
+    dof: Ints
+    left: Ints
+    right: Ints
+    law: Ints
+    rows: Ints
+    numbers: Ints
+    bounds: Floats
+    places: Ints
+    begin: Ints2
+    segments: Ints2
+    sizes: Floats2
 
 
 @njit(**FAMILY)
-def _lengths(own, m, at):
-    """Return lengths and their rates (m,)."""
-    l, rate = np.zeros(m), np.zeros(m)
+def _sums(own, m, at):
+    """Return lengths and their rates (m,), the slopes of the lengths by entry, and none of theirs."""
+    l, rate, g = np.zeros(m), np.zeros(m), np.empty(own.length.size)
     for e in range(own.length.size):
-        c = at.theta[own.factor[e]]
-        l[own.length[e]] += c * at.q[own.dof[e]]
-        rate[own.length[e]] += c * at.v[own.dof[e]]
-    return l, rate
+        g[e] = at.theta[own.factor[e]]
+        l[own.length[e]] += g[e] * at.q[own.dof[e]]
+        rate[own.length[e]] += g[e] * at.v[own.dof[e]]
+    return l, rate, g, g, g
 
 
 @njit(**FAMILY)
-def _of_laws(arena, k, at):
-    """Return the arrays of a family of laws, and the slopes of each length."""
-    own = _laws(arena, arena.families[k, FIELD])
-    m = own.numbers.shape[0]
-    l, rate = _lengths(own, m, at)
-    slopes = np.empty((m, COLUMNS))
-    axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, l, rate, at.theta, slopes)
-    return own, slopes
+def _paths(own, m, at):
+    """Return lengths and rates (m,), slopes of the lengths by entry, their rates, and their slopes by pair."""
+    l, rate, g, h = np.empty(m), np.zeros(m), np.empty(own.length.size), np.zeros(own.length.size)
+    bent = np.empty(own.left.size)
+    for k in range(m):
+        a, b, pair = own.begin[k, 0], own.begin[k + 1, 0], own.begin[k, 2]
+        n = 3 * (b - a)
+        square = borrowed(bent, pair, (n, n))
+        part = slice(own.begin[k, 1], own.begin[k + 1, 1])
+        l[k] = path_length(at.q, own.places[a:b], own.segments[part], own.sizes[part], g[3 * a : 3 * b], square)
+        for i in range(n):
+            v = at.v[own.dof[3 * a + i]]
+            rate[k] += g[3 * a + i] * v
+            for j in range(n):
+                h[3 * a + j] += square[j, i] * v
+    return l, rate, g, h, bent
 
 
-@njit(**FAMILY)
-def _of_drive(arena, k, at):
-    """Return the arrays of an actuator, and its slopes (1, 10)."""
-    own = _drive(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    l, rate = _lengths(own, 1, at)
-    asked, gain, bias, slopes = 0.0, np.empty(3), np.empty(3), np.empty((1, AFFINE))
-    for j in range(weights.size):
-        asked += weights[j] * at.theta[own.rows[first + j]]
-    for i in range(3):
-        gain[i], bias[i] = at.theta[own.numbers[i]], at.theta[own.numbers[3 + i]]
-    affine_drive(l[0], rate[0], asked, gain, bias, own.bounds[:2], own.bounds[2:], slopes[0])
-    return own, slopes
+def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved: bool, long: bool = True) -> Kind:
+    """Return the compiled functions of laws, or of an actuator, over what is measured.
 
+    Parameters
+    ----------
+    name, arrays : of the families
+    measured : (arrays, m, instant) -> lengths and rates (m,), slopes g of the rates by rate and entry, and where
+        ``curved`` the slopes of the rates by entry and of g by pair
+    driven : whether they are of one actuator
+    curved : whether g changes
+    long : whether g has the slopes of the lengths, too; else these are constant
+    """
+    unpacked = unpacker(arrays)
 
-def _kind(name: str, arrays: type, found: Any, driven: bool) -> Kind:
-    """Return the compiled functions of laws, or of an actuator."""
+    @njit(**FAMILY)
+    def found(arena, k, at):
+        own = unpacked(arena, arena.families[k, FIELD])
+        m = 1 if driven else own.numbers.shape[0]
+        l, rate, g, h, bent = measured(own, m, at)
+        if driven:
+            first, weights = window(arena, k, at)
+            asked, p = 0.0, np.empty(own.numbers.size)
+            slopes = np.empty((1, 4 + own.numbers.size))
+            for j in range(weights.size):
+                asked += weights[j] * at.theta[own.rows[first + j]]
+            for i in range(own.numbers.size):
+                p[i] = at.theta[own.numbers[i]]
+            length_drive(own.law[0], l[0], rate[0], asked, p, own.bounds[:2], own.bounds[2:], slopes[0])
+            if not long:
+                slopes[0, 1] = 0.0
+        else:
+            slopes = np.empty((m, COLUMNS))
+            axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, l, rate, at.theta, slopes)
+        return own, slopes, g, h, bent
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own, slopes = found(arena, k, at)
+        own, slopes, g, _, _ = found(arena, k, at)
         for e in range(own.length.size):
-            out[own.dof[e]] += at.theta[own.factor[e]] * slopes[own.length[e], 0]
+            out[own.dof[e]] += g[e] * slopes[own.length[e], 0]
         return rows
 
     @njit(**FAMILY)
     def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q != 0.0 or weight_v != 0.0:
-            own, slopes = found(arena, k, at)
+            own, slopes, g, h, bent = found(arena, k, at)
             for i in range(own.left.size):
                 a, b, l = own.left[i], own.right[i], own.length[own.left[i]]
-                slope = weight_q * slopes[l, 1] + weight_v * slopes[l, 2]
-                data[slots[i]] += at.theta[own.factor[a]] * at.theta[own.factor[b]] * slope
+                value = g[a] * g[b] * (weight_q * slopes[l, 1] + weight_v * slopes[l, 2])
+                if curved:
+                    value += weight_q * (slopes[l, 2] * g[a] * h[b] + slopes[l, 0] * bent[i])
+                data[slots[i]] += value
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own, slopes = found(arena, k, at)
+        own, slopes, g, _, _ = found(arena, k, at)
         for e in range(own.length.size):
-            l, i, c = own.length[e], own.dof[e], at.theta[own.factor[e]]
-            add_entry(forward, i, own.factor[e], slopes[l, 0], along, out)
-            slope = slopes[l, 1] * at.q[i] + slopes[l, 2] * at.v[i]
-            for b in range(own.length.size):
-                if own.length[b] == l:
-                    pushed = at.theta[own.factor[b]]
-                    add_entry(forward, own.dof[b], own.factor[e], pushed * slope, along, out)
+            l, i, c = own.length[e], own.dof[e], g[e]
+            if not curved:
+                add_entry(forward, i, own.factor[e], slopes[l, 0], along, out)
+                slope = slopes[l, 1] * at.q[i] + slopes[l, 2] * at.v[i]
+                for b in range(own.length.size):
+                    if own.length[b] == l:
+                        add_entry(forward, own.dof[b], own.factor[e], g[b] * slope, along, out)
             if driven:
                 first, weights = window(arena, k, at)
                 for j in range(weights.size):
                     add_entry(forward, i, own.rows[first + j], c * slopes[l, 3] * weights[j], along, out)
-                for j in range(6):
+                for j in range(own.numbers.size):
                     add_entry(forward, i, own.numbers[j], c * slopes[l, 4 + j], along, out)
             else:
                 for j in range(own.numbers.shape[1]):
@@ -153,42 +191,74 @@ def _kind(name: str, arrays: type, found: Any, driven: bool) -> Kind:
 
     @njit(**FAMILY)
     def inputs(arena, k, at, rows, indptr, derivatives):
-        own, slopes = found(arena, k, at)
+        own, slopes, g, _, _ = found(arena, k, at)
         first, weights = window(arena, k, at)
         for j in range(weights.size):
             to = row_of(own.rows[first + j], indptr, derivatives)
             if to >= 0:
                 for e in range(own.length.size):
-                    derivatives.values[to, own.dof[e]] += at.theta[own.factor[e]] * slopes[0, 3] * weights[j]
+                    derivatives.values[to, own.dof[e]] += g[e] * slopes[0, 3] * weights[j]
 
     return Kind(name, arrays, forces, parameters, jacobian, inputs if driven else None)
 
 
-LAWS, DRIVE = _kind("laws_of_lengths", _Laws, _of_laws, False), _kind("drive_of_length", _Drive, _of_drive, True)
+LAWS = length_kind("laws_of_lengths", _Laws, _sums, driven=False, curved=False)
+DRIVE = length_kind("drive_of_length", _Drive, _sums, driven=True, curved=False)
+LAWS_OF_PATHS = length_kind("laws_of_paths", _LawsOfPaths, _paths, driven=False, curved=True)
+DRIVE_OF_PATH = length_kind("drive_of_path", _DriveOfPath, _paths, driven=True, curved=True)
 
 
 @final
 @dataclass(frozen=True)
-class AffineDrive:
-    """r = -clip((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l') of one length, u = clip(u(t)): actuators of MuJoCo.
+class LengthActuator:
+    """A force on one length, affine in it and its rate or a Hill muscle's: `add.kernels.length_drives`.
 
     Beyond a limit what is clipped is constant.
 
     Attributes
     ----------
+    law : int
+        `AFFINE` or `MUSCLE`.
     signal : Signal
     rows : (n_rows,) indices in theta of the coefficients of u
-    gain, bias : (3,) indices in theta of g and b
+    numbers : (n_p,) indices in theta of the numbers of the law
     control, force : (2,)
         Lowest and highest u and force [N, N m]; infinite for none.
     """
 
+    law: int
     signal: Signal
     rows: IntArray
-    gain: IntArray
-    bias: IntArray
+    numbers: IntArray
     control: tuple[float, float] = (-np.inf, np.inf)
     force: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def arrays(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """The arrays of its family."""
+        return np.array([self.law]), self.rows, self.numbers, np.array([*self.control, *self.force])
+
+
+def _family(
+    law: AxisLaw | LengthActuator,
+    kinds: tuple[tuple[Kind, type], tuple[Kind, type]],
+    entries: tuple[AnyArray, ...],
+    paths: tuple[AnyArray, ...],
+    pattern: tuple[IntArray, IntArray],
+) -> Family:
+    """Return the family of a law over lengths."""
+    (of_laws, laws), (of_drive, drive) = kinds
+    if isinstance(law, AxisLaw):
+        return Family(of_laws, laws(*entries, np.array([law.code]), *law.arrays, *paths), pattern)
+    return Family(of_drive, drive(*entries, *law.arrays, *paths), pattern, law.signal, followers=1)
+
+
+def _energy(
+    law: AxisLaw | LengthActuator, l: FloatArray, rate: FloatArray, kin: Kinematics, theta: FloatArray
+) -> float:
+    if isinstance(law, LengthActuator):
+        return 0.0
+    return law.energy(Kinematics(l, rate, np.zeros(l.size), kin.t, kin.step), theta)
 
 
 @final
@@ -198,7 +268,7 @@ class OnLengths(FamilyTerm):
 
     Attributes
     ----------
-    law : AxisLaw or AffineDrive
+    law : AxisLaw or LengthActuator
         Over m lengths in place of coordinates, or of the only one.
     length, dof, factor : (e,)
         Entries of C: number of the length, coordinate, index in theta of c.
@@ -207,7 +277,7 @@ class OnLengths(FamilyTerm):
 
     depends: ClassVar[str] = "qv"
 
-    law: AxisLaw | AffineDrive
+    law: AxisLaw | LengthActuator
     length: IntArray
     dof: IntArray
     factor: IntArray
@@ -216,22 +286,80 @@ class OnLengths(FamilyTerm):
     @property
     def inputs(self) -> IntArray:
         """See `Term.inputs`."""
-        return self.law.rows if isinstance(self.law, AffineDrive) else NO_INPUTS
+        return self.law.rows if isinstance(self.law, LengthActuator) else NO_INPUTS
 
     def family(self) -> Family:
         """Return the entries of the coordinates of each length."""
         left, right = (np.asarray(part, dtype=np.int64) for part in np.nonzero(self.length[:, None] == self.length))
-        entries, pattern = (self.length, self.dof, self.factor, left, right), (self.dof[left], self.dof[right])
-        law = self.law
-        if isinstance(law, AxisLaw):
-            return Family(LAWS, _Laws(*entries, np.array([law.code]), *law.arrays), pattern)
-        numbers, bounds = np.concatenate([law.gain, law.bias]), np.array([*law.control, *law.force])
-        return Family(DRIVE, _Drive(*entries, law.rows, numbers, bounds), pattern, law.signal, followers=1)
+        entries = self.length, self.dof, self.factor, left, right
+        return _family(self.law, ((LAWS, _Laws), (DRIVE, _Drive)), entries, (), (self.dof[left], self.dof[right]))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of the law [J]."""
-        if isinstance(self.law, AffineDrive):
-            return 0.0
         c = theta[self.factor]
         l, rate = (np.bincount(self.length, c * x[self.dof], self.m).astype(float) for x in (kin.q, kin.v))
-        return self.law.energy(Kinematics(l, rate, np.zeros(self.m), kin.t, kin.step), theta)
+        return _energy(self.law, l, rate, kin, theta)
+
+
+class Path(NamedTuple):
+    """A path: first rows of its points (m,), segments (k, 6) and sizes (k, 2) as `add.kernels.paths` has them."""
+
+    places: IntArray
+    segments: IntArray
+    sizes: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class OnPaths(FamilyTerm):
+    """Forces on lengths of paths through points, each by itself: r = (dl/dX)^T r_l(l, l').
+
+    Attributes
+    ----------
+    law : AxisLaw or LengthActuator
+        Over the lengths in place of coordinates, or of the only one.
+    paths : tuple of Path
+        Of each length, over rows of X.
+    """
+
+    depends: ClassVar[str] = "qv"
+
+    law: AxisLaw | LengthActuator
+    paths: tuple[Path, ...]
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`."""
+        return self.law.rows if isinstance(self.law, LengthActuator) else NO_INPUTS
+
+    def family(self) -> Family:
+        """Return a dense block for each path."""
+        sizes = np.array([[path.places.size, len(path.segments), (3 * path.places.size) ** 2] for path in self.paths])
+        begin = np.concatenate([np.zeros((1, 3), dtype=np.int64), np.cumsum(sizes, axis=0)])
+        dof = np.concatenate(self._dofs)
+        length = np.repeat(np.arange(len(self.paths)), 3 * sizes[:, 0])
+        blocks = [np.arange(3 * a, 3 * b) for a, b in zip(begin[:-1, 0], begin[1:, 0], strict=True)]
+        left = np.concatenate([np.repeat(block, block.size) for block in blocks])
+        right = np.concatenate([np.tile(block, block.size) for block in blocks])
+        places, segments, weights = (np.concatenate(part) for part in zip(*self.paths, strict=True))
+        kinds = (LAWS_OF_PATHS, _LawsOfPaths), (DRIVE_OF_PATH, _DriveOfPath)
+        entries = length, dof, left, right
+        return _family(self.law, kinds, entries, (places, begin, segments, weights), (dof[left], dof[right]))
+
+    @property
+    def _dofs(self) -> list[IntArray]:
+        return [(path.places[:, None] + np.arange(3)).ravel() for path in self.paths]
+
+    def lengths(self, x: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """Return the lengths (m,) at rows x, and the slopes of each by the coordinates of its points."""
+        lengths, slopes = np.empty(len(self.paths)), []
+        for k, path in enumerate(self.paths):
+            slopes.append(np.empty(3 * path.places.size))
+            lengths[k] = path_length(x, *path, slopes[k], np.empty((slopes[k].size, slopes[k].size)))
+        return lengths, slopes
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy of the law [J]."""
+        l, slopes = self.lengths(kin.q)
+        rate = np.array([g @ kin.v[dof] for g, dof in zip(slopes, self._dofs, strict=True)])
+        return _energy(self.law, l, rate, kin, theta)

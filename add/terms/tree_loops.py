@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from functools import cached_property
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -99,14 +100,31 @@ class LinkLoops(Constraint):
         rows -= np.where(self.length >= 0, theta_dot[self.length], 0.0)
 
 
+class Sums(NamedTuple):
+    """Sums of coordinates, one for each equation: equation, coordinate and index in theta of the factor, -1 for one."""
+
+    row: IntArray
+    dof: IntArray
+    factor: IntArray
+
+    def factors(self, theta: FloatArray, one: float = 1.0) -> FloatArray:
+        """Return the factors (e,), or their tangents with ``one`` zero."""
+        return np.where(self.factor >= 0, theta[self.factor], one)
+
+    def of(self, values: FloatArray, n: int) -> FloatArray:
+        """Return the sums (n,) of values by entry."""
+        return np.bincount(self.row, values, n).astype(float)
+
+
 @final
 @dataclass(frozen=True)
 class JointCouplings(Constraint):
-    """c = (y - y_0) - sum_k a_k (x - x_0)^k of two coordinates, or of one (x = x_0); mu are forces or torques.
+    """c = (y - y_0) - sum_k a_k (x - x_0)^k of coordinates or sums of them (lengths of tendons); mu are their forces.
 
     Attributes
     ----------
-    y, x : (m,) coordinates; x is -1 where there is none
+    y, x : Sums
+        x of an equation without entries is x_0.
     start : (m, 2) y_0 and x_0 [rad, m]
     coefficients : (m, 5) indices in theta of a_0 to a_4; -1 for zero
     """
@@ -114,59 +132,74 @@ class JointCouplings(Constraint):
     of_coordinates: ClassVar[bool] = True
     closes_starts: ClassVar[bool] = True
 
-    y: IntArray
-    x: IntArray
+    y: Sums
+    x: Sums
     start: FloatArray
     coefficients: IntArray
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.y.size)
+        return len(self.start)
+
+    @cached_property
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        """Entries of x of the same row."""
+        left, right = np.nonzero(self.x.row[:, None] == self.x.row)
+        return np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
 
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the places of G, G^T and of the curvature; of rows without x those of y stand in for it."""
-        row, x = first + np.arange(self.n_rows), np.where(self.x >= 0, self.x, self.y)
-        return np.concatenate([row, row, self.y, x, x]), np.concatenate([self.y, x, row, row, x])
+        """Return the places of G, G^T and of the curvature."""
+        (left, right), y, x = self._pairs, self.y, self.x
+        rows = [first + y.row, first + x.row, y.dof, x.dof, x.dof[left]]
+        return np.concatenate(rows), np.concatenate([y.dof, x.dof, first + y.row, first + x.row, x.dof[right]])
 
     def _numbers(self, theta: FloatArray) -> FloatArray:
         return np.where(self.coefficients >= 0, theta[self.coefficients], 0.0)
 
-    def _powers(self, kin: Kinematics) -> FloatArray:
+    def _powers(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return (x - x_0)^k, their first and their second derivatives (3, m, 5)."""
-        d = np.where(self.x >= 0, kin.q[self.x] - self.start[:, 1], 0.0)
+        x = self.x.of(self.x.factors(theta) * kin.q[self.x.dof], self.n_rows)
+        there = self.x.of(np.ones(self.x.row.size), self.n_rows) > 0.0
+        d = np.where(there, x - self.start[:, 1], 0.0)
         out, k = np.zeros((3, d.size, 5)), np.arange(5.0)
         powers = d[:, None] ** k
         out[0] = powers
         out[1, :, 1:] = k[1:] * powers[:, :-1]
         out[2, :, 2:] = k[2:] * k[1:-1] * powers[:, :-2]
-        out[1:, self.x < 0] = 0.0
         return out
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
         """Add G^T mu and c."""
-        value, slope, _ = (self._powers(kin) * self._numbers(theta)).sum(axis=2)
-        rows += kin.q[self.y] - self.start[:, 0] - value
-        np.add.at(out, self.y, mu)
-        np.subtract.at(out, self.x, slope * mu)
+        value, slope, _ = (self._powers(kin, theta) * self._numbers(theta)).sum(axis=2)
+        by_y, by_x = self.y.factors(theta), self.x.factors(theta)
+        rows += self.y.of(by_y * kin.q[self.y.dof], self.n_rows) - self.start[:, 0] - value
+        np.add.at(out, self.y.dof, by_y * mu[self.y.row])
+        np.subtract.at(out, self.x.dof, by_x * (slope * mu)[self.x.row])
 
     def jacobian(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
     ) -> None:
         """Add G in both places and the derivative of G^T mu."""
-        _, slope, bend = (self._powers(kin) * self._numbers(theta)).sum(axis=2)
-        one = np.ones(self.n_rows)
-        by_q = np.concatenate([weights.q * one, -weights.q * slope])
-        by_mu = np.concatenate([weights.multiplier * one, -weights.multiplier * slope])
-        np.add.at(data, slots, np.concatenate([by_q, by_mu, -weights.q * mu * bend]))
+        _, slope, bend = (self._powers(kin, theta) * self._numbers(theta)).sum(axis=2)
+        by_x, (left, right) = self.x.factors(theta), self._pairs
+        g = np.concatenate([self.y.factors(theta), -by_x * slope[self.x.row]])
+        curved = -weights.q * (mu * bend)[self.x.row[left]] * by_x[left] * by_x[right]
+        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, curved]))
 
     def parameter_vjp(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
     ) -> None:
-        """Add the cotangents of the coefficients."""
-        value, slope, _ = self._powers(kin)
-        there, bar = self.coefficients >= 0, lam_rows[:, None] * value + (lam[self.x] * mu)[:, None] * slope
+        """Add the cotangents of coefficients and factors."""
+        powers, by_x, x, y = self._powers(kin, theta), self.x.factors(theta), self.x, self.y
+        along = x.of(by_x * lam[x.dof], self.n_rows)
+        there, bar = self.coefficients >= 0, lam_rows[:, None] * powers[0] + (along * mu)[:, None] * powers[1]
         np.subtract.at(out, self.coefficients[there], bar[there])
+        _, slope, bend = (powers * self._numbers(theta)).sum(axis=2)
+        of_y = lam_rows[y.row] * kin.q[y.dof] + lam[y.dof] * mu[y.row]
+        of_x = (lam_rows * slope + mu * bend * along)[x.row] * kin.q[x.dof] + (mu * slope)[x.row] * lam[x.dof]
+        np.add.at(out, y.factor[y.factor >= 0], of_y[y.factor >= 0])
+        np.subtract.at(out, x.factor[x.factor >= 0], of_x[x.factor >= 0])
 
     def parameter_jvp(
         self,
@@ -177,7 +210,13 @@ class JointCouplings(Constraint):
         out: FloatArray,
         rows: FloatArray,
     ) -> None:
-        """Add the tangents of the coefficients."""
-        value, slope, _ = (self._powers(kin) * self._numbers(theta_dot)).sum(axis=2)
-        rows -= value
-        np.subtract.at(out, self.x, slope * mu)
+        """Add the tangents of coefficients and factors."""
+        powers, by_x, x, y = self._powers(kin, theta), self.x.factors(theta), self.x, self.y
+        value, slope_dot, _ = (powers * self._numbers(theta_dot)).sum(axis=2)
+        _, slope, bend = (powers * self._numbers(theta)).sum(axis=2)
+        y_dot, x_dot = self.y.factors(theta_dot, 0.0), self.x.factors(theta_dot, 0.0)
+        way = x.of(x_dot * kin.q[x.dof], self.n_rows)
+        rows += y.of(y_dot * kin.q[y.dof], self.n_rows) - value - slope * way
+        np.add.at(out, y.dof, y_dot * mu[y.row])
+        turned = by_x * ((slope_dot + bend * way) * mu)[x.row] + x_dot * (slope * mu)[x.row]
+        np.subtract.at(out, x.dof, turned)

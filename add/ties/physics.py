@@ -70,18 +70,21 @@ class FlatLoss(Rule):
 @final
 @dataclass(frozen=True)
 class WeightedSum(Rule):
-    """(x_1, ..., x_n) -> weights . x + offset."""
+    """(x_1, ..., x_n) -> weights . x + offset, clipped to limits."""
 
     weights: tuple[float, ...]
     offset: float = 0.0
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     def value(self, x: FloatArray) -> FloatArray:
         """Return the sum."""
-        return (x @ np.array(self.weights) + self.offset)[:, None]
+        return np.clip(x @ np.array(self.weights) + self.offset, *self.limits)[:, None]
 
     def derivative(self, x: FloatArray) -> FloatArray:
-        """Return the weights."""
-        return np.tile(np.array(self.weights), (x.shape[0], 1, 1))
+        """Return the weights, zeros where the sum is clipped."""
+        total = x @ np.array(self.weights) + self.offset
+        free = (total == np.clip(total, *self.limits))[:, None, None]
+        return np.where(free, np.array(self.weights), 0.0)
 
 
 @final

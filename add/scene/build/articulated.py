@@ -147,7 +147,8 @@ def articulated_body(
         for a, b in (pair, pair[::-1])
         if a[0] and b[0] and not {a[0], b[0]} & replaced  # shapes of the scene are other ones
     }
-    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived + followed.derived, starts)
+    derived += [*followed.derived, *extras.derived]
+    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived, starts)
 
 
 def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:

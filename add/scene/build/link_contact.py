@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
 from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels import distance
-from add.scene.build.selections import collision_mesh
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.typing import FloatArray, IntArray
@@ -122,9 +119,11 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
     for k, shape in enumerate(link.collision):
         if shape.shape == "plane":
             raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
-        if shape.shape == "mesh" and (body.meshes == "hull" or (body.meshes is None and no_solid(shape) is not None)):
-            shape = _hull(shape, f"{at}.shapes.{k}")
         try:
+            if shape.shape == "mesh" and (
+                body.meshes == "hull" or (body.meshes is None and no_solid(shape) is not None)
+            ):
+                shape = shape.hull
             own, radius, area, carried = _touching(shape, body.spacing or np.inf)
         except InputError as error:
             error.place = error.place or f"{at}.shapes.{k}"
@@ -158,10 +157,10 @@ def no_solid(shape: RobotGeometry) -> InputError | None:
 
 
 def _solid(shape: RobotGeometry) -> CollisionMesh:
-    assert shape.vertices is not None and shape.triangles is not None
     try:
-        return collision_mesh(shape.file or shape.name, shape.vertices, shape.triangles)
+        return shape.solid
     except InputError as error:
+        error.file = shape.file or shape.name
         error.expected = f'{error.expected}, or "meshes": "hull"'
         raise
 
@@ -192,21 +191,3 @@ def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, 
     if shape.shape == "capsule":
         return capsule_points(r, h, spacing), r, 4.0 * np.pi * r * (r + h), carried
     return cylinder_points(r, 2.0 * h, min(spacing, 0.5 * r)), 0.0, 2.0 * np.pi * r * (r + 2.0 * h), carried
-
-
-def _hull(shape: RobotGeometry, at: str) -> RobotGeometry:
-    """Return the convex hull of a mesh, its triangles turned outwards."""
-    assert shape.vertices is not None and shape.triangles is not None
-    corners = shape.vertices[np.unique(shape.triangles)]  # a file may list vertices that no triangle has
-    try:
-        hull = ConvexHull(corners)
-    except QhullError:
-        raise InputError("a mesh whose convex hull has no volume", place=at, found=shape.file or shape.name) from None
-    kept, triangles = np.unique(hull.simplices, return_inverse=True)
-    triangles = triangles.reshape(-1, 3)
-    vertices = corners[kept]
-    corners = vertices[triangles]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = (normals * hull.equations[:, :3]).sum(axis=1) < 0.0
-    triangles[inward] = triangles[inward][:, ::-1]
-    return replace(shape, vertices=vertices, triangles=triangles.astype(np.int64), file=f"hull of {shape.file}")

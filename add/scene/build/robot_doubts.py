@@ -26,6 +26,9 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
         if body.model is None:
             continue
         robot, at = robot_of(name, body), f"bodies.{name}.model"
+        if robot.doubts:
+            more = f", and {len(robot.doubts) - _SHOWN} more; `add info` lists all" if robot.doubts[_SHOWN:] else ""
+            yield f"{at}: left out, or read in one of several ways: {'; '.join(robot.doubts[:_SHOWN])}{more}"
         gravity = np.array(built.scene.gravity)
         if robot.gravity is not None and np.linalg.norm(robot.gravity - gravity) > 0.05 * np.linalg.norm(robot.gravity):
             yield (

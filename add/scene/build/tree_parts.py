@@ -11,27 +11,37 @@ from scipy.spatial.transform import Rotation
 
 from add.bodies.tree_joints import TreeJoint
 from add.bodies.tree_parts import (
-    AFFINE,
+    ACTUATOR_NUMBERS,
     DISTANCE_ROWS,
     FIXED_ROWS,
     HINGE_ROWS,
     POINT_ROWS,
     SLIDER_ROWS,
+    ActuatorState,
     LengthDrive,
     TreeCoupling,
     TreeLoop,
+    TreePath,
     TreeTendon,
 )
 from add.equations.signals import SignalParameter
 from add.errors import InputError
+from add.kernels.length_drives import AFFINE, MUSCLE
+from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
 from add.scene.build.numbers import SceneParameter
+from add.scene.build.ties import Derived
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.tree_parts import DriveSpec, JointLoopSpec, TendonSpec
+from add.terms import Activation, Integral, Lag
+from add.ties import WeightedSum
 
 _ROWS = {
     "point": POINT_ROWS, "hinge": HINGE_ROWS, "fixed": FIXED_ROWS, "slider": SLIDER_ROWS, "distance": DISTANCE_ROWS,
+}  # fmt: skip
+_FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
+    "muscle": Activation, "filter": Lag, "integrator": Integral,
 }  # fmt: skip
 _NO_TENDON = TendonSpec()
 #: What tendons have where neither scene nor file says anything.
@@ -45,13 +55,16 @@ MakeSignal = Callable[[object, str, str], SignalParameter]
 class TreeExtras:
     """Parts of a tree beside its joints; ``places`` are links without mass that loops end on."""
 
+    body: str
     places: list[TreeJoint] = field(default_factory=list)
     loops: list[TreeLoop] = field(default_factory=list)
     couplings: list[TreeCoupling] = field(default_factory=list)
     tendons: list[TreeTendon] = field(default_factory=list)
     drives: list[LengthDrive] = field(default_factory=list)
     numbers: list[SceneParameter] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    ways: dict[str, TreePath] = field(default_factory=dict)
 
     def place(self, name: str, parent: int) -> str:
         """Add a place on a link, by the number of its joint; return its name, which no other has."""
@@ -76,16 +89,18 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
         For what a tree cannot have.
     """
     out = TreeExtras(
-        taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
+        at, taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
     )
     number = {joint.name: k for k, joint in enumerate(robot.joints)}
     carrier = {link.name: k for k, link in enumerate(robot.links)}
     for loop in robot.loops:
-        if loop.kind == "joints":
-            _coupling(at, loop, robot.joints, number, body, out)
+        if loop.kind in ("joints", "tendons"):
+            _coupling(at, loop, robot, number, body, out)
         else:
             _loop(at, loop, carrier, body, out)
     for tendon in robot.tendons:
+        if tendon.segments:
+            out.ways[tendon.name] = _way(at, tendon, carrier, out)
         _tendon(at, tendon, robot.joints, number, body, out)
     tendons = {tendon.name: tendon for tendon in robot.tendons}
     items = dict(body.drives)
@@ -100,7 +115,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
                 items[actuator.name] = DriveSpec(actuator=actuator.name, input=0.0)
     for key, item in items.items():
         if item.actuator is not None:
-            _actuator(f"{at}.drives.{key}", item, robot, tendons, number, signal, out, key in body.drives)
+            _actuator(f"{at}.drives.{key}", item, robot, (tendons, number, carrier), signal, out, key in body.drives)
         elif item.tendon is not None:
             _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, signal, out)
     return out
@@ -131,19 +146,51 @@ def _loop(at: str, loop: RobotLoop, carrier: Mapping[str, int], body: Articulate
 
 
 def _coupling(
-    at: str, loop: RobotLoop, joints: Sequence[RobotJoint], number: Mapping[str, int], body: ArticulatedBodySpec,
-    out: TreeExtras,
-) -> None:  # fmt: skip
-    path = f"{at}.loops.{loop.name}"
-    chosen = [coordinate(joints, number, name, path) for name in loop.joints]
-    start = [joints[k].start for k in chosen]
-    y, x = (*chosen, -1)[:2]
+    at: str, loop: RobotLoop, robot: Robot, number: Mapping[str, int], body: ArticulatedBodySpec, out: TreeExtras
+) -> None:
+    path, joints = f"{at}.loops.{loop.name}", robot.joints
+    sums: list[tuple[tuple[str, float], ...]] = [((name, 1.0),) for name in loop.joints]
+    blocks = ["", ""]
+    if loop.kind == "tendons":
+        tendons = {tendon.name: tendon.joints for tendon in robot.tendons}
+        sums = [tendons[name] for name in loop.joints]
+        blocks[: len(sums)] = [f"{at}.tendons.{name}.factors" for name in loop.joints]
+    chosen = [tuple(coordinate(joints, number, name, path) for name, _ in pairs) for pairs in sums]
+    factors = [[factor for _, factor in pairs] for pairs in sums]
+    start = [
+        sum(factor * joints[k].start for k, factor in zip(*pair, strict=True))
+        for pair in zip(chosen, factors, strict=True)
+    ]
     # The scene's own coefficients are other ones where joints do not start from zero.
     said, coefficients, own = body.loops.get(loop.name), loop.coefficients, False
     if isinstance(said, JointLoopSpec) and not any(start):
         coefficients, own = coefficients[: len(said.coefficients)], True
-    out.couplings.append(TreeCoupling(path, y, x, (start[0], (*start, 0.0)[1]), len(coefficients)))
+    y, x, starts = chosen[0], (*chosen, ())[1], (start[0], (*start, 0.0)[1])
+    out.couplings.append(TreeCoupling(path, y, x, starts, len(coefficients), (blocks[0], blocks[1])))
     out.number(f"{path}.coefficients", coefficients, "-", fixed=not own)
+
+
+def _way(at: str, tendon: RobotTendon, carrier: Mapping[str, int], out: TreeExtras) -> TreePath:
+    """Add the places of a spatial tendon to the links that carry them, each once; return its course."""
+    links: dict[tuple[str, tuple[float, ...]], str] = {}
+    segments, sizes = [], []
+    for part in tendon.segments:
+        places = []
+        for link, position in part.places:
+            key = link, tuple(position.tolist())
+            if key not in links:
+                path = f"{at}.tendons.{tendon.name}.places.{len(links)}"
+                links[key] = out.place(f"{tendon.name}_{len(links)}", -1 if link == WORLD else carrier[link])
+                for word, value, unit in (("position", position, "m"), ("orientation", np.zeros(3), "rad")):
+                    target = f"{at}.joints.{links[key]}.{word}"
+                    out.number(f"{path}.{word}", value, unit, fixed=True, target=target)
+            places.append(list(links).index(key))
+        kind = ("", "sphere", "cylinder").index(part.around)
+        axis = places[3:4] if kind == CYLINDER else [-1]
+        side = places[4 if kind == CYLINDER else 3 :] or [-1]
+        segments.append([kind, *places[:2], *(places[2:3] or [-1]), *axis, *side])
+        sizes.append([part.weight, part.radius])
+    return TreePath(tuple(links.values()), np.array(segments), np.array(sizes))
 
 
 def _tendon(
@@ -152,11 +199,11 @@ def _tendon(
 ) -> None:  # fmt: skip
     path, said = f"{at}.tendons.{tendon.name}", body.tendons.get(tendon.name, _NO_TENDON)
     chosen = tuple(coordinate(joints, number, name, f"{path}.joints") for name, _ in tendon.joints)
-    if not chosen:
+    if not chosen and not tendon.segments:
         raise InputError("a tendon needs joints", place=f"{path}.joints")
     banded = tendon.rest[0] < tendon.rest[1] and tendon.stiffness > 0.0
     limited = bool(np.isfinite(tendon.lower) or np.isfinite(tendon.upper))
-    out.tendons.append(TreeTendon(path, chosen, banded, limited))
+    out.tendons.append(TreeTendon(path, chosen, banded, limited, out.ways.get(tendon.name)))
     for k, (joint, factor) in enumerate(tendon.joints):
         out.number(f"{path}.joints.{joint}", factor, "-", target=f"{path}.factors#{k}")
     out.number(f"{path}.stiffness", tendon.stiffness, "N/m")
@@ -180,10 +227,12 @@ def _tendon(
 
 
 def _actuator(
-    at: str, item: DriveSpec, robot: Robot, tendons: Mapping[str, RobotTendon], number: Mapping[str, int],
-    signal: MakeSignal, out: TreeExtras, said: bool,
+    at: str, item: DriveSpec, robot: Robot,
+    named: tuple[Mapping[str, RobotTendon], Mapping[str, int], Mapping[str, int]], signal: MakeSignal,
+    out: TreeExtras, said: bool,
 ) -> None:  # fmt: skip
-    """Add an actuator of the file."""
+    """Add an actuator of the file; ``named`` are the tendons, and the numbers of joints and of what carries links."""
+    tendons, number, carrier = named
     known = {actuator.name: actuator for actuator in robot.actuators}
     if item.actuator not in known:
         raise InputError(
@@ -191,24 +240,52 @@ def _actuator(
             found=f"'{item.actuator}'", expected="one of " + ", ".join(f"'{name}'" for name in known),
         )  # fmt: skip
     actuator = known[item.actuator]
-    if actuator.transmission == "place":
-        raise InputError(
-            "it acts on a place", place=f"{at}.actuator", found=f"'{item.actuator}' on '{actuator.target}'",
-            expected='an actuator of a joint or a tendon; write a coupling of type "force" or "torque"',
-        )  # fmt: skip
+    pairs: tuple[tuple[str, float], ...] = ()
+    place, wrench = "", actuator.gear
     if actuator.transmission == "tendon":
         pairs = tendons[actuator.target].joints
-    else:
+    elif actuator.transmission == "joint":
         pairs = ((actuator.target, 1.0),)
+    else:
+        link, position, rotation = robot.place(actuator.target)
+        place = out.place(f"{actuator.name}_place", -1 if link == WORLD else carrier[link])
+        turned = Rotation.from_matrix(rotation).as_rotvec()
+        for word, value, unit in (("position", position, "m"), ("orientation", turned, "rad")):
+            target = f"{out.body}.joints.{place}.{word}"
+            out.number(f"{at}.place.{word}", value, unit, fixed=True, target=target)
     chosen = tuple(coordinate(robot.joints, number, name, f"{at}.actuator") for name, _ in pairs)
     force = _bounded(at, actuator, robot)
     drive = signal(item.input, f"{at}.input", "-")
     if not said:  # nothing in the scene: its control is zero
         out.numbers[:] = [entry for entry in out.numbers if entry.path != f"{at}.input"]
-    factors = [actuator.gear[0] * factor for _, factor in pairs]
-    out.drives.append(LengthDrive(at, chosen, f"{at}.factors", drive, actuator.control, force))
-    for key, value in zip(("factors", *AFFINE), (factors, *actuator.gain, *actuator.bias), strict=True):
-        out.number(f"{at}.{key}", value, "-", fixed=True)
+    way = out.ways.get(actuator.target) if actuator.transmission == "tendon" else None
+    if pairs:
+        out.number(f"{at}.factors", [actuator.gear[0] * factor for _, factor in pairs], "-", fixed=True)
+    state, law = _state(at, actuator, drive, out), MUSCLE if actuator.muscle else AFFINE
+    control = actuator.control if state is None else (-np.inf, np.inf)
+    gear = actuator.gear[0]
+    out.drives.append(
+        LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
+    )
+    numbers = actuator.muscle or (*actuator.gain, *actuator.bias)
+    for (key, unit), own in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
+        out.number(f"{at}.{key}", own, unit or "-", fixed=True)
+
+
+def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeExtras) -> ActuatorState | None:
+    """Add the numbers of an activation that follows the control; return how it does."""
+    if not actuator.dynamics:
+        return None
+    low, high = actuator.control
+    if actuator.dynamics == "muscle":
+        low, high = max(low, 0.0), min(high, 1.0)
+    out.number(f"{at}.times", actuator.times, "s", fixed=True)
+    # Where nothing is remembered yet it is what it would follow.
+    weights = drive.signal.weights(0.0) * (actuator.dynamics != "integrator")
+    ends = max(low, actuator.activation[0]), min(high, actuator.activation[1])
+    rule = WeightedSum(tuple(weights), limits=ends if actuator.dynamics != "integrator" else actuator.activation)
+    out.derived.append(Derived((f"{at}.activation",), rule, (drive.parameter,)))
+    return ActuatorState(_FOLLOWING[actuator.dynamics], len(actuator.times), (low, high), actuator.activation)
 
 
 def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, float]:
@@ -244,7 +321,8 @@ def _on_tendon(
     drive = signal(item.input, f"{at}.input", {"torque": "N", "position": "m", "velocity": "m/s"}[item.type])
     limit = np.inf if item.limit is None else float(item.limit)
     factors = f"{body}.tendons.{item.tendon}.factors"
-    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit)))
+    way = out.ways.get(item.tendon)
+    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit), way=way))
     by_place: tuple[tuple[str, float], ...] = ((f"{at}.g0", 1.0), (f"{at}.b1", -1.0))
     by_rate: tuple[tuple[str, float], ...] = ((f"{at}.b2", -1.0),)
     if item.type == "torque":

@@ -58,7 +58,33 @@ def in_body_frames(robot: Robot) -> Robot:
         if name not in shifted
     }
     loops = tuple(_loop(loop, back) for loop in robot.loops)
-    return replace(robot, links=tuple(links), joints=tuple(joints), frames=frames, loops=loops)
+
+    def at(link: str, position: FloatArray) -> tuple[str, FloatArray]:
+        return link, moved(link, position, np.eye(3))[0]
+
+    tendons = tuple(
+        replace(
+            tendon,
+            segments=tuple(
+                replace(part, places=tuple(at(*place) for place in part.places)) for part in tendon.segments
+            ),
+        )
+        for tendon in robot.tendons
+    )
+    fluid = robot.fluid and replace(
+        robot.fluid,
+        boxes=tuple((link, *moved(link, centre, axes), edges) for link, centre, axes, edges in robot.fluid.boxes),
+    )
+    return replace(
+        robot,
+        links=tuple(links),
+        joints=tuple(joints),
+        frames=frames,
+        loops=loops,
+        tendons=tendons,
+        fluid=fluid,
+        compensated=tuple((*at(link, place), mass) for link, place, mass in robot.compensated),
+    )
 
 
 def _inverse(place: Place) -> Place:

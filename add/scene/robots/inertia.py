@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from add.errors import InputError
-from add.geometry.mass_properties import ROUND_OFF, check_inertia
+from add.geometry.mass_properties import ROUND_OFF
 from add.scene.robots.model import WORLD, RobotJoint, RobotLink
 from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, about, after, here
@@ -22,10 +21,10 @@ def stated_inertia(
 ) -> FloatArray:
     """Check what a file states for one link, before links are merged.
 
-    A link may be as thin as a line or a point here (A = 0): with what it is merged with it may have all three moments.
-    With `repair` each principal moment becomes their mean where some body has that inertia, as MuJoCo's
-    `balanceinertia` does it, and it is noted. Of a link that stands ``still`` an impossible inertia is noted and left
-    out, since nothing turns it.
+    A link may be as thin as a line or a point (A = 0). What no body has, A + B < C, moves all the same by the equations
+    of a rigid body, and is a doubt; so is a negative moment, for which the mean of all three stands. With `repair` each
+    principal moment becomes that mean, as MuJoCo's `balanceinertia` has it, and it is noted. Of a link that stands
+    ``still`` an impossible inertia is noted and left out, since nothing turns it.
 
     Returns
     -------
@@ -39,8 +38,8 @@ def stated_inertia(
             source.note(place, "inertia without mass, of a link that stands still")
             return np.zeros((3, 3))
         if inertia.any():
-            source.fail(place, "inertia without mass", f"principal moments {_listed(moments)}", "a mass > 0 [kg]")
-        return inertia
+            source.doubt("inertia", place, f"inertia without mass is left out: principal moments {_listed(moments)}")
+        return np.zeros((3, 3))
     allowed = ROUND_OFF * float(np.abs(inertia).max())
     if moments[0] >= -allowed and moments[0] + moments[1] >= moments[2] - allowed:
         return inertia
@@ -51,13 +50,14 @@ def stated_inertia(
     if repair and mean > 0.0:
         source.note(place, f"repaired: principal moments {_listed(moments)} became {mean:.6g} each")
         return mean * np.eye(3)
-    wrong = "is not positive definite" if moments[0] < -allowed else "belongs to no body: A + B < C"
-    source.fail(
-        place,
-        f"the inertia {wrong}",
-        f"principal moments {_listed(moments)} kg m^2",
-        "A + B >= C >= B >= A > 0" + ("; `repair` makes them equal" if mean > 0.0 else ""),
-    )
+    found = f"principal moments {_listed(moments)} kg m^2"
+    if moments[0] >= -allowed:
+        text = f"belongs to no body, A + B < C: {found}; read as it is, `repair` makes them equal"
+        source.doubt("inertia", place, f"the inertia {text}")
+        return inertia
+    mean = max(mean, 0.0)
+    source.doubt("inertia", place, f"the inertia is not positive definite: {found}; read as {mean:.6g} each")
+    return mean * np.eye(3)
 
 
 def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[RobotJoint]) -> None:
@@ -72,14 +72,10 @@ def check_moving(source: Source, links: Sequence[RobotLink], joints: Sequence[Ro
         naming link or joint.
     """
     parents = {joint.parent for joint in joints}
+    followers = {joint.child for joint in joints if joint.mimic is not None}
     for link in links:
         place = source.place("link", link.name)
-        if link.mass > 0.0:
-            try:
-                check_inertia(link.inertia)
-            except InputError as error:
-                source.fail(place, error.message, error.found, error.expected)
-        elif link.name not in parents:
+        if link.mass == 0.0 and link.name not in parents and link.name not in followers:
             source.fail(
                 place,
                 "a link at the end of a chain moves and has no mass",

@@ -45,6 +45,14 @@ class MeshFiles:
                     return path
         return None
 
+    def folder(self, package: str) -> Path | None:
+        """Return the folder of a package; None if there is none."""
+        above = self.file.resolve().parents
+        found = [Path(self.packages[package])] if package in self.packages else []
+        found += [place for folder in above for place in (folder / package, folder) if place.name == package]
+        found += [Path(root) / package for root in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if root]
+        return next((place for place in found if place.is_dir()), None)
+
     def _candidates(self, name: str) -> list[Path]:
         scheme, mark, rest = name.partition("://")
         if not mark:

@@ -30,6 +30,11 @@ def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, s
         if joint.mimic is None:
             continue
         leader, factor = found[joint.mimic[0]], abs(joint.mimic[1])
+        ends = sorted((limit - joint.mimic[2]) / joint.mimic[1] for limit in (joint.lower, joint.upper))
+        if leader.lower < leader.upper and not max(leader.lower, ends[0]) < min(leader.upper, ends[1]):
+            text = f"its limits leave '{leader.name}', which it mimics, no way to go: they are left out"
+            source.doubt("limit", source.place("joint", joint.name), text)
+            found[joint.name] = replace(joint, lower=-np.inf, upper=np.inf)
         effort = factor * joint.effort
         if joint.effort == 0.0:
             effort = np.inf

@@ -56,12 +56,13 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     tree = merge(source, links, joints, turn)
     check_moving(source, tree.links, tree.joints)
     frames, body_places = _frames(mujoco, model, names, tree, origins)
-    tendons = read_tendons(source, mujoco, model, names)
+    tendons = read_tendons(source, mujoco, model, names, body_places)
     excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, model, body_places)
     compensated = read_compensation(source, model, body_places)
-    loops = read_loops(source, mujoco, model, names, body_places)
+    fixed = {tendon.name for tendon in tendons if tendon.joints}
+    loops = read_loops(source, mujoco, model, names, body_places, fixed)
     note_others(source, mujoco, model, names)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
         for item in items:
@@ -85,6 +86,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         read_keyframes(mujoco, model, names, tree.joints, turn),
         fluid,
         compensated,
+        tuple(source.doubts),
     )
 
 

@@ -55,13 +55,13 @@ def read_joints(
         elif not count:
             joints.append(RobotJoint(f"{name}_fixed", "fixed", parent, name, position, rotation, _X))
         anchor = np.zeros(3)
-        for k, number in enumerate(numbers):
-            joint = _joint(source, mujoco, model, names, number)
+        chain = [(joint, number) for number in numbers for joint in _joints(source, mujoco, model, names, number)]
+        for k, (joint, number) in enumerate(chain):
             at = np.array(model.jnt_pos[number]) if joint.kind in ("hinge", "ball") else anchor
             position = position + rotation @ (at - anchor)
             back = about(joint.axis, -joint.start) if joint.kind == "hinge" else np.eye(3)
             shift = -joint.start * joint.axis if joint.kind == "slide" else np.zeros(3)
-            child = name if k == count - 1 else _between(names, name, k + 1)
+            child = name if k == len(chain) - 1 else _between(names, name, k + 1)
             if child != name:
                 links[child] = RobotLink(child, 0.0, np.zeros(3), np.zeros((3, 3)))
             joints.append(
@@ -121,8 +121,45 @@ def _link(model: Any, names: Names, body: int, name: str, anchor: FloatArray, sh
     )
 
 
-def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -> RobotJoint:
-    """Return a joint without its place in the tree."""
+def _joints(source: Source, mujoco: Any, model: Any, names: Names, number: int) -> list[RobotJoint]:
+    """Return a joint without its place in the tree: a free one that has laws as three slides and a ball."""
+    joint = _joint(source, names, model, number)
+    if joint.kind != "free" or not (joint.stiffness or joint.damping or joint.dry_friction or joint.armature):
+        return [joint]
+    if "free" in source.ignore:
+        source.refuse("free", source.place("joint", joint.name), "laws of a free joint")
+        return [replace(joint, stiffness=0.0, damping=0.0, dry_friction=0.0, armature=0.0)]
+    first = int(model.jnt_qposadr[number])
+    back = from_quaternion(np.array(model.body_quat[model.jnt_bodyid[number]])).T
+    parts = [
+        replace(
+            joint,
+            name=part,
+            kind="slide",
+            axis=back[:, k].copy(),
+            start=float(model.qpos0[first + k]),
+            reference=float(model.qpos_spring[first + k]),
+        )
+        for k, part in enumerate(parts_of_free(names, joint.name)[:3])
+    ]
+    text = ", ".join(f"'{part.name}'" for part in parts)
+    parts.append(replace(joint, name=parts_of_free(names, joint.name)[3], kind="ball"))
+    source.note(source.place("joint", joint.name), f"a free joint with laws: {text}, and a ball '{parts[3].name}'")
+    return parts
+
+
+def parts_of_free(names: Names, name: str) -> list[str]:
+    """Return the names of the three slides and the ball of a free joint that has laws."""
+    found = []
+    for part in ("x", "y", "z", "turn"):
+        found.append(f"{name}_{part}")
+        while names.has("joint", found[-1]):
+            found[-1] += "_"
+    return found
+
+
+def _joint(source: Source, names: Names, model: Any, number: int) -> RobotJoint:
+    """Return a joint of the file."""
     name, kind = names.of("joint", number), _KINDS[int(model.jnt_type[number])]
     place = source.place("joint", name)
     dof, coordinate = int(model.jnt_dofadr[number]), int(model.jnt_qposadr[number])
@@ -135,15 +172,15 @@ def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -
         "frictionloss": float(model.dof_frictionloss[dof]),
         "armature": float(model.dof_armature[dof]),
     }
-    if kind == "free":
-        given = [key for key, value in numbers.items() if value]
-        if given:
-            source.refuse("free", place, f"a free joint with {', '.join(given)}")
-        return replace(joint, axis=_X)
     if model.jnt_limited[number]:
         lower, upper = (float(value) for value in model.jnt_range[number])
-        joint = replace(joint, lower=-np.inf if kind == "ball" else lower, upper=upper)
-    if kind != "ball":
+        if kind == "ball":
+            lower, upper = -np.inf, max(lower, upper)
+        if upper > 0.0 or kind != "ball":
+            joint = replace(joint, lower=lower, upper=upper)
+        else:
+            source.doubt("limit", place, "a ball's limit of zero: it is not limited")
+    if kind in ("hinge", "slide"):
         joint = replace(joint, reference=float(model.qpos_spring[coordinate]), start=float(model.qpos0[coordinate]))
     if model.jnt_actfrclimited[number]:
         least, most = (float(value) for value in model.jnt_actfrcrange[number])
@@ -153,7 +190,7 @@ def _joint(source: Source, mujoco: Any, model: Any, names: Names, number: int) -
             joint = replace(joint, effort=most)
     return replace(
         joint,
-        axis=_X if kind == "ball" else joint.axis,
+        axis=_X if kind in ("ball", "free") else joint.axis,
         stiffness=numbers["stiffness"],
         damping=numbers["damping"],
         dry_friction=numbers["frictionloss"],

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from add.scene.robots.mjcf_joints import parts_of_free
 from add.scene.robots.mjcf_model import Names
 from add.scene.robots.model import RobotJoint
 from add.scene.robots.turns import from_quaternion
@@ -37,6 +38,10 @@ def read_keyframes(
                 pose[name] = q[at : at + 1]
             elif kind == "ball":
                 pose[name] = Rotation.from_matrix(from_quaternion(q[at : at + 4])).as_rotvec()
+            elif kind is None and model.jnt_type[joint] == 0 and (parts := parts_of_free(names, name))[3] in kinds:
+                back = from_quaternion(np.array(model.body_quat[model.jnt_bodyid[joint]])).T
+                turned = Rotation.from_matrix(back @ from_quaternion(q[at + 3 : at + 7])).as_rotvec()
+                pose |= dict(zip(parts, [*q[at : at + 3, None], turned], strict=True))
             elif kind == "free":
                 rotation = turn @ from_quaternion(q[at + 3 : at + 7])
                 pose[name] = np.concatenate([turn @ q[at : at + 3], Rotation.from_matrix(rotation).as_rotvec()])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from add.errors import InputError
+from add.geometry.collision_mesh import CollisionMesh
 from add.typing import FloatArray, IntArray
 
 #: The name of everything that stands still, as the parent of a joint and as a link in a pair.
@@ -46,6 +49,40 @@ class RobotGeometry:
     origin: str = ""
     friction: float | None = None
     in_theta: str = ""
+
+    @cached_property
+    def solid(self) -> CollisionMesh:
+        """The mesh as what touches.
+
+        Raises
+        ------
+        InputError
+            If it is open, or wound wrongly.
+        """
+        assert self.vertices is not None and self.triangles is not None
+        return CollisionMesh(self.vertices, self.triangles)
+
+    @cached_property
+    def hull(self) -> RobotGeometry:
+        """The convex hull of the mesh, its triangles turned outwards.
+
+        Raises
+        ------
+        InputError
+            If it has no volume.
+        """
+        assert self.vertices is not None and self.triangles is not None
+        corners = self.vertices[np.unique(self.triangles)]  # a file may list vertices that no triangle has
+        try:
+            hull = ConvexHull(corners)
+        except QhullError:
+            raise InputError("a mesh whose convex hull has no volume", found=self.file or self.name) from None
+        kept, found = np.unique(hull.simplices, return_inverse=True)
+        triangles, vertices = found.reshape(-1, 3).astype(np.int64), corners[kept]
+        a, b, c = (vertices[triangles[:, k]] for k in range(3))
+        inward = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(axis=1) < 0.0
+        triangles[inward] = triangles[inward][:, ::-1]
+        return replace(self, vertices=vertices, triangles=triangles, file=f"hull of {self.file}")
 
 
 @final
@@ -130,18 +167,39 @@ class RobotJoint:
 
 @final
 @dataclass(frozen=True)
+class RobotSegment:
+    """A part of a spatial tendon between two places, straight or the shortest way around a sphere or a cylinder.
+
+    Parameters
+    ----------
+    places : (link, (3,) in it [m]) of both ends; of the centre and, further, of a point at the distance 1 m on a
+        cylinder's axis; behind them the place on whose side it runs, where one is given
+    weight : its share in the tendon's length, 1 over the divisor of its pulley [-]
+    around : "", "sphere" or "cylinder"
+    radius : [m]
+    """
+
+    places: tuple[tuple[str, FloatArray], ...]
+    weight: float = 1.0
+    around: str = ""
+    radius: float = 0.0
+
+
+@final
+@dataclass(frozen=True)
 class RobotTendon:
-    """A fixed tendon: length l = sum of factors times coordinates, with a spring, damping, dry friction and limits.
+    """A tendon with a spring, damping, dry friction and limits of its length.
 
     Parameters
     ----------
     name : in the file
-    joints : (joint, factor) [m/rad or -]
+    joints : of a fixed tendon, l = sum of factors times coordinates: (joint, factor) [m/rad or -]
     stiffness : of its spring, which acts where l is outside `rest` [N/m]
     rest : shortest and longest length without force [m]
     damping : [N s/m]
     dry_friction : [N]
     lower, upper : limits of l, -inf and inf where it has none [m]
+    segments : of a spatial tendon, l = sum of their weighted lengths
     """
 
     name: str
@@ -152,12 +210,13 @@ class RobotTendon:
     dry_friction: float = 0.0
     lower: float = -np.inf
     upper: float = np.inf
+    segments: tuple[RobotSegment, ...] = ()
 
 
 @final
 @dataclass(frozen=True)
 class RobotActuator:
-    """A force on a length l: f = (g0 + g1 l + g2 l_dot) u + b0 + b1 l + b2 l_dot, clamped to `force`.
+    """A force on a length l, clamped to `force`: f = (g0 + g1 l + g2 l_dot) a + b0 + b1 l + b2 l_dot, or a muscle's.
 
     Parameters
     ----------
@@ -169,6 +228,11 @@ class RobotActuator:
     gain, bias : (g0, g1, g2), (b0, b1, b2)
     control : range that u is clamped to, infinite where it is not
     force : range that f is clamped to, infinite where it is not
+    dynamics : how a follows u: "" at once, "filter" a' = (u - a)/tau, "integrator" a' = u, "muscle" as MuJoCo says
+    times : tau, or the two of a muscle [s]
+    activation : range that a is clamped to, infinite where it is not
+    muscle : in place of gain and bias F_0 [N], l_o [m], v_max [1/s], l_min, l_max, f_P, f_V, l_T [m]: the tension
+        F_0 (a f_L f_V + f_P) at (l - l_T)/l_o; () where it is none
     """
 
     name: str
@@ -179,6 +243,10 @@ class RobotActuator:
     bias: tuple[float, float, float]
     control: tuple[float, float] = (-np.inf, np.inf)
     force: tuple[float, float] = (-np.inf, np.inf)
+    dynamics: str = ""
+    times: tuple[float, ...] = ()
+    activation: tuple[float, float] = (-np.inf, np.inf)
+    muscle: tuple[float, ...] = ()
 
 
 @final
@@ -190,12 +258,12 @@ class RobotLoop:
     ----------
     name : in the file
     kind : "point" (3 rows: two points coincide), "hinge" (5: their z axes too), "fixed" (6: two frames coincide),
-        "slider" (5: they do but for a way along z), "distance" (1), "joints" (1)
+        "slider" (5: they do but for a way along z), "distance" (1), "joints" and "tendons" (1)
     links : two names, `WORLD` for what stands still; of points and frames
     positions : (2, 3) in the links' frames [m]
     rotations : (2, 3, 3) from the frames that coincide to the links'
-    joints : the joint y, and x where there is one
-    coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are the joints' `start`
+    joints : the joint, or fixed tendon, y, and x where there is one
+    coefficients : a of y - y0 = sum a_k (x - x0)^k, where x0, y0 are theirs at the joints' `start`
     length : of a distance [m]
     """
 
@@ -245,6 +313,7 @@ class Robot:
     fluid : around everything, None where the file says none
     compensated : (link, place (3,) in it, mass [kg]) of weights that are taken away (`gravcomp`)
     keyframes : name -> joint -> its coordinates in that pose, as of the scene's joints [rad, m]
+    doubts : lines of `ignored` about what changes the motion, unless the user said so
     """
 
     name: str
@@ -262,6 +331,7 @@ class Robot:
     keyframes: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
     fluid: RobotFluid | None = None
     compensated: tuple[tuple[str, FloatArray, float], ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def mass(self) -> float:

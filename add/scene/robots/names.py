@@ -12,7 +12,7 @@ def usable(name: str) -> bool:
 
 
 def without_slashes(source: Source, root: XmlNode) -> None:
-    """Give links and joints of a URDF names without "/", also where joints name them."""
+    """Give links and joints of a URDF names without "/" and ".", also where joints name them."""
     for kind, inside in (("link", (("parent", "link"), ("child", "link"))), ("joint", (("mimic", "joint"),))):
         named = root.all(kind)
         taken = {node.attributes.get("name", "") for node in named}

@@ -13,6 +13,7 @@ from add.errors import InputError
 from add.scene.robots.mjcf import robot_of_mjcf
 from add.scene.robots.model import Robot
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
+from add.scene.robots.xacro_file import expanded, is_xacro
 from add.scene.robots.xml_file import XmlNode, read_xml
 from add.typing import FloatArray
 
@@ -30,7 +31,7 @@ def read_robot(
     packages: Mapping[str, str | PathLike[str]] | None = None,
     srdf: str | PathLike[str] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF or MJCF file.
+    """Read a robot from a URDF, xacro or MJCF file.
 
     Parameters
     ----------
@@ -52,7 +53,10 @@ def read_robot(
     path = Path(path)
     root = read_xml(path)
     if root.tag == "robot":
-        options = UrdfOptions(base or "fixed", repair, visual, packages, srdf)
+        macros = is_xacro(root)
+        if macros:
+            root = expanded(path, packages or {})
+        options = UrdfOptions(base or "fixed", repair, visual, packages, srdf, macros)
         return robot_of_urdf(path, root, ignore, _turn(path, base, up), options)
     if root.tag == "mujoco":
         _only_urdf(path, repair=repair, packages=packages is not None, srdf=srdf is not None)

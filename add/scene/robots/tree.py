@@ -29,6 +29,38 @@ class Tree:
         return {name: place for name, place in self.hosts.items() if place[0] != name}
 
 
+def without_idle(
+    source: Source, links: Mapping[str, RobotLink], joints: Sequence[RobotJoint]
+) -> tuple[RobotJoint, ...]:
+    """Return the joints, those fixed that move no mass, neither themselves nor by joints that mimic them.
+
+    A link without mass bears no torque, so that all else moves as it did.
+    """
+    heavy = {name for name, link in links.items() if link.mass > 0.0}
+    if not heavy:
+        source.doubt("inertia", "robot", "no link has a mass: nothing moves")
+    parents = {joint.child: joint.parent for joint in joints}
+    for name in tuple(heavy):
+        while name in parents and (name := parents[name]) not in heavy:
+            heavy.add(name)
+    leaders = {joint.name: joint.mimic[0] for joint in joints if joint.mimic is not None}
+
+    def first(name: str) -> str:
+        way = {name}
+        while name in leaders and (name := leaders[name]) not in way:
+            way.add(name)
+        return name
+
+    busy = {first(joint.name) for joint in joints if joint.child in heavy}
+    out = []
+    for joint in joints:
+        if joint.kind != "fixed" and joint.child not in heavy and first(joint.name) not in busy:
+            source.note(source.place("joint", joint.name), "moves no mass: it stands still")
+            joint = replace(joint, kind="fixed", mimic=None)
+        out.append(joint)
+    return tuple(out)
+
+
 def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[RobotJoint], turn: FloatArray) -> Tree:
     """Put links on fixed joints into their parents: masses, centres, inertia and shapes.
 

@@ -10,6 +10,7 @@ from typing import final
 
 import numpy as np
 
+from add.errors import InputError
 from add.scene.robots.filters import exclusions, neighbours, pairs_of
 from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
@@ -18,7 +19,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.names import read_name, without_slashes
 from add.scene.robots.source import URDF_WORDS, Source
 from add.scene.robots.srdf import read_srdf
-from add.scene.robots.tree import fail_circle, merge
+from add.scene.robots.tree import fail_circle, merge, without_idle
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
@@ -27,7 +28,7 @@ from add.typing import FloatArray
 
 #: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.
 _MOTION = frozenset(
-    "springStiffness springReference implicitSpringDamper turnGravityOff gravity dampingFactor static "
+    "springStiffness springReference turnGravityOff gravity dampingFactor static "
     "inertia_scaling balanceinertia boundmass boundinertia inertiafromgeom settotalmass".split()
 )
 _OFF = frozenset({"", "0", "0.0", "false"})
@@ -58,6 +59,7 @@ class UrdfOptions:
     visual: bool = False
     packages: Mapping[str, str | PathLike[str]] | None = None
     srdf: str | PathLike[str] | None = None
+    expanded: bool = False
 
 
 def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: FloatArray, options: UrdfOptions) -> Robot:
@@ -71,13 +73,14 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     options : how to read it
     """
     source = Source(file, URDF_WORDS, frozenset(ignore))
-    _refuse_xacro(source, root)
+    if options.expanded:
+        source.note("file", "xacro has expanded it: lines are those of what became of it")
     without_slashes(source, root)
     _note_others(source, root)
     _note_unread_attributes(source, root)
     links = _links(source, root, MeshFiles(file, options.packages or {}), options)
     read, types = read_joints(source, root, links)
-    joints = [_root_joint(source, links, read, options.base), *read]
+    joints = [_root_joint(source, links, read, options.base), *without_idle(source, links, read)]
     tree = merge(source, links, joints, turn)
     resolved_joints = resolved(source, tree.joints, types)
     _note_unused(source, tree.joints)
@@ -104,6 +107,7 @@ def robot_of_urdf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tree.places(),
         tree.static,
         excluded_shapes,
+        doubts=tuple(source.doubts),
     )
 
 
@@ -118,20 +122,8 @@ def _note_unused(source: Source, joints: Sequence[RobotJoint]) -> None:
             source.note("robot", f"{text} of {count}, which no motion keeps to")
 
 
-def _refuse_xacro(source: Source, root: XmlNode) -> None:
-    advice = "the expanded file: xacro robot.urdf.xacro > robot.urdf"
-    for node in root.nodes():
-        if node.tag.startswith("xacro:"):
-            source.fail(f"line {node.line}", "is a xacro file, not a URDF", f"<{node.tag}>", advice)
-        for name, text in node.attributes.items():
-            if "${" in text or "$(" in text:
-                source.fail(
-                    f"line {node.line}, <{node.tag} {name}>", "is a xacro file, not a URDF", f"'{text}'", advice
-                )
-
-
 def _note_others(source: Source, root: XmlNode) -> None:
-    """Note what belongs to other programs; refuse it where it changes the motion."""
+    """Note what belongs to other programs, as a doubt where it changes the motion there."""
     known = {"link", "joint", "material"}
     counts: dict[str, int] = {}
     for node in root.children:
@@ -139,7 +131,7 @@ def _note_others(source: Source, root: XmlNode) -> None:
             continue
         counts[node.tag] = counts.get(node.tag, 0) + 1
         for inner in node.nodes():
-            _refuse_motion(source, inner, f"line {inner.line}, <{node.tag}>")
+            _doubt_motion(source, inner, f"line {inner.line}, <{node.tag}>")
     for tag, count in counts.items():
         source.note("robot", f"<{tag}>" + (f", {count} times" if count > 1 else ""))
 
@@ -165,13 +157,13 @@ def _note_unread_attributes(source: Source, root: XmlNode) -> None:
         source.note(f"line {found[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
 
 
-def _refuse_motion(source: Source, node: XmlNode, place: str) -> None:
+def _doubt_motion(source: Source, node: XmlNode, place: str) -> None:
     if node.tag in _MOTION:
-        source.refuse("extension", place, f"<{node.tag}> changes the motion, and is not read")
+        source.doubt("extension", place, f"<{node.tag}> changes the motion in other programs, and is not read")
     for name in sorted(_MOTION & set(node.attributes)):
         if node.attributes[name].strip().lower() not in _OFF:
-            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion, and is not read'
-            source.refuse("extension", place, text)
+            text = f'{name}="{node.attributes[name]}" of <{node.tag}> changes the motion in other programs'
+            source.doubt("extension", place, f"{text}, and is not read")
 
 
 def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOptions) -> dict[str, RobotLink]:
@@ -186,6 +178,10 @@ def _links(source: Source, root: XmlNode, meshes: MeshFiles, options: UrdfOption
         links[name] = _link(source, meshes, node, name, options, name in still)
     if not links:
         source.fail("robot", "has no links", expected="<link name=...>")
+    ends = {end.attributes.get("link") for joint in root.all("joint") for end in joint.all("parent")}
+    if "world" in ends - set(links):  # what stands still, in files of Drake
+        source.note("robot", "link 'world' is not among its links: it stands still")
+        links["world"] = RobotLink("world", 0.0, np.zeros(3), np.zeros((3, 3)))
     return links
 
 
@@ -193,20 +189,28 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
     place = source.place("link", name)
     inertials = node.all("inertial")
     if len(inertials) > 1:
-        source.fail(place, "several <inertial>", len(inertials), "one")
+        source.doubt("inertia", place, f"{len(inertials)} <inertial>: the first one counts")
     mass, centre, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if inertials:
         mass, centre, inertia = _inertial(source, inertials[0], place, options.repair, still)
     for child in node.children:
         if child.tag not in ("inertial", "visual", "collision"):
             for inner in child.nodes():
-                _refuse_motion(source, inner, place)
+                _doubt_motion(source, inner, place)
             source.note(place, f"<{child.tag}>")
     shapes: dict[str, list[RobotGeometry]] = {"visual": [], "collision": []}
     for tag, found in shapes.items():
         solid = tag == "collision"
         for child in node.all(tag):
-            shape = read_shape(source, meshes, child, name, place, collision=solid, read=solid or options.visual)
+            try:
+                shape = read_shape(
+                    source, meshes, child, name, place, collision=solid, read=solid or options.visual, still=still
+                )
+            except InputError as error:  # a picture changes no motion
+                if solid:
+                    raise
+                source.note(error.place or place, f"no picture of it: {error.message}, found {error.found}")
+                continue
             if shape is not None:
                 found.append(shape)
     return RobotLink(name, mass, centre, inertia, tuple(shapes["collision"]), tuple(shapes["visual"]))
@@ -216,16 +220,21 @@ def _inertial(
     source: Source, node: XmlNode, place: str, repair: bool, still: bool
 ) -> tuple[float, FloatArray, FloatArray]:
     place = f"{place}: line {node.line}, <inertial>"
-    one = {}
+    one: dict[str, XmlNode] = {}
     for tag in ("mass", "inertia"):
         found = node.all(tag)
-        if len(found) != 1:
-            source.fail(place, f"does not have one <{tag}>", len(found), f"one <{tag}>")
-        one[tag] = found[0]
+        if len(found) > 1:
+            source.fail(place, f"several <{tag}>", len(found), f"one <{tag}>")
+        if not found:
+            source.doubt("inertia", place, f"has no <{tag}>: read as 0")
+        else:
+            one[tag] = found[0]
     centre, rotation = read_origin(source, node, place)
-    mass = source.number(one["mass"], "value", place)
-    entries = {name: source.number(one["inertia"], name, place) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
-    xx, xy, xz, yy, yz, zz = entries.values()
+    mass = source.number(one["mass"], "value", place) if "mass" in one else 0.0
+    keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    xx, xy, xz, yy, yz, zz = (
+        (source.number(one["inertia"], key, place) for key in keys) if "inertia" in one else [0.0] * 6
+    )
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     stated = stated_inertia(source, place, mass, matrix, repair=repair, still=still)
     return mass, centre, rotation @ stated @ rotation.T

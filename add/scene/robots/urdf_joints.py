@@ -20,6 +20,7 @@ _KINDS = {
     "prismatic": "slide",
     "fixed": "fixed",
     "floating": "free",
+    "spherical": "ball",
     "planar": "planar",
 }
 _TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
@@ -141,22 +142,20 @@ def _with_limits(source: Source, node: XmlNode, joint: RobotJoint, place: str) -
 def _with_range(source: Source, limits: list[XmlNode], joint: RobotJoint, place: str) -> RobotJoint:
     free = 'type "continuous"' if joint.kind == "hinge" else "limits far away"
     if not limits:
-        source.refuse("limit", place, f"has no <limit>: a joint without limits has {free}")
+        source.doubt("limit", place, f"has no <limit>: read as {free}")
         return joint
     lower, upper = (source.number(limits[0], name, place, 0.0) for name in ("lower", "upper"))
     if lower > upper:
-        source.fail(f"{place}: <limit>", "lower exceeds upper", f"{lower:g} > {upper:g}", "lower < upper")
+        # PyBullet's own way to say that a joint has none.
+        source.doubt("limit", f"{place}: <limit>", f"lower = {lower:g} exceeds upper = {upper:g}: read as {free}")
+        return joint
     if lower == upper == 0.0:
         # MuJoCo and PyBullet take zeros for none; a joint that is to stand still has a type of its own.
         source.note(f"{place}: <limit>", f"lower = upper = 0: read as {free}, as most programs do")
         return joint
     if lower == upper:
-        source.refuse(
-            "limit",
-            f"{place}: <limit>",
-            f"lower = upper = {lower:g} locks the joint for some readers and frees it for others: "
-            f'write type "fixed", or {free}',
-        )
+        text = f"lower = upper = {lower:g} locks the joint for some readers and frees it for others: read as {free}"
+        source.doubt("limit", f"{place}: <limit>", text)
         return joint
     return replace(joint, lower=lower, upper=upper)
 
@@ -169,7 +168,8 @@ def _with_dynamics(source: Source, node: XmlNode, joint: RobotJoint, place: str)
     if damping < 0.0 or friction < 0.0:
         source.fail(f"{place}: <dynamics>", "a negative number", f"{damping:g}, {friction:g}", "numbers >= 0")
     if joint.kind in ("free", "planar") and (damping or friction):
-        source.refuse("dynamics", place, f"damping or friction of a {node.attributes['type']} joint have no unit")
+        text = f"damping or friction of a {node.attributes['type']} joint have no unit, and are left out"
+        source.doubt("dynamics", place, text)
         return joint
     return replace(joint, damping=damping, dry_friction=friction)
 
@@ -183,6 +183,9 @@ def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) ->
     if not other:
         source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")
     factor = source.number(found[0], "multiplier", place, 1.0)
+    if joint.kind == "fixed":
+        source.note(f"{place}: <mimic>", "a fixed joint does not move")
+        return joint
     if joint.kind not in ("hinge", "slide"):
         kind = node.attributes["type"]
         source.fail(

@@ -8,7 +8,7 @@ from add.errors import InputError
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.model import RobotGeometry
 from add.scene.robots.source import Source
-from add.scene.robots.turns import Place, from_quaternion, from_rpy, here
+from add.scene.robots.turns import Place, from_quaternion, from_rpy, here, plane_axes
 from add.scene.robots.xml_file import XmlNode
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -36,7 +36,7 @@ def read_origin(source: Source, node: XmlNode, place: str) -> Place:
 
 
 def read_shape(
-    source: Source, meshes: MeshFiles, node: XmlNode, link: str, place: str, *, collision: bool, read: bool
+    source: Source, meshes: MeshFiles, node: XmlNode, link: str, place: str, *, collision: bool, read: bool, still: bool
 ) -> RobotGeometry | None:
     """Return the shape of a <visual> or <collision>; None if it is left out, which is noted.
 
@@ -47,6 +47,7 @@ def read_shape(
     link, place : for shapes and errors
     collision : whether it matters to the motion
     read : whether to read a mesh, instead of only looking for its file
+    still : whether the link stands still, as what has a plane does
     """
     place = f"{place}: line {node.line}, <{node.tag}>"
     geometry = node.all("geometry")
@@ -66,19 +67,25 @@ def read_shape(
         size = (source.number(shape, "radius", place), source.number(shape, "length", place) / 2.0)
     elif shape.tag == "sphere":
         size = (source.number(shape, "radius", place),)
-    elif collision:
-        source.refuse("shape", place, f"<{shape.tag}> is not a shape that is read, which are {_SHAPES}")
-        return None
+    elif shape.tag == "plane" and still:  # of PyBullet
+        normal = unit_vector(source.numbers(shape, "normal", place, 3, [0.0, 0.0, 1.0]))
+        size, rotation = (), rotation @ np.column_stack([*plane_axes(normal), normal])
     else:
-        source.note(place, f"<{shape.tag}> is not a shape that is read")
+        _left(source, place, f"<{shape.tag}> is not a shape that is read, which are {_SHAPES}", collision)
         return None
-    if min(size) <= 0.0:
-        if not collision:
-            source.note(place, f"<{shape.tag}> without extent")
-            return None
-        source.fail(place, f"impossible size of <{shape.tag}>", dict(shape.attributes), "sizes > 0 [m]")
+    if size and min(size) <= 0.0:
+        _left(source, place, f"<{shape.tag}> without extent: {dict(shape.attributes)}", collision)
+        return None
     size = tuple(float(number) for number in size)
     return RobotGeometry(shape.tag, size, position, rotation, name=node.attributes.get("name", ""), origin=link)
+
+
+def _left(source: Source, place: str, text: str, collision: bool) -> None:
+    """Note a shape that is left out."""
+    if collision:
+        source.doubt("shape", place, text)
+    else:
+        source.note(place, text)
 
 
 def _mesh(
@@ -113,7 +120,7 @@ def _mesh(
         if collision:
             if error.expected is not None:
                 reason += f"; expected {error.expected}"
-            source.refuse("mesh", place, reason)
+            source.doubt("mesh", place, reason)
             return None
         source.note(place, reason)
     title = node.attributes.get("name", "")
@@ -126,7 +133,8 @@ def unit_axis(source: Source, joint: XmlNode, place: str) -> FloatArray:
     if len(found) > 1:
         source.fail(place, "several <axis>", len(found), "one")
     for node in found:
-        source.require_known(node, place, ("xyz",))
+        if "xyz" not in node.attributes:  # a misspelt one, whose default would be taken
+            source.require_known(node, place, ("xyz",))
     axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
     if not axis.any():
         source.fail(f"{place}: <axis xyz>", "an axis without direction", axis.tolist(), "a unit vector")

@@ -18,6 +18,8 @@ from add.typing import FloatArray
 #: Far above what any robot has: bytes of a file, elements, levels of them.
 LARGEST, ELEMENTS, DEPTH = 6.4e7, 400_000, 100
 
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_NO_BLANK = re.compile(rb'"(?=[A-Za-z_][\w.:-]*=")')
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -68,7 +70,22 @@ def read_xml(path: str | PathLike[str]) -> XmlNode:
 
 
 def parse_xml(content: bytes, path: str | PathLike[str]) -> XmlNode:
-    """Parse what `read_xml` has read."""
+    """Parse what `read_xml` has read.
+
+    What is not XML is tried again without what the readers of robots' files put up with: blanks before the declaration,
+    zeros behind the end, "--" in comments, attributes without a blank between them.
+    """
+    try:
+        return _parsed(content, path)
+    except InputError as error:
+        mended = _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), content.strip(b"\0 \t\r\n"))
+        try:
+            return _parsed(_NO_BLANK.sub(b'" ', mended), path)
+        except InputError:
+            raise error from None
+
+
+def _parsed(content: bytes, path: str | PathLike[str]) -> XmlNode:
     parser = expat.ParserCreate()
     top = XmlNode("", {}, 0)
     open_nodes, count = [top], 0

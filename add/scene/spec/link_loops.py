@@ -89,7 +89,7 @@ def _tendon(robot: Robot, name: str, said: TendonSpec, own: RobotTendon | None, 
     if said.joints is not None:
         for joint in said.joints:
             _named("joint", joint, [item.name for item in robot.joints], f"{place}.joints")
-        made = replace(made, joints=tuple(said.joints.items()))
+        made = replace(made, joints=tuple(said.joints.items()), segments=())
     elif own is None:
         raise InputError("the robot's file has no tendon of this name: give its joints", place=place)
     if said.rest is not None:

@@ -46,6 +46,7 @@ from add.terms import (
     Muscle,
     NodalForce,
     OnLengths,
+    OnPaths,
     PointConstraint,
     Pressure,
     RigidInertia,
@@ -53,6 +54,7 @@ from add.terms import (
     TreeInertia,
     Viscous,
     VolumetricActuator,
+    Wrench,
 )
 
 
@@ -129,7 +131,7 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _strained, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers, _muscles.
+#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers, _muscles, claims' test_spatial_tendons.
 ELSEWHERE = {
     RigidInertia,
     JointLaw,  # the base of the couplings
@@ -162,9 +164,11 @@ ELSEWHERE = {
     LinkLoops,
     Muscle,
     OnLengths,
+    OnPaths,
     Pressure,
     TreeInertia,
     VolumetricActuator,
+    Wrench,
 }
 
 

@@ -5,9 +5,9 @@ import pytest
 from derivatives.test_trees import LINK, TURNED
 
 from add.equations.kinematics import Kinematics
+from add.kernels.length_drives import AFFINE, MUSCLE, NUMBERS, length_drive
 from add.scene import scene_from_dict
 from add.terms import BallFriction, BallLimits, JointCouplings, LinkLoops, OnLengths
-from add.terms.lengths import affine_drive
 from add.testing import check_constraint, check_term
 
 
@@ -95,20 +95,23 @@ def test_friction_of_a_ball_at_rest(rng):
     assert np.linalg.norm(r[term.dofs], axis=1) == pytest.approx([0.3, 0.1], rel=1e-12)
 
 
+@pytest.mark.parametrize("law", [AFFINE, MUSCLE])
 @pytest.mark.parametrize("asked", [0.4, 3.0], ids=["free", "clipped"])
-def test_slopes_of_an_actuator(rng, asked):
-    """All gains and biases at once, by length, rate, signal and numbers; a clipped signal moves nothing."""
-    x = np.concatenate([[0.3, -0.7, asked], rng.uniform(0.5, 2.0, 6)])
+def test_slopes_of_an_actuator(rng, asked, law):
+    """By length, rate, signal and all numbers at once; a clipped signal moves nothing, nor does a clipped force."""
+    numbers = rng.uniform(0.5, 2.0, 6) if law == AFFINE else [20.0, 0.2, 1.5, 0.5, 1.6, 1.3, 1.2, 0.08]
+    x = np.concatenate([[0.3, -0.07, asked], numbers])
 
-    def slopes(x):
-        out = np.empty(10)
-        affine_drive(x[0], x[1], x[2], x[3:6], x[6:], np.array([-1.0, 1.0]), np.array([-50.0, 50.0]), out)
+    def slopes(x, most=50.0):
+        out = np.empty(4 + NUMBERS[law])
+        length_drive(law, x[0], x[1], x[2], x[3:], np.array([-1.0, 1.0]), np.array([-most, most]), out)
         return out
 
     found, h = slopes(x), 1e-6
-    differences = [(slopes(x + h * unit)[0] - slopes(x - h * unit)[0]) / (2.0 * h) for unit in np.eye(9)]
-    assert found[1:] == pytest.approx(differences, abs=1e-8)
-    assert (found[3] == 0.0) == (asked > 1.0) and np.abs(found[4:]).min() > 0.0
+    differences = [(slopes(x + h * unit)[0] - slopes(x - h * unit)[0]) / (2.0 * h) for unit in np.eye(x.size)]
+    assert abs(slopes(x, 1e-3)[0]) == 1e-3 and not slopes(x, 1e-3)[1:].any()
+    assert found[1:] == pytest.approx(differences, abs=1e-7)
+    assert (found[3] == 0.0) == (asked > 1.0) and np.abs(found[4:][found[4:] != 0.0]).size >= 6
 
 
 LOOPS = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.robot_files import inertial, joint, link, urdf, written
+from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
 
 from add.errors import InputError
 from add.scene import scene_from_dict
@@ -61,15 +61,19 @@ def test_known_attributes_are_not_noted(tmp_path):
     ],
 )
 def test_inertia_of_what_stands_still(own, note, held, tmp_path):
-    """Of the base or of a link that a fixed joint holds to it; where the base is free it is an error."""
+    """Of the base or of a link that a fixed joint holds to it; where the base is free it matters."""
     parts = (BASE, link("foot", own), joint("glue", "base", "foot", "fixed", "")) if held else (link("base", own),)
     path = written(tmp_path, urdf(*parts, ARM, TURN))
     robot = read_robot(path)
     (text,) = notes(robot)
     assert note in text and ("link 'foot'" if held else "link 'base'") in text
     assert not robot.static.inertia.any() or held
-    with pytest.raises(InputError, match="inertia"):
-        read_robot(path, base="free")
+    if held:
+        (doubt,) = read_robot(path, base="free").doubts
+        assert "without mass is left out" in doubt or "not positive definite" in doubt
+    else:
+        with pytest.raises(InputError, match="too little inertia"):
+            read_robot(path, base="free")
 
 
 @pytest.mark.parametrize("limit", ['lower="0" upper="0" ', ""])
@@ -117,7 +121,7 @@ def test_slashes_in_names(tmp_path):
         ("l_turn", "r_arm_", None), ("other", "r_arm", None), ("grip", "r_hand", ("l_turn", 1.0, 0.0))
     }  # fmt: skip
     assert len(notes(robot)) == 4
-    assert "line 3, link 'r/arm': is called 'r_arm_' here, since '/' divides robot and link" in robot.ignored
+    assert "line 3, link 'r/arm': is called 'r_arm_' here, since '/' and '.' divide names" in robot.ignored
     body = {"type": "articulated", "model": str(path)}
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"bot": body}}
     raw["markers"] = {"tip": {"body": "bot/r_hand", "point": [0, 0, 0]}}
@@ -158,3 +162,63 @@ def test_axes_of_any_length_in_an_mjcf(length, tmp_path):
     numbers = " ".join(f"{x:.17g}" for x in length * unit)
     text = f'<mujoco><worldbody><body><joint axis="{numbers}"/><geom size="0.1"/></body></worldbody></mujoco>'
     assert read_robot(written(tmp_path, text, "a.xml")).joints[0].axis == pytest.approx(unit, rel=1e-14)
+
+
+def test_dots_in_names(tmp_path):
+    """A path of a scene can say the names that links and joints get."""
+    robot = read_robot(written(tmp_path, urdf(BASE, link("arm.1"), joint("turn.1", "base", "arm.1"))))
+    assert robot.links[0].name == "arm_1" and robot.joints[0].name == "turn_1"
+
+
+def test_what_some_readers_add(tmp_path):
+    """Balls of PyBullet, the world of Drake, more numbers than needed, fixed joints that mimic."""
+    parts = joint("ball", "world", "arm", "spherical", '<origin xyz="1 2 3 4"/>'), ARM, link("tip")
+    grip = joint("grip", "arm", "tip", "fixed", '<mimic joint="ball"/>')
+    robot = read_robot(written(tmp_path, urdf(*parts, grip)))
+    (ball,) = robot.joints
+    assert (ball.kind, robot.n, ball.position.tolist()) == ("ball", 3, [1, 2, 3]) and not robot.doubts
+    assert len([text for text in robot.ignored if "stands still" in text or "count" in text or "not move" in text]) == 3
+
+
+def test_joints_that_move_no_mass_stand_still(tmp_path):
+    """Nor do those that mimic them; one that leads others with a mass goes on, and so does one that follows such."""
+    mimic = '<limit lower="-1" upper="1"/><mimic joint="{}"/>'
+    path = written(
+        tmp_path,
+        urdf(
+            BASE, ARM, link("tip", ""), link("tool", ""), link("left", ""), link("right", ""), TURN,
+            joint("bend", "arm", "tip"), joint("twist", "tip", "tool"),
+            joint("open", "arm", "left"), joint("shut", "arm", "right", more=mimic.format("turn")),
+            link("end", ""), joint("too", "arm", "end", more=mimic.format("open")),
+        ),
+    )  # fmt: skip
+    robot = read_robot(path)
+    assert [item.name for item in robot.joints] == ["turn", "shut"] and robot.n == 1
+    assert sum("moves no mass: it stands still" in text for text in robot.ignored) == 4
+    assert robot.place("tool")[0] == "arm" and not robot.doubts
+    robot = read_robot(written(tmp_path, urdf(link("base", ""), link("arm", ""), TURN)))
+    assert not robot.joints and robot.doubts == ("robot: no link has a mass: nothing moves",)
+
+
+def test_what_other_readers_read(tmp_path):
+    """Blanks before the declaration, "--" in comments, what stands behind the end; commas; pictures that are none."""
+    text = urdf(link("base", "<visual/>"), ARM, "<!-- a -- b\n -->", TURN.replace("0 0 1", "0, 0, 1"))
+    path = tmp_path / "robot.urdf"
+    text = text.replace(' type="revolute"', 'type="revolute"')
+    assert "a -- b" in text and '"turn"type=' in text
+    path.write_text('\n <?xml version="1.0"?>' + text + "\0\n", encoding="utf-8")
+    robot = read_robot(path)
+    assert robot.joints[0].axis.tolist() == [0, 0, 1] and not robot.doubts
+    assert any("commas between numbers are blanks" in text for text in robot.ignored)
+    assert any("no picture of it: does not have one shape" in text for text in robot.ignored)
+
+
+def test_a_plane_of_pybullet(tmp_path):
+    """Of what stands still; elsewhere it is a doubt."""
+    plane = '<collision><geometry><plane normal="0 0.6 0.8"/></geometry></collision>'
+    robot = read_robot(written(tmp_path, urdf(link("base", plane), ARM, TURN)))
+    (shape,) = robot.static.collision
+    assert shape.shape == "plane" and shape.rotation[:, 2] == pytest.approx([0, 0.6, 0.8])
+    assert np.linalg.det(shape.rotation) == pytest.approx(1.0) and not robot.doubts
+    robot = read_robot(written(tmp_path, urdf(link("base", INERTIAL + plane))), base="free")
+    assert "<plane> is not a shape" in robot.doubts[0]

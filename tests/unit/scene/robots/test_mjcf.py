@@ -292,10 +292,6 @@ REFUSED = {
         model_of(option='<option density="1000" wind="1 0 0"/>'),
         "<option>: a fluid of density 1000, viscosity 0 with wind",
     ),
-    "free": (
-        model_of(joint='<joint name="j" type="free" damping="1"/>'),
-        "line 1, joint 'j': a free joint with damping",
-    ),
     "actuatorfrcrange": (
         model_of(joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 2"/>'),
         "joint 'j': actuatorfrcrange -1 2 differs by direction",
@@ -305,19 +301,11 @@ REFUSED = {
                  rest='<contact><pair geom1="g" geom2="h"/></contact>'),
         "<contact><pair> of 'g' and 'h': a contact of neighbours",
     ),
-    "tendon": (
-        model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
-                 rest='<tendon><spatial name="s"><site site="a"/><site site="b"/></spatial></tendon>'),
-        "line 1, tendon 's': a spatial tendon",
-    ),
     "equality": (
-        model_of(rest='<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed></tendon>'
+        model_of(inner="<site name='a'/><site name='b' pos='1 0 0'/>",
+                 rest='<tendon><spatial name="f"><site site="a"/><site site="b"/></spatial></tendon>'
                       '<equality><tendon name="e" tendon1="f"/></equality>'),
-        "line 1, equality 'e': an equality of type tendon",
-    ),
-    "actuator": (
-        model_of(rest='<actuator><general name="m" joint="j" dyntype="filter"/></actuator>'),
-        "line 1, actuator 'm': has an activation (dyntype)",
+        "line 1, equality 'e': an equality of tendons that are spatial",
     ),
 }  # fmt: skip
 
@@ -519,14 +507,26 @@ def test_flags_that_are_read(tmp_path):
         ('<joint name="j" type="ball"/>', '<motor name="m" joint="j"/>', "acts on a ball or free joint"),
         ('<joint name="j"/>', '<motor name="m" site="s" refsite="s"/>', "acts between two sites"),
         ('<joint name="j"/>', '<adhesion name="m" body="t" ctrlrange="0 1" gain="1"/>', "its transmission body is not"),
+        ('<joint name="j"/>', '<general name="m" joint="j" dyntype="user"/>', "its dyntype is not read"),
+        ('<joint name="j"/>', '<general name="m" joint="j" gaintype="user"/>', "its gain is neither"),
     ],
 )
 def test_actuators_that_are_not_read(tmp_path, joint, actuator, message):
     text = model_of(joint=joint, inner="<site name='s'/>", rest=f"<actuator>{actuator}</actuator>")
     path = written(tmp_path, text)
-    with pytest.raises(InputError, match=f"actuator 'm': {message}"):
-        read_robot(path)
-    assert not read_robot(path, ignore=["actuator"]).actuators
+    robot = read_robot(path)
+    assert f"actuator 'm': {message}" in robot.doubts[0] and not robot.actuators
+    assert not read_robot(path, ignore=["actuator"]).doubts
+
+
+def test_limits_of_balls(tmp_path):
+    """One that leaves no angle is a doubt, and none."""
+    for numbers, upper, count in (("0 50", np.deg2rad(50), 0), ("0 0", np.inf, 1)):
+        joint = f'<joint name="j" type="ball" limited="true" range="{numbers}"/>'
+        path = written(tmp_path, model_of(joint=joint), "ball.xml")
+        robot = read_robot(path)
+        assert robot.joints[0].upper == pytest.approx(upper) and len(robot.doubts) == count
+        assert not read_robot(path, ignore=["limit"]).doubts
 
 
 REPLICATE = '<mujoco><worldbody><replicate count="{}"><replicate count="{}"><geom size="1"/></replicate></replicate>'

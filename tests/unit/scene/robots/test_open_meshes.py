@@ -78,11 +78,10 @@ def test_info_warns_of_the_hull(tmp_path):
 
 
 def test_info_fails_where_no_scene_builds(tmp_path):
-    """A mesh whose hull has no volume, and a name that no path of a scene can say."""
-    for faces, name, text in ((CLOSED[:1], "arm", "hull has no volume"), (CLOSED, "an.arm", "names with a dot")):
-        error = info(robot(tmp_path, faces, name)).exception
-        assert isinstance(error, InputError) and error.exit_code == 2
-        assert "the file is read, but no scene with the robot builds" in str(error) and text in str(error)
+    """A mesh whose hull has no volume."""
+    error = info(robot(tmp_path, CLOSED[:1], "arm")).exception
+    assert isinstance(error, InputError) and error.exit_code == 2
+    assert "the file is read, but no scene with the robot builds" in str(error) and "hull has no volume" in str(error)
 
 
 @pytest.mark.parametrize("suffix", ["glb", "dae"])
@@ -103,9 +102,8 @@ def test_foreign_meshes_are_read_in_one_process(tmp_path, suffix, monkeypatch):
     (tmp_path / f"m1.{suffix}").write_bytes(b"nothing of the kind")
     (arm,) = read_robot(path, base="free", ignore=["mesh"]).links
     assert [float(shape.vertices.max()) for shape in arm.collision] == pytest.approx([0.05, 0.15])
-    with pytest.raises(InputError, match=rf"collision.*m1\.{suffix}: cannot be read as a surface") as error:
-        read_robot(path)
-    assert f"m0.{suffix}" not in str(error.value)
+    (doubt,) = read_robot(path).doubts
+    assert f"m1.{suffix}: cannot be read as a surface" in doubt and f"m0.{suffix}" not in doubt
 
 
 def test_a_reader_that_ends_its_process_takes_no_other_file(tmp_path, monkeypatch):

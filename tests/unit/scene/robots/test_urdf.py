@@ -1,5 +1,6 @@
 """What is read from a URDF: merging, composites, mimic, meshes, exclusions, orientation."""
 
+import sys
 import time
 
 import numpy as np
@@ -257,8 +258,7 @@ def test_packages_by_environment_and_by_folders_above(tmp_path, monkeypatch):
         joint("turn", "base", "arm"),
     )
     path = written(here, text)
-    with pytest.raises(InputError, match="is not found"):
-        read_robot(path)
+    assert "is not found" in read_robot(path).doubts[0]
     (here.parent / "t.stl").write_text(TETRAHEDRON, encoding="ascii")
     assert read_robot(path).links[0].collision[0].file == str(here.parent / "t.stl")
     (here.parent / "t.stl").unlink()
@@ -364,3 +364,38 @@ def test_universal_joint_through_a_massless_link(tmp_path):
     path = written(tmp_path, urdf(link("base"), link("cross", ""), link("arm"), joint("a", "base", "cross"), cross))
     robot = read_robot(path)
     assert [item.mass for item in robot.links] == [0, 1]
+
+
+XACRO = """<robot name="small" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="mass" value="${2 * 0.6}"/><xacro:arg name="more" default="0.3"/>
+  <xacro:include filename="$(find parts)/rod.xacro"/>
+  <link name="base"/><xacro:rod name="arm"/>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><dynamics damping="$(arg more)"/></joint>
+</robot>"""
+ROD = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="rod" params="name"><link name="${name}">
+  <inertial><mass value="${mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  </xacro:macro></robot>"""
+
+
+def test_xacro(tmp_path, monkeypatch):
+    """Macros, properties, arguments and includes, by the package xacro; without it an error says so."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    path = written(tmp_path, XACRO, "small.urdf.xacro")
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    with pytest.raises(InputError, match="which the package xacro expands"):
+        read_robot(path)
+    monkeypatch.undo()
+    pytest.importorskip("xacro", reason="xacro is not installed: pip install 'add-sim[robots]'")
+    with pytest.raises(InputError, match="xacro refuses the file"):
+        read_robot(path)
+    written(folder, ROD, "rod.xacro")
+    robot = read_robot(path)
+    assert robot.mass == 1.2 and robot.joints[0].damping == 0.3
+    assert robot.ignored[0].startswith("file: xacro has expanded it")
+    other = tmp_path / "elsewhere" / "parts"
+    other.parent.mkdir()
+    folder.rename(other)
+    with pytest.raises(InputError, match="package 'parts' is not found"):
+        read_robot(path)
+    assert read_robot(path, packages={"parts": other}).mass == 1.2
