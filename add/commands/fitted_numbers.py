@@ -166,8 +166,8 @@ class Numbers:
 def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """Return what a fit left over as a correlated misfit, of places (False) and of directions (True).
 
-    Where the fit predicted takes (`"use": "validate"`), it is what these left over: in takes that are fitted the
-    numbers of each, such as starts, take up a part of the misfit.
+    Where the fit predicted takes (`"use": "validate"`), it is what these left over, by the time since what their starts
+    have seen: in takes that are fitted the numbers of each, such as starts, take up a part of the misfit.
 
     Raises
     ------
@@ -176,11 +176,16 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """
     if not run.residuals.is_file():
         raise InputError("the fit left no residuals to estimate a discrepancy from", file=run.residuals)
+    seen = {
+        item["name"]: float((item.get("fit_window") or (0.0, 0.0))[1])
+        for item in run.read_json(SCENE).get("experiments") or []
+    }
     takes: dict[tuple[str, bool, str], dict[str, list[list[float]]]] = {}
     with run.residuals.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             series = takes.setdefault((row["use"], bool(row["angle_rad"]), row["experiment"]), {})
             values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
+            values[0] -= seen.get(row["experiment"], 0.0)
             series.setdefault(row["marker"], []).append(values)
     out = {}
     for kind in sorted({of_directions for _, of_directions, _ in takes}):
@@ -189,6 +194,14 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
         chosen = [_together(series) for (other, own, _), series in takes.items() if (other, own) == (use, kind)]
         out[kind] = discrepancy(chosen, predicted=use == "validate")
     return out
+
+
+def seen_by(start: RunFolder) -> float:
+    """Return until when the fit of a start has seen the motion [s]; 0 where it keeps no residuals."""
+    if not start.residuals.is_file():
+        return 0.0
+    with start.residuals.open(encoding="utf-8", newline="") as file:
+        return max((float(row["time_s"]) for row in csv.DictReader(file)), default=0.0)
 
 
 def _together(series: dict[str, list[list[float]]]) -> tuple[FloatArray, FloatArray]:
