@@ -24,7 +24,6 @@ from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.refit import Refit, derivatives, extrapolated, refit
 from add.io.runfolder import REFITS, RESULT, RunFolder
-from add.machine.files import read_regular
 from add.scene import Scene
 from add.scene.build.write_back import with_values
 from add.typing import FloatArray
@@ -133,15 +132,16 @@ def _fitted(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray
 
 def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene]]:
     if levels.finer:
+        scenes = [overridden(scene, name) for name in levels.finer]
         # A file that has changed is another refinement.
-        marks = [hashlib.sha256(read_regular(Path(name), most=2**20)).hexdigest()[:8] for name in levels.finer]
-        return [(f"{Path(name).name} {mark}", overridden(scene, name))
-                for name, mark in zip(levels.finer, marks, strict=True)]  # fmt: skip
+        marks = [hashlib.sha256(json.dumps(item.raw).encode()).hexdigest()[:8] for item in scenes]
+        names = [f"{Path(name).name} {mark}" for name, mark in zip(levels.finer, marks, strict=True)]
+        return list(zip(names, scenes, strict=True))
     out: list[tuple[str, Scene]] = []
     finer = scene
     for k in range(levels.mesh):
-        finer, names = with_finer_meshes(finer, folder)
-        if names:
+        finer, bodies = with_finer_meshes(finer, folder)
+        if bodies:
             out.append((f"mesh / {2 ** (k + 1)}", finer))
     return out
 

@@ -240,12 +240,12 @@ def numbers_for(
         why = of_one_motion(begun["parameters"])
         taken = {
             label: entry for label, entry in begun["parameters"].items()
-            if label not in chosen and label in why and Role.STATE in roles_of_label(label)
+            if label not in chosen and label in why and roles_of_label(label) & {Role.STATE, Role.RECORDING}
         }  # fmt: skip
         if not taken or len({label.partition("[")[0].partition("@")[2] for label in taken}) > 1:
             raise InputError(
                 "no start of one motion in this fit", file=start.path, found=", ".join(begun["parameters"]),
-                expected="a fit of one take with a pose, a velocity, or values of joints",
+                expected="a fit of one take with a pose, a velocity, values of joints, or the clock of its recording",
             )  # fmt: skip
         found.append(_of_fit(begun, start, taken))
     found.append(_of_priors(built, [label for part in found for label in part.labels]))
