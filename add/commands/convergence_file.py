@@ -28,7 +28,7 @@ _MOST_BYTES = 2**24
 #: How often steps and meshes are halved where nobody says it.
 TIME_LEVELS, MESH_LEVELS = 2, 1
 #: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over.
-REFIT = 2.0
+REFIT = 4.0
 #: Power of the number of coordinates with which the time of a step grows.
 GROWS = 1.2
 
@@ -47,9 +47,10 @@ def cost(scene: Scene, folder: RunFolder, time: int = TIME_LEVELS, mesh: int = M
 
     A halved step has twice the steps, a halved mesh eight times the coordinates.
     """
-    each = [float(line["seconds"]) for line in folder.read_lines(EVALUATIONS)]
-    if not each:
+    lines = folder.read_lines(EVALUATIONS)
+    if not lines:
         return None
+    each = [float(line["seconds"]) for line in lines if line["phase"] == lines[-1]["phase"]]
     finer = [2.0**k for k in range(1, time + 1)]
     finer += [8.0 ** (GROWS * k) for k in range(1, mesh + 1) if meshed(scene)]
     return float(np.median(each)) * (1.0 + REFIT * (1.0 + sum(finer)))

@@ -51,7 +51,7 @@ def specimen(given: Answers) -> dict[str, Any]:
         "under gravity. Markers count from " + ("the surface's origin." if surface else
                                                 "the clamped corner: x along the block, z up."),
         "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "gravity": [-9.81 * part for part in given["up"]],
+        "gravity": [0.0 - 9.81 * part for part in given["up"]],
         "bodies": {"specimen": body},
         "markers": {name: {"body": "specimen", "point": place} for name, place in rest.items()},
         "check": {"steps": 5},
