@@ -127,7 +127,13 @@ def robot(given: Answers) -> dict[str, Any]:
             "markers": {name: name for name in places},
         }  # fmt: skip
         swings = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
-        place["joints"] = {j.name: {"damping": j.damping or DAMPING} for j in swings}
+        values = given["start"] or [j.start for j in swings]
+        if len(values) != len(swings):
+            raise InputError("a value for each joint", place="start", found=f"{len(values)}",
+                             expected=", ".join(j.name for j in swings))  # fmt: skip
+        place["joints"] = {
+            j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(swings, values, strict=True)
+        }
         scene["bodies"]["robot"] |= place
         scene["objective"] = [{"type": "markers"}]
         scene["parameters"] = [

@@ -192,6 +192,13 @@ def _numbers(text: str) -> list[float]:
     return values
 
 
+def _values(text: str) -> list[float]:
+    try:
+        return [_ANY(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("numbers, such as 1.1,-0.2") from None
+
+
 def _words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -266,6 +273,8 @@ TEMPLATES: dict[str, Template] = {
                      "tip=fore:0,0,-0.4", "", _on_links),
             Question("recording", "file of the recording; empty = none", "", _perhaps),
             Question("release", "recording time at which the simulation starts [s]", "0", _ANY),
+            Question("start", "about where the joints are then [rad, m]; empty = as the file says", "",
+                     _optional(_values)),
             Question("duration", "seconds to simulate", "0.6", _POSITIVE),
         ),
         robot,
