@@ -23,6 +23,9 @@ def specimen(given: Answers) -> dict[str, Any]:
     size, surface, places = given["size"], given["surface"], given["markers"]
     if surface is not None and not (places and given["clamp"]):
         raise InputError("a body of its own shape needs this", place="clamp" if places else "markers", found="nothing")
+    _require("clamp", given, surface is not None, "a shape of its own (surface)")
+    _require("mount", given, bool(given["rest"]), "times at which all markers rest (rest)")
+    _require("rest", given, given["recording"] is not None, "a recording")
     middle = [0.0, 0.0, 0.0] if surface else [0.5 * edge for edge in size]
     places = places or {"tip": [size[0], middle[1], size[2]]}
     body: dict[str, Any] = {
@@ -73,6 +76,12 @@ def specimen(given: Answers) -> dict[str, Any]:
     return scene
 
 
+def _require(name: str, given: Answers, has: bool, what: str) -> None:
+    """Refuse an answer that would do nothing."""
+    if given[name] and not has:
+        raise InputError("this needs more", place=name, found=str(given[name]), expected=what)
+
+
 def robot(given: Answers) -> dict[str, Any]:
     """A robot from its file, on servos if its hand has a target; with a recording, its dampings and where it starts."""
     from add.scene.robots import read_robot
@@ -116,6 +125,8 @@ def robot(given: Answers) -> dict[str, Any]:
         scene["objective"] = [{"type": "point", "marker": "hand", "target": given["target"], "time": "end"}]
         scene["parameters"] = [{"path": f"signals.{j.name}.values"} for j in moved]
         scene["optimizer"] = {"max_evaluations": 60}
+    for name in ("markers", "start"):
+        _require(name, given, given["recording"] is not None, "a recording")
     if given["recording"] is not None:
         if given["target"] or not given["markers"]:
             raise InputError("a recording is of markers on a robot without servos", place="target" if given["target"]
@@ -137,7 +148,7 @@ def robot(given: Answers) -> dict[str, Any]:
         scene["bodies"]["robot"] |= place
         scene["objective"] = [{"type": "markers"}]
         scene["parameters"] = [
-            {"path": "bodies.robot.joints.*.damping", **_LOG},
+            *({"path": f"bodies.robot.joints.{j.name}.damping", **_LOG} for j in swings),
             *({"path": f"bodies.robot.joints.{j.name}.value", "scale": 0.05} for j in swings),
         ]
         scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 40}

@@ -167,6 +167,12 @@ def test_by_asking(tmp_path, monkeypatch):
         (("specimen", "--defaults", "--set", "poisson=0.5"), "below 0.5"),
         (("specimen", "--defaults", "--set", "recording=none.c3d"), "none.c3d"),
         (("throw", "--defaults", "-o", "none/a.json"), "no such folder"),
+        (("specimen", "--defaults", "--set", "clamp=z>0.1"), "clamp: this needs more"),
+        (("specimen", "--defaults", "--set", "clamp=w>0.1"), "an axis and an end"),
+        (("specimen", "--defaults", "--set", "mount=a=0,0,0"), "mount: this needs more"),
+        (("specimen", "--defaults", "--set", "rest=2,1"), "two times"),
+        (("specimen", "--defaults", "--set", "up=0,0,0"), "a direction"),
+        (("robot", "--defaults", "--set", "model=a.urdf", "--set", "markers=a=1,2"), "three numbers"),
     ],
 )
 def test_refusals(tmp_path, monkeypatch, arguments, said):
