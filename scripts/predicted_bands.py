@@ -84,12 +84,12 @@ def validated(scene: add.Scene, n_fitted: int, seen: Sequence[float]) -> add.Sce
     return add.scene_from_dict(raw)
 
 
-def cube(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+def cube(n_fitted: int, n_validated: int, n_predicted: int, first: int = 0) -> tuple[add.Scene, list[Take]]:
     """Return the fit of some tosses, with some that it predicts, and others to predict."""
     files = cube_tosses.tosses()
     base = scene_of_study("cube_toss", files[0])
     scale = base.recording.scale
-    fitted = files[:: cube_tosses.EVERY][:n_fitted]
+    fitted = files[first :: cube_tosses.EVERY][:n_fitted]
     fitted += [file for file in files if file not in fitted][5 :: cube_tosses.EVERY][:n_validated]
     read = [cube_tosses.read(file, scale) for file in fitted]
     ends = [float(pose.times[-1]) for pose, _ in read]
@@ -111,7 +111,7 @@ def cube(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, 
     return fit, takes
 
 
-def elbow(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+def elbow(n_fitted: int, n_validated: int, n_predicted: int, first: int = 0) -> tuple[add.Scene, list[Take]]:
     """Return the fit of some tosses, each with a table of its own, and others to predict.
 
     Hinge and moments of inertia are fitted with the contact. A prediction lays the table as far above the halves at
@@ -121,7 +121,7 @@ def elbow(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene,
     files = study.tosses()
     base = scene_of_study("elbow_toss", files[0])
     tosses = [study.Toss(file, base) for file in files]
-    fitted = [toss for toss in tosses if toss.clean][:: study.EVERY][:n_fitted]
+    fitted = [toss for toss in tosses if toss.clean][first :: study.EVERY][:n_fitted]
     lifts = [toss.landing - toss.resting for toss in fitted]
     lift = float(np.mean(lifts))
     others = [toss for toss in tosses if toss not in fitted]
@@ -158,17 +158,17 @@ def elbow(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene,
     return fit, takes
 
 
-def pendulum(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Scene, list[Take]]:
+def pendulum(n_fitted: int, n_validated: int, n_predicted: int, first: int = 0) -> tuple[add.Scene, list[Take]]:
     """Return the fit of some swings, in joint coordinates, and others to predict."""
     study = double_pendulum
     given = recordings([], *study.FOLDER)
     base = scene_of_study(study.TREE[0], given.files[0])
-    offset, fitted = base.recording.time_offset, list(given.found[:: study.EVERY][: n_fitted + n_validated])
+    offset, fitted = base.recording.time_offset, list(given.found[first :: study.EVERY][: n_fitted + n_validated])
     names = study.start_of(base)
     values = {p.name: float(p.start[0]) for p in base.inverse_problem().parameters if p.name not in names}
     fit = study.scene_of(base, fitted, [study.start(file, offset) for file in fitted], values)
     fit = validated(fit, n_fitted, [study.SEEN] * len(fitted))
-    left = [file for file in given.found if file not in given.found[:: study.EVERY]]
+    left = [file for file in given.found if file not in given.found[first :: study.EVERY]]
     takes = []
     for file in left[:n_predicted]:
         at = study.start(file, offset)
@@ -180,7 +180,7 @@ def pendulum(n_fitted: int, n_validated: int, n_predicted: int) -> tuple[add.Sce
     return fit, takes
 
 
-STUDIES: dict[str, Callable[[int, int, int], tuple[add.Scene, list[Take]]]] = {
+STUDIES: dict[str, Callable[[int, int, int, int], tuple[add.Scene, list[Take]]]] = {
     "cube": cube, "elbow": elbow, "pendulum": pendulum,
 }  # fmt: skip
 
@@ -207,6 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--fitted", type=int, default=10, help="takes that are fitted (default %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them, from 0: others are fitted then")
     parser.add_argument("--validated", type=int, default=0, help="takes that the fit predicts (default %(default)s)")
     parser.add_argument("--predicted", type=int, default=20, help="takes that are predicted (default %(default)s)")
     parser.add_argument("--samples", type=int, default=100, help="draws for each (default %(default)s)")
@@ -216,7 +217,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "predicted_bands", help="(default %(default)s)")
     asked = parser.parse_args()
     logging.getLogger("add").setLevel(logging.ERROR)
-    scene, takes = STUDIES[asked.study](asked.fitted, asked.validated, asked.predicted)
+    scene, takes = STUDIES[asked.study](asked.fitted, asked.validated, asked.predicted, asked.first)
     place = asked.folder / asked.study
     run = fitted(scene, place / "fit", asked.evaluations, WINDOWS[asked.study])
     shared = {label: item for label, item in run.read_json(RESULT)["parameters"].items() if "@" not in label}
