@@ -151,12 +151,14 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
             moved[k] = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
             ends[i] = _number(float(problem.values(moved)[k]))
     sources = {name: getattr(found, name) for name in ("noise", "correlated", "takes", "discretisation")}
+    varied = found.between.told[k] and not found.between.by_range[k]
     return {
         "standard_error": _number(error),
         "interval_lower": ends[0],
         "interval_upper": ends[1],
         "interval_by": "range of takes" if found.by_range[k] else "standard error",
         "errors": {key: _number(values[k]) for key, values in sources.items()},
+        "between_takes": _number(slope * float(np.sqrt(found.between.variance[k]))) if varied else None,
         "at_bound": bool(found.at_bound[k]),
     }
 

@@ -123,6 +123,10 @@ def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+#: Share of a number up to which its variation between takes is believed.
+BELIEVED = 0.25
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -291,6 +295,8 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
     """
     labels = list(chosen)
     covariance, shifts, blank = _covariance(result, labels)
+    between = _between(chosen)
+    shifts = np.concatenate([shifts, np.diag(between)[between > 0.0]])
     ends = np.full((len(labels), 2), np.nan)
     known = result.get("uncertainty") or {}
     replicates = _replicates(known.get("bootstrap") or {}, labels)
@@ -306,6 +312,9 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
             sources[label] = "the covariance"
         else:
             held[label] = "on a bound of the fit" if entry.get("at_bound") else "without an error in the fit"
+    for k, label in enumerate(labels):
+        if between[k] > 0.0 and label in sources:
+            sources[label] += " and from how takes differ"
     scales, errors = _scales(run), np.sqrt(np.diag(covariance))
     values = np.array([entry["value"] for entry in chosen.values()], dtype=float)
     transforms = [scales.get(label.partition("[")[0], Linear()) for label in labels]
@@ -323,6 +332,15 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
         covariance, shifts, ends, replicates,
     )  # fmt: skip
     return Numbers(tuple(labels), (part,), sources, held, {})
+
+
+def _between(chosen: dict[str, dict[str, Any]]) -> FloatArray:
+    """Return by how much each number differs in another take (n,), one standard deviation; 0 where takes do not tell.
+
+    What a take asks for is one step of Gauss-Newton away, which is believed where it is small beside the number.
+    """
+    known = [(entry.get("between_takes") or 0.0, abs(entry["value"])) for entry in chosen.values()]
+    return np.array([size if size <= BELIEVED * value else 0.0 for size, value in known])
 
 
 def _bounds(chosen: dict[str, dict[str, Any]], key: str, none: float) -> FloatArray:

@@ -133,6 +133,16 @@ def test_coverage_of_a_recording(thrown, tmp_path):
         assert (tmp_path / f"o{holds}" / "coverage.png").stat().st_size > 5000
 
 
+@pytest.mark.parametrize(("between", "counts"), [(0.4, True), (4.0, False)])
+def test_numbers_differ_from_take_to_take(tmp_path, between, counts):
+    """g = -9.81 +- 0.3 of all takes, +- 0.4 of each: both are drawn; a variation beyond belief is not."""
+    fit = fit_folder(tmp_path / "fit", {"gravity[2]": (-9.81, 0.3, "linear", {"between_takes": between})})
+    asked = run("predict", fit, throw(tmp_path), "--samples", 300, "--jobs", 1, "-o", tmp_path / "out")
+    assert asked.exit_code == 0 and ("how takes differ" in asked.output) is counts, asked.output
+    drawn = np.array(json.loads((tmp_path / "out" / "draws.json").read_text())["values"])[:, 0]
+    assert drawn.std() == pytest.approx(np.hypot(0.3, 0.4) if counts else 0.3, rel=0.12)
+
+
 def test_a_start_takes_the_clock_along(thrown, tmp_path):
     """A recording that begins 30 ms late, +- 4 ms: places are those of the earlier time, as uncertain as it is."""
     folder, _ = thrown
