@@ -180,10 +180,8 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """
     if not run.residuals.is_file():
         raise InputError("the fit left no residuals to estimate a discrepancy from", file=run.residuals)
-    seen = {
-        item["name"]: float((item.get("fit_window") or (0.0, 0.0))[1])
-        for item in run.read_json(SCENE).get("experiments") or []
-    }
+    experiments = run.read_json(SCENE).get("experiments") or []
+    seen = {item["name"]: float((item.get("fit_window") or (0.0, 0.0))[1]) for item in experiments}
     takes: dict[tuple[str, bool, str], dict[str, list[list[float]]]] = {}
     with run.residuals.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -312,7 +310,6 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
             sources[label] = "the covariance"
         else:
             held[label] = "on a bound of the fit" if entry.get("at_bound") else "without an error in the fit"
-    for k, label in enumerate(labels):
         if between[k] > 0.0 and label in sources:
             sources[label] += " and from how takes differ"
     scales, errors = _scales(run), np.sqrt(np.diag(covariance))
