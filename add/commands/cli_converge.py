@@ -32,7 +32,8 @@ def converge(
 ) -> None:
     """Fit the numbers of SCENE again with finer steps and meshes, after `add optimize`.
 
-    The change enters the error bars of the run: discretisation.json, result.json and the report of its folder.
+    The change enters the error bars of the run: discretisation.json, result.json and the report of its folder. What
+    it will take is said first; a study that was stopped goes on with the same command.
     """
     from add.commands.converge import Levels, converge_scene
     from add.io.runfolder import RunFolder

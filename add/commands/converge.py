@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
+import json
 import logging
 import tempfile
 import time
@@ -13,15 +14,16 @@ from typing import Any, final
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, FORMAT, signature
+from add.commands.convergence_file import CONVERGENCE, FORMAT, MESH_LEVELS, TIME_LEVELS, cost, signature
 from add.commands.error_bars import error_bars
 from add.commands.finer_scenes import doubts, overridden, with_finer_meshes, with_shorter_steps
 from add.commands.folders import locking
 from add.commands.optimize import check_optimization
+from add.commands.report_texts import duration
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.refit import Refit, derivatives, extrapolated, refit
-from add.io.runfolder import RESULT, RunFolder
+from add.io.runfolder import REFITS, RESULT, RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_values
 from add.typing import FloatArray
@@ -44,8 +46,8 @@ class Levels:
     finer : files of overrides, each a finer mesh of the same bodies than the one before, instead of halved meshes
     """
 
-    time: int = 2
-    mesh: int = 1
+    time: int = TIME_LEVELS
+    mesh: int = MESH_LEVELS
     finer: tuple[str, ...] = ()
 
 
@@ -55,8 +57,8 @@ def converge_scene(
 ) -> dict[str, Any]:
     """Fit the numbers of a finished fit again with shorter steps and finer meshes, and write what changes.
 
-    Each refit takes a few simulations (`add.inverse.refit`). `discretisation.json` in the run folder has the errors;
-    `result.json` gets them into its standard errors.
+    Each refit takes a few simulations (`add.inverse.refit`), and is kept in the folder as it ends: a study that was
+    stopped goes on. `discretisation.json` has the errors; `result.json` gets them into its standard errors.
 
     Returns
     -------
@@ -73,32 +75,35 @@ def converge_scene(
     say = progress or (lambda text: None)
     problem, x, result = _fitted(scene, folder)
     begin = time.perf_counter()
+    seconds = cost(scene, folder, levels.time, len(levels.finer) or levels.mesh)
+    if seconds is not None:
+        say(f"about {duration(seconds)} by the evaluations of the fit; a study that is stopped goes on")
     # The scene with the numbers found is that of every refinement: a clock that was fitted decides which frames count,
     # and directions count from where they were found.
     at_fit = with_values(scene, problem, x)
     found_there = at_fit.inverse_problem()
+    kept = _Kept(folder, json.dumps([signature(scene), found_there.labels(), [value.hex() for value in x.tolist()]]))
     rows = derivatives(found_there, found_there.x0)
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
-    base = refit(found_there, found_there.x0, rows)
+    base, _ = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
     say(f"as fitted: objective {base.value:.4g}")
-    runs = base.runs
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
     steps: list[tuple[str, Scene]] = [
         (f"dt {scene.time.dt / 2**k:g} s", with_shorter_steps(at_fit, 2**k)) for k in range(1, levels.time + 1)
     ]
     if steps:
-        sequences["time"] = (2.0, *_sequence(steps, scene, base, rows, say))
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack():
+        sequences["time"] = (2.0, *_sequence(steps, kept, base, rows, say))
+    with tempfile.TemporaryDirectory() as name:
         meshes = _meshes(at_fit, levels, Path(name))
         if meshes:
             count = [_coordinates(item) for item in (at_fit, *(item for _, item in meshes))]
             ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
-            sequences["mesh"] = (ratio, *_sequence(meshes, scene, base, rows, say))
+            sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
     out = _summary(scene, found_there, base, sequences, rows)
     out["seconds"] = time.perf_counter() - begin
-    out["runs"] = runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
+    out["runs"] = base.runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
     folder.write_json(CONVERGENCE, out)
     bars = error_bars(scene, problem, x, folder)
     if bars is not None:
@@ -127,12 +132,16 @@ def _fitted(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray
 
 def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene]]:
     if levels.finer:
-        return [(Path(name).name, overridden(scene, name)) for name in levels.finer]
+        scenes = [overridden(scene, name) for name in levels.finer]
+        # A file that has changed is another refinement.
+        marks = [hashlib.sha256(json.dumps(item.raw).encode()).hexdigest()[:8] for item in scenes]
+        names = [f"{Path(name).name} {mark}" for name, mark in zip(levels.finer, marks, strict=True)]
+        return list(zip(names, scenes, strict=True))
     out: list[tuple[str, Scene]] = []
     finer = scene
     for k in range(levels.mesh):
-        finer, names = with_finer_meshes(finer, folder)
-        if names:
+        finer, bodies = with_finer_meshes(finer, folder)
+        if bodies:
             out.append((f"mesh / {2 ** (k + 1)}", finer))
     return out
 
@@ -141,24 +150,50 @@ def _coordinates(scene: Scene) -> int:
     return int(scene.build().model.system.n)
 
 
+@final
+@dataclass(frozen=True)
+class _Kept:
+    """The refits of a fit that its folder keeps.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    fit : what the refits belong to: step, mesh and numbers of the fit
+    """
+
+    folder: RunFolder
+    fit: str
+
+    def refit(self, name: str, make: Callable[[], Refit]) -> tuple[Refit, bool]:
+        """Return a refit, and whether it was kept; one that is made is kept before it is returned."""
+        for line in self.folder.read_lines(REFITS):
+            if (line["fit"], line["name"]) == (self.fit, name):
+                x = np.array([float.fromhex(value) for value in line["x"]])
+                return Refit(x, line["value"], line["runs"], line["converged"]), True
+        found = make()
+        self.folder.append_line(REFITS, {**vars(found), "fit": self.fit, "name": name,
+                                         "x": [value.hex() for value in found.x.tolist()]})  # fmt: skip
+        return found, False
+
+
 def _sequence(
-    scenes: Sequence[tuple[str, Scene]], scene: Scene, base: Refit, rows: list[Any], say: Callable[[str], None]
+    scenes: Sequence[tuple[str, Scene]], kept: _Kept, base: Refit, rows: list[Any], say: Callable[[str], None]
 ) -> tuple[list[Refit], list[str]]:
     """Fit anew on one scene after the other, each from where the one before ended; stop where a run fails."""
     found: list[Refit] = []
     names: list[str] = []
     for name, finer in scenes:
-        problem = finer.inverse_problem()
+        begin = time.perf_counter()
         start = found[-1].x if found else base.x
+        say(f"{name} ...")
         try:
-            item = refit(problem, base.x, rows, start)
+            item, before = kept.refit(name, lambda finer=finer, start=start: refit(  # type: ignore[misc]
+                finer.inverse_problem(), base.x, rows, start))  # fmt: skip
         except SolverError as error:
             _log.warning("%s: %s; the study ends before it", name, error)
             break
-        say(
-            f"{name}: objective {item.value:.4g}, {item.runs} simulations"
-            + ("" if item.converged else ", NOT CONVERGED")
-        )
+        took = "kept from before" if before else duration(time.perf_counter() - begin)
+        say(f"{name}: objective {item.value:.4g}, {item.runs} simulations, {took}")
         if not item.converged:
             _log.warning("%s: the fit has not converged in %d simulations; the study ends before it", name, item.runs)
             break

@@ -10,18 +10,27 @@ from typing import Any
 
 import numpy as np
 
+from add.commands.finer_scenes import meshed
 from add.errors import InputError
 from add.inverse import InverseProblem
+from add.io.runfolder import EVALUATIONS, RunFolder
 from add.machine.files import parse_json, read_regular
 from add.scene import Scene, experiment_scenes
 from add.typing import FloatArray
 
-__all__ = ["CONVERGENCE", "FORMAT", "errors_for", "read_convergence", "shifts_for", "signature"]
+__all__ = ["CONVERGENCE", "FORMAT", "MESH_LEVELS", "TIME_LEVELS", "cost", "errors_for", "read_convergence",
+           "refined_text", "shifts_for", "signature"]  # fmt: skip
 
 #: Name of the file in a run folder.
 CONVERGENCE = "discretisation.json"
 FORMAT = "add-convergence/1"
 _MOST_BYTES = 2**24
+#: How often steps and meshes are halved where nobody says it.
+TIME_LEVELS, MESH_LEVELS = 2, 1
+#: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over.
+REFIT = 4.0
+#: Power of the number of coordinates with which the time of a step grows.
+GROWS = 1.2
 
 
 def signature(scene: Scene) -> dict[str, Any]:
@@ -31,6 +40,33 @@ def signature(scene: Scene) -> dict[str, Any]:
         name: {"dt": item.scene.time.dt, "integrator": item.scene.time.integrator, "coordinates": item.model.system.n}
         for name, item in built.items()
     }
+
+
+def cost(scene: Scene, folder: RunFolder, time: int = TIME_LEVELS, mesh: int = MESH_LEVELS) -> float | None:
+    """Return about how long refinements of a fit take [s], by its evaluations; None where it has none.
+
+    A halved step has twice the steps, a halved mesh eight times the coordinates.
+    """
+    lines = folder.read_lines(EVALUATIONS)
+    if not lines:
+        return None
+    each = [float(line["seconds"]) for line in lines if line["phase"] == lines[-1]["phase"]]
+    finer = [2.0**k for k in range(1, time + 1)]
+    finer += [8.0 ** (GROWS * k) for k in range(1, mesh + 1) if meshed(scene)]
+    return float(np.median(each)) * (1.0 + REFIT * (1.0 + sum(finer)))
+
+
+def refined_text(found: Mapping[str, Any], scene: Scene) -> str:
+    """Return what of the discretisation is in the bars, and what is not."""
+    kinds = {kind for kind, level in found.get("levels", {}).items() if level.get("names")}
+    for kind, other, words, finer in (("time", "mesh", "steps", "meshes"), ("mesh", "time", "meshes", "steps")):
+        if kinds == {kind} and (other == "time" or meshed(scene)):
+            return (
+                f"Of the discretisation the {words} alone are in them: finer {finer} "
+                f"were not tried, and may change more (`add converge --{other}-levels 1`)."
+            )
+    words = "steps" if kinds == {"time"} else "steps and meshes"
+    return f"The discretisation is in them, as the change that finer {words} ask for (`add converge`)."
 
 
 def read_convergence(path: str | PathLike[str]) -> dict[str, Any]:

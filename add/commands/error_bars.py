@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, errors_for, read_convergence, shifts_for
+from add.commands.convergence_file import CONVERGENCE, cost, errors_for, read_convergence, refined_text, shifts_for
+from add.commands.report_texts import duration
 from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
@@ -121,7 +122,12 @@ def _discretised(
     path = folder.path / CONVERGENCE
     given = scene.uncertainty.convergence
     if given is None and not path.is_file():
-        text = "Not in them: the discretisation. `add converge` says what finer steps and meshes change, and adds it."
+        seconds = cost(scene, folder)
+        about = "" if seconds is None else f", in about {duration(seconds)}"
+        command = f"add converge {scene.source or 'SCENE'} -o {folder.path}"
+        text = (
+            f"Not in them: the discretisation. `{command}` says what finer steps and meshes change, and adds it{about}."
+        )
         return found, [text], []
     name = given or str(path)
     study = read_convergence(name)
@@ -130,8 +136,7 @@ def _discretised(
         _log.warning("%s %s", name, why)
     if not np.isfinite(errors).any():
         return found, [f"Not in them: the discretisation, since {name} {why}."], []
-    text = "The discretisation is in them, as the change that finer steps and meshes ask for (`add converge`)."
-    return with_discretisation(found, errors), [text], shifts_for(study, problem.labels())
+    return with_discretisation(found, errors), [refined_text(study, scene)], shifts_for(study, problem.labels())
 
 
 def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *, interval: bool) -> dict[str, Any]:
@@ -146,12 +151,14 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
             moved[k] = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
             ends[i] = _number(float(problem.values(moved)[k]))
     sources = {name: getattr(found, name) for name in ("noise", "correlated", "takes", "discretisation")}
+    varied = found.between.told[k] and not found.between.by_range[k]
     return {
         "standard_error": _number(error),
         "interval_lower": ends[0],
         "interval_upper": ends[1],
         "interval_by": "range of takes" if found.by_range[k] else "standard error",
         "errors": {key: _number(values[k]) for key, values in sources.items()},
+        "between_takes": _number(slope * float(np.sqrt(found.between.variance[k]))) if varied else None,
         "at_bound": bool(found.at_bound[k]),
     }
 

@@ -17,9 +17,14 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import body_mesh
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 
-__all__ = ["doubts", "overridden", "with_finer_meshes", "with_shorter_steps"]
+__all__ = ["doubts", "meshed", "overridden", "with_finer_meshes", "with_shorter_steps"]
 
 _MOST_BYTES = 2**20
+
+
+def meshed(scene: Scene) -> list[str]:
+    """Return the names of the bodies whose meshes are refined."""
+    return [name for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)]
 
 
 def with_shorter_steps(scene: Scene, factor: int) -> Scene:
@@ -116,7 +121,7 @@ def overridden(scene: Scene, path: str | Path) -> Scene:
 def doubts(scene: Scene) -> list[str]:
     """Return what a finer mesh changes besides the mesh."""
     texts = []
-    soft = [name for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)]
+    soft = meshed(scene)
     touching = bool(scene.obstacles) or len(scene.bodies) > 1
     if soft and touching and scene.contact.stiffness_per == "node" and scene.contact.friction_law != "exact":
         texts.append(

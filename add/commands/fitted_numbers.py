@@ -123,6 +123,10 @@ def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+#: Share of a number up to which its variation between takes is believed.
+BELIEVED = 0.25
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -166,8 +170,8 @@ class Numbers:
 def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """Return what a fit left over as a correlated misfit, of places (False) and of directions (True).
 
-    Where the fit predicted takes (`"use": "validate"`), it is what these left over: in takes that are fitted the
-    numbers of each, such as starts, take up a part of the misfit.
+    Where the fit predicted takes (`"use": "validate"`), it is what these left over, by the time since what their starts
+    have seen: in takes that are fitted the numbers of each, such as starts, take up a part of the misfit.
 
     Raises
     ------
@@ -176,11 +180,14 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     """
     if not run.residuals.is_file():
         raise InputError("the fit left no residuals to estimate a discrepancy from", file=run.residuals)
+    experiments = run.read_json(SCENE).get("experiments") or []
+    seen = {item["name"]: float((item.get("fit_window") or (0.0, 0.0))[1]) for item in experiments}
     takes: dict[tuple[str, bool, str], dict[str, list[list[float]]]] = {}
     with run.residuals.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             series = takes.setdefault((row["use"], bool(row["angle_rad"]), row["experiment"]), {})
             values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
+            values[0] -= seen.get(row["experiment"], 0.0)
             series.setdefault(row["marker"], []).append(values)
     out = {}
     for kind in sorted({of_directions for _, of_directions, _ in takes}):
@@ -189,6 +196,14 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
         chosen = [_together(series) for (other, own, _), series in takes.items() if (other, own) == (use, kind)]
         out[kind] = discrepancy(chosen, predicted=use == "validate")
     return out
+
+
+def seen_by(start: RunFolder) -> float:
+    """Return until when the fit of a start has seen the motion [s]; 0 where it keeps no residuals."""
+    if not start.residuals.is_file():
+        return 0.0
+    with start.residuals.open(encoding="utf-8", newline="") as file:
+        return max((float(row["time_s"]) for row in csv.DictReader(file)), default=0.0)
 
 
 def _together(series: dict[str, list[list[float]]]) -> tuple[FloatArray, FloatArray]:
@@ -227,12 +242,12 @@ def numbers_for(
         why = of_one_motion(begun["parameters"])
         taken = {
             label: entry for label, entry in begun["parameters"].items()
-            if label not in chosen and label in why and Role.STATE in roles_of_label(label)
+            if label not in chosen and label in why and roles_of_label(label) & {Role.STATE, Role.RECORDING}
         }  # fmt: skip
         if not taken or len({label.partition("[")[0].partition("@")[2] for label in taken}) > 1:
             raise InputError(
                 "no start of one motion in this fit", file=start.path, found=", ".join(begun["parameters"]),
-                expected="a fit of one take with a pose, a velocity, or values of joints",
+                expected="a fit of one take with a pose, a velocity, values of joints, or the clock of its recording",
             )  # fmt: skip
         found.append(_of_fit(begun, start, taken))
     found.append(_of_priors(built, [label for part in found for label in part.labels]))
@@ -278,6 +293,8 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
     """
     labels = list(chosen)
     covariance, shifts, blank = _covariance(result, labels)
+    between = _between(chosen)
+    shifts = np.concatenate([shifts, np.diag(between)[between > 0.0]])
     ends = np.full((len(labels), 2), np.nan)
     known = result.get("uncertainty") or {}
     replicates = _replicates(known.get("bootstrap") or {}, labels)
@@ -293,6 +310,8 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
             sources[label] = "the covariance"
         else:
             held[label] = "on a bound of the fit" if entry.get("at_bound") else "without an error in the fit"
+        if between[k] > 0.0 and label in sources:
+            sources[label] += " and from how takes differ"
     scales, errors = _scales(run), np.sqrt(np.diag(covariance))
     values = np.array([entry["value"] for entry in chosen.values()], dtype=float)
     transforms = [scales.get(label.partition("[")[0], Linear()) for label in labels]
@@ -310,6 +329,15 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
         covariance, shifts, ends, replicates,
     )  # fmt: skip
     return Numbers(tuple(labels), (part,), sources, held, {})
+
+
+def _between(chosen: dict[str, dict[str, Any]]) -> FloatArray:
+    """Return by how much each number differs in another take (n,), one standard deviation; 0 where takes do not tell.
+
+    What a take asks for is one step of Gauss-Newton away, which is believed where it is small beside the number.
+    """
+    known = [(entry.get("between_takes") or 0.0, abs(entry["value"])) for entry in chosen.values()]
+    return np.array([size if size <= BELIEVED * value else 0.0 for size, value in known])
 
 
 def _bounds(chosen: dict[str, dict[str, Any]], key: str, none: float) -> FloatArray:

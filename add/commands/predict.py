@@ -16,12 +16,13 @@ from add.commands.fitted_numbers import Numbers, fit_of, numbers_for
 from add.commands.marker_fits import Samples
 from add.equations.points import PointMap
 from add.errors import InputError, SolverError
-from add.inverse.bands import Prediction, linear_holds, places, predict
+from add.inverse.bands import Clock, Prediction, linear_holds, places, predict
 from add.io.atomic import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
+from add.scene.build.numbers import CLOCK
 from add.scene.build.placements import placed_positions
 from add.scene.build.recordings import load_recording
 from add.scene.build.write_back import labelled
@@ -79,9 +80,15 @@ class View:
         """Return theta with values (n,)."""
         return self.built.numbers.ties.forward(self.scene_numbers(values))
 
+    @property
+    def clock(self) -> Clock | None:
+        """The clock of the scene's recording, which a start may have moved."""
+        recording, layout = self.built.scene.recording, self.built.model.system.parameters
+        return None if recording is None else (layout[CLOCK].start, float(recording.time_offset or 0.0))
+
     def places(self, run: Trajectory, theta: FloatArray) -> FloatArray:
         """Return where the markers are in a run (nf, nm, 3)."""
-        return places(self.built.simulation, run, theta, self.points, self.times)
+        return places(self.built.simulation, run, theta, self.points, self.times, self.clock)
 
 
 @final
@@ -144,7 +151,7 @@ class Motion:
             shared[list(index), k] = 1.0
         slopes = sp.csr_array(scene.ties.jacobian(view.scene_numbers(values)) @ shared.tocsr())
         simulation, covariance = view.built.simulation, self.numbers.covariance
-        return predict(simulation, view.theta(values), view.points, view.times, slopes, covariance)
+        return predict(simulation, view.theta(values), view.points, view.times, slopes, covariance, view.clock)
 
     def recorded(self, first: FloatArray) -> FloatArray:
         """Return the recorded places (nf, nm, 3); of displacements, counted from the places ``first`` (nm, 3)."""

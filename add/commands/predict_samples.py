@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from add.commands.fitted_numbers import discrepancies_of
+from add.commands.fitted_numbers import discrepancies_of, seen_by
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
 from add.commands.parallel.workers import LocalProcesses, Workers
@@ -129,7 +129,8 @@ def predict_samples(
         folder.append_line(DRAWN, _line(k, runs[k]) | {"elapsed": time.perf_counter() - begin})
 
     def finish(status: str) -> dict[str, Any]:
-        sampled = Sampled(motion, drawn, runs, discrepancies)
+        seen_until = seen_by(asked.start) if discrepancies and asked.start else 0.0
+        sampled = Sampled(motion, drawn, runs, discrepancies, seen_until)
         return _finish(scene, folder, asked, sampled, status, time.perf_counter() - begin)
 
     try:

@@ -100,7 +100,7 @@ def results(sampled: Sampled, level: float) -> Results:
     moves = moving(motion, middle, markers.std(axis=0), recorded)
     # What is left over is shared by the coordinates that move: of a direction in a plane not all three.
     share = moves * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
-    misfit, noise = sampled.misfit(view.times)
+    misfit, noise = sampled.misfit(view.times, moves)
     misfit, noise = misfit[:, :, None] * share, noise[:, None] * share
     of_motion = _marker_bands(markers, directions, at)
     of_markers = Bands(of_motion.reference, widened(of_motion, at, misfit))

@@ -79,10 +79,11 @@ def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
         if not chosen.any():
             continue
         sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
+        once = ", less what the samples spread by themselves" if found.predicted else ""
         takes = f"{found.takes} take{_s(found.takes)}{' that it predicted' if found.predicted else ''}"
         out.append(
             f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
-            f"{takes}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "
+            f"{takes}{once}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "
             f"{sizes[1]} at the end, correlated over {found.correlation_time:.2g} s. That holds for motions of the "
             "same kind as those fitted; poses, angles and ends are not widened."
         )

@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from scipy.special import ndtri
 
 from add.bodies import LinkBody, RigidBody, TreeBody
 from add.commands.parallel.workers import Work
@@ -28,7 +29,7 @@ from add.scene.build.inverse_problem import scene_objective
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec
 from add.simulation.run import Trajectory
-from add.typing import FloatArray
+from add.typing import BoolArray, FloatArray
 
 __all__ = ["Run", "Sampled", "Sampling", "Watch", "Watched", "side_up"]
 
@@ -254,12 +255,14 @@ class Sampled:
     drawn : Drawn
     runs : number of the draw -> Run
     discrepancies : whether of directions -> Discrepancy; None: what the fit left over is white noise
+    seen_until : what the start has seen of this motion [s]
     """
 
     motion: Motion
     drawn: Drawn
     runs: dict[int, Run]
     discrepancies: dict[bool, Discrepancy] | None = None
+    seen_until: float = 0.0
 
     @property
     def kept(self) -> list[int]:
@@ -277,12 +280,24 @@ class Sampled:
         watch = Watch.of(self.motion.view.built)
         return list(watch.bodies), list(watch.hinges)
 
-    def misfit(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the misfit (nf, nm) of a coordinate of each marker over time, and the noise (nm,) beside it."""
+    def misfit(self, times: FloatArray, moves: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return the misfit (nf, nm) of a coordinate of each marker over time, and the noise (nm,) beside it.
+
+        Parameters
+        ----------
+        times : (nf,) [s]
+        moves : (nm, 3) coordinates that move; what is left over, and what the samples spread, is the mean over all
+        """
         noise, misfit = self.motion.noise.copy(), np.zeros((times.size, self.motion.noise.size))
         for of_directions, found in (self.discrepancies or {}).items():
             chosen = self.motion.view.directions == of_directions
-            misfit[:, chosen], noise[chosen] = found.at(times)[:, None], found.noise
+            if not (counted := moves & chosen[:, None]).any():
+                continue
+            # The width of the band in place of a deviation, and the median: runs that go astray count little.
+            low, high = np.quantile(self.stacked("markers")[:, :, counted], (0.05, 0.95), axis=0)
+            spread = np.median(high - low, axis=1) / np.ptp(ndtri((0.05, 0.95))) * np.sqrt(moves[chosen].mean())
+            since = times - (self.seen_until if found.predicted else 0.0)
+            misfit[:, chosen], noise[chosen] = found.beyond(spread, since)[:, None], found.noise
         return misfit, noise
 
     def stacked(self, name: str) -> FloatArray:

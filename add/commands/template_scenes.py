@@ -14,33 +14,48 @@ Answers = Mapping[str, Any]
 
 _FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
 _LOG = {"transform": "log", "scale": 0.3}
+#: A servo gives what its joint can at this error [rad, m]; a first guess of a damping that a file does not say.
+AT_EFFORT, DAMPING = 0.1, 0.01
 
 
 def specimen(given: Answers) -> dict[str, Any]:
-    """A block clamped at x = 0, released from its unloaded shape; with a recording, what fits it."""
-    length, width, height = given["size"]
-    places = given["markers"] or {"tip": [length, 0.5 * width, height]}
-    rest = {name: [x - 0.5 * length, y - 0.5 * width, z - 0.5 * height] for name, (x, y, z) in places.items()}
-    across = [max(2, round(side / (0.5 * min(width, height)))) for side in (width, height)]
+    """A clamped block, or a body of its own shape, released from its unloaded shape; with a recording, what fits it."""
+    size, surface, places = given["size"], given["surface"], given["markers"]
+    if surface is not None and not (places and given["clamp"]):
+        raise InputError("a body of its own shape needs this", place="clamp" if places else "markers", found="nothing")
+    _require("clamp", given, surface is not None, "a shape of its own (surface)")
+    _require("mount", given, bool(given["rest"]), "times at which all markers rest (rest)")
+    _require("rest", given, given["recording"] is not None, "a recording")
+    middle = [0.0, 0.0, 0.0] if surface else [0.5 * edge for edge in size]
+    places = places or {"tip": [size[0], middle[1], size[2]]}
+    body: dict[str, Any] = {
+        "type": "soft",
+        "material": {"model": "neo-hookean", "young": given["young"], "poisson": given["poisson"],
+                     "density": given["density"], "viscosity": given["viscosity"]},
+        "position": middle,
+    }  # fmt: skip
+    if surface:
+        filled = surface.rpartition(".")[2].lower() in ("stl", "obj", "ply", "off")
+        axis, side, end = given["clamp"]
+        held = [end if k == axis else None for k in range(3)]
+        body |= {"mesh": {"surface": surface, "edge": given["edge"]} if filled else {"file": surface},
+                 "scale": given["scale"], "element": "tet10",
+                 "pins": [{"where": {"box": {"min" if side == ">" else "max": held}}}]}  # fmt: skip
+    else:
+        across = [max(2, round(side / (0.5 * min(size[1:])))) for side in size[1:]]
+        cells = [max(4, round(2.0 * size[0] / max(size[1:]))), *across]
+        body |= {"mesh": {"shape": "box", "size": size, "divisions": cells}, "element": "hex8", "mean_dilatation": True,
+                 "pins": [{"where": {"box": {"max": [-middle[0], None, None]}}}]}  # fmt: skip
+    rest = {name: [a - b for a, b in zip(place, middle, strict=True)] for name, place in places.items()}
     scene: dict[str, Any] = {
         "schema": "add-scene/1",
         "name": "A specimen that is let go",
-        "description": "A block of soft material, clamped at x = 0, is let go from its unloaded shape and rings down "
-        "under gravity. Markers count from the clamped corner: x along the block, z up.",
+        "description": "A body of soft material, clamped at one end, is let go from its unloaded shape and rings down "
+        "under gravity. Markers count from " + ("the surface's origin." if surface else
+                                                "the clamped corner: x along the block, z up."),
         "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {
-            "specimen": {
-                "type": "soft",
-                "mesh": {"shape": "box", "size": [length, width, height],
-                         "divisions": [max(4, round(2.0 * length / max(width, height))), *across]},
-                "element": "hex8",
-                "mean_dilatation": True,
-                "material": {"model": "neo-hookean", "young": given["young"], "poisson": given["poisson"],
-                             "density": given["density"], "viscosity": given["viscosity"]},
-                "position": [0.5 * length, 0.5 * width, 0.5 * height],
-                "pins": [{"where": {"box": {"max": [-0.5 * length, None, None]}}}],
-            }
-        },
+        "gravity": [0.0 - 9.81 * part for part in given["up"]],
+        "bodies": {"specimen": body},
         "markers": {name: {"body": "specimen", "point": place} for name, place in rest.items()},
         "check": {"steps": 5},
     }  # fmt: skip
@@ -49,17 +64,26 @@ def specimen(given: Answers) -> dict[str, Any]:
             "file": given["recording"], "time_offset": given["release"], "displacement": True,
             "crop": [0, given["duration"]], "markers": {name: name for name in places},
         }  # fmt: skip
+        if given["rest"]:
+            scene["recording"]["register"] = {"window": given["rest"], "markers": places | given["mount"]}
         scene["objective"] = [{"type": "markers"}]
         scene["parameters"] = [
             {"path": "bodies.specimen.material.young", **_LOG},
             {"path": "bodies.specimen.material.viscosity", **_LOG},
+            *([{"path": "recording.time_offset", "scale": 0.01}] if given["release"] else []),
         ]
         scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
     return scene
 
 
+def _require(name: str, given: Answers, has: bool, what: str) -> None:
+    """Refuse an answer that would do nothing."""
+    if given[name] and not has:
+        raise InputError("this needs more", place=name, found=str(given[name]), expected=what)
+
+
 def robot(given: Answers) -> dict[str, Any]:
-    """A robot from its file, on servos if its hand has a target, with what finds their motion."""
+    """A robot from its file, on servos if its hand has a target; with a recording, its dampings and where it starts."""
     from add.scene.robots import read_robot
 
     base = None if given["base"] == "file" else given["base"]
@@ -89,16 +113,45 @@ def robot(given: Answers) -> dict[str, Any]:
     if given["target"]:
         moved = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
         times = [given["duration"] * k / 4 for k in range(5)]
-        stiffness, damping = given["servo"], 0.05 * given["servo"]
+        stiffness = {
+            j.name: given["servo"] or (j.effort / AT_EFFORT if 0.0 < j.effort < np.inf else 100.0) for j in moved
+        }
         scene["bodies"]["robot"]["drives"] = {
-            j.name: {"joint": j.name, "type": "position", "input": {"signal": j.name}, "stiffness": stiffness,
-                     "damping": damping}
-            for j in moved
+            name: {"joint": name, "type": "position", "input": {"signal": name}, "stiffness": value,
+                   "damping": 0.05 * value}
+            for name, value in stiffness.items()
         }  # fmt: skip
         scene["signals"] = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
         scene["objective"] = [{"type": "point", "marker": "hand", "target": given["target"], "time": "end"}]
         scene["parameters"] = [{"path": f"signals.{j.name}.values"} for j in moved]
         scene["optimizer"] = {"max_evaluations": 60}
+    for name in ("markers", "start"):
+        _require(name, given, given["recording"] is not None, "a recording")
+    if given["recording"] is not None:
+        if given["target"] or not given["markers"]:
+            raise InputError("a recording is of markers on a robot without servos", place="target" if given["target"]
+                             else "markers", found=str(given["target"] or "nothing"))  # fmt: skip
+        places = {name: (link or hand, point) for name, (link, point) in given["markers"].items()}
+        scene["markers"] = {name: {"body": f"robot/{link}", "point": point} for name, (link, point) in places.items()}
+        scene["recording"] = {
+            "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]],
+            "markers": {name: name for name in places},
+        }  # fmt: skip
+        swings = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
+        values = given["start"] or [j.start for j in swings]
+        if len(values) != len(swings):
+            raise InputError("a value for each joint", place="start", found=f"{len(values)}",
+                             expected=", ".join(j.name for j in swings))  # fmt: skip
+        place["joints"] = {
+            j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(swings, values, strict=True)
+        }
+        scene["bodies"]["robot"] |= place
+        scene["objective"] = [{"type": "markers"}]
+        scene["parameters"] = [
+            *({"path": f"bodies.robot.joints.{j.name}.damping", **_LOG} for j in swings),
+            *({"path": f"bodies.robot.joints.{j.name}.value", "scale": 0.05} for j in swings),
+        ]
+        scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 40}
     return scene
 
 

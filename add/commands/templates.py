@@ -143,6 +143,45 @@ def _places(text: str) -> dict[str, list[float]]:
     return out
 
 
+def _on_links(text: str) -> dict[str, tuple[str, list[float]]]:
+    """Read "name=link:x,y,z; name=x,y,z"."""
+    out = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, equals, place = part.partition("=")
+        link, _, point = place.rpartition(":")
+        if not equals or not name.strip():
+            raise ValueError("markers and their places on links, such as tip=fore:0,0,-0.4")
+        out[name.strip()] = link.strip(), _vector(point)
+    return out
+
+
+def _beyond(text: str) -> tuple[int, str, float]:
+    side = ">" if ">" in text else "<"
+    axis, _, end = (part.strip() for part in text.partition(side))
+    try:
+        return "xyz".index(axis or "?"), side, float(end)
+    except ValueError:
+        raise ValueError("an axis and an end, such as z>0.095 or x<0.001") from None
+
+
+def _direction(text: str) -> list[float]:
+    values = _vector(text)
+    length = sum(value**2 for value in values) ** 0.5
+    if length == 0.0:
+        raise ValueError("a direction, such as 0,0,1")
+    return [value / length for value in values]
+
+
+def _window(text: str) -> list[float]:
+    try:
+        begin, end = (float(part) for part in text.split(","))
+    except ValueError:
+        begin = end = 0.0
+    if not begin < end:
+        raise ValueError("two times, such as 0.2,0.4")
+    return [begin, end]
+
+
 def _numbers(text: str) -> list[float]:
     try:
         values = [float(part) for part in text.split(",")]
@@ -151,6 +190,13 @@ def _numbers(text: str) -> list[float]:
     if not values or not all(0.0 < value < float("inf") for value in values):
         raise ValueError("numbers above 0, one an arm, such as 0.2,0.15")
     return values
+
+
+def _values(text: str) -> list[float]:
+    try:
+        return [_ANY(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("numbers, such as 1.1,-0.2") from None
 
 
 def _words(text: str) -> list[str]:
@@ -185,23 +231,35 @@ _POSITIVE, _RATIO, _ANY = _number(0.0), _number(-1.0, 0.5), _number(float("-inf"
 #: Templates by name.
 TEMPLATES: dict[str, Template] = {
     "specimen": Template(
-        "a clamped block of soft material that rings down; with a recording, its stiffness and viscosity are fitted",
+        "a clamped body of soft material that rings down; with a recording, its stiffness and viscosity are fitted",
         (
             Question("size", "length, width, height of the block [m]", "0.1,0.03,0.03", _sizes),
+            Question("surface", "its own shape, such as body.stl or body.msh; empty = the block", "",
+                     _perhaps),
+            Question("scale", "unit of that file [m]", "1", _POSITIVE),
+            Question("edge", "length of the elements that fill a surface [m]", "0.01", _POSITIVE),
+            Question("clamp", "where that shape is held, in its own frame [m], such as z>0.095",
+                     "", _optional(_beyond)),
+            Question("up", "which way is up, in the frame of block or shape", "0,0,1", _direction),
             Question("density", "density [kg/m^3]", "1070", _POSITIVE),
             Question("poisson", "Poisson's ratio [-]", "0.49", _RATIO),
             Question("young", "first guess of Young's modulus [Pa]", "2e5", _POSITIVE),
             Question("viscosity", "first guess of the viscosity [Pa s]", "200", _POSITIVE),
             Question("duration", "seconds to simulate", "0.5", _POSITIVE),
-            Question("markers", "markers and their places from the clamped corner [m]; empty = one at the tip", "",
+            Question("markers", "markers and their places from the clamped corner, or in the shape's frame [m]; "
+                     "empty = one at the tip", "", _places),
+            Question("mount", "markers that stay where they are, and their places; they register the recording", "",
                      _places),
+            Question("rest", "recording times between which all markers rest at these places, such as 0.2,0.4; empty = "
+                     "the recording has the scene's axes", "", _optional(_window)),
             Question("recording", "file of the recording, such as take.c3d; empty = none", "", _perhaps),
             Question("release", "recording time at which the block is let go [s]", "0", _ANY),
         ),
         specimen,
     ),
     "robot": Template(
-        "a robot from its URDF or MJCF; with a target for its hand, servos whose motion is found",
+        "a robot from its URDF or MJCF; with a target for its hand, servos whose motion is found; with a recording of "
+        "markers, the dampings of its joints",
         (
             Question("model", "file of the robot", "", _required),
             Question("base", "its base: as the file says, fixed or free", "file", _choice("file", "fixed", "free")),
@@ -209,7 +267,14 @@ TEMPLATES: dict[str, Template] = {
             Question("hand", "link that is its hand; empty = the last one", "", _perhaps),
             Question("point", "the hand's point in the frame of that link [m]", "0,0,0", _vector),
             Question("target", "where the hand should be at the end [m]; empty = no servos", "", _optional(_vector)),
-            Question("servo", "stiffness of the servos [N m/rad, N/m]", "100", _POSITIVE),
+            Question("servo", "stiffness of the servos [N m/rad, N/m]; empty = by the effort that each joint's limit "
+                     "names, else 100", "", _optional(_POSITIVE)),
+            Question("markers", "markers that were recorded and their places on links [m], such as "
+                     "tip=fore:0,0,-0.4", "", _on_links),
+            Question("recording", "file of the recording; empty = none", "", _perhaps),
+            Question("release", "recording time at which the simulation starts [s]", "0", _ANY),
+            Question("start", "about where the joints are then [rad, m]; empty = as the file says", "",
+                     _optional(_values)),
             Question("duration", "seconds to simulate", "0.6", _POSITIVE),
         ),
         robot,

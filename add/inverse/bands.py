@@ -20,6 +20,7 @@ from add.typing import BoolArray, FloatArray
 
 __all__ = [
     "Bands",
+    "Clock",
     "Prediction",
     "angle_bands",
     "direction_bands",
@@ -39,6 +40,10 @@ __all__ = [
 NARROWEST, WIDEST, SHIFT = 0.8, 1.25, 0.25
 #: Coordinates with less than this share of the largest spread at a time say nothing of a band.
 SMALL = 0.05
+
+
+#: Index in theta of the time at which a recording begins, and the value for which its times hold [s].
+Clock = tuple[int, float]
 
 
 @final
@@ -199,6 +204,7 @@ def predict(
     times: FloatArray,
     of_parameters: sp.csr_array,
     covariance: FloatArray,
+    clock: Clock | None = None,
 ) -> Prediction:
     """Run a simulation and carry the covariance of parameters to the markers, x(p) = x + S dp, cov = S cov(p) S^T.
 
@@ -210,6 +216,7 @@ def predict(
     of_parameters : (n_theta, n) sparse
         d theta / d p.
     covariance : (n, n) of p
+    clock : of a recording, optional
 
     Raises
     ------
@@ -217,7 +224,7 @@ def predict(
         If the run fails.
     """
     shape = (times.size, markers.n_points, 3)
-    sampler = _sampler(simulation, markers, times)
+    sampler = _sampler(simulation, markers, times, clock)
     directions = Directions(of_parameters)
     run = simulation.run(theta)
     slopes = np.zeros((*shape, covariance.shape[0]))
@@ -232,18 +239,29 @@ def predict(
             rows[:, found.index] = found.values
             slopes[frames] = rows.reshape(frames.size, *shape[1:], -1)
     variance = np.einsum("...i,ij,...j->...", slopes, covariance, slopes, optimize=True)
-    return Prediction(times, places(simulation, run, theta, markers, times), np.sqrt(np.maximum(variance, 0.0)), slopes)
+    seen = places(simulation, run, theta, markers, times, clock)
+    return Prediction(times, seen, np.sqrt(np.maximum(variance, 0.0)), slopes)
 
 
 def places(
-    simulation: Simulation, run: Trajectory, theta: FloatArray, markers: PointMap, times: FloatArray
+    simulation: Simulation,
+    run: Trajectory,
+    theta: FloatArray,
+    markers: PointMap,
+    times: FloatArray,
+    clock: Clock | None = None,
 ) -> FloatArray:
-    """Return where markers are in a run at times (nf,) within it, (nf, nm, 3) [m]."""
+    """Return where markers are in a run at times (nf,) within it, of the clock of a recording, (nf, nm, 3) [m]."""
     # With targets of zero and weights of one the residuals are the places themselves.
-    found = _sampler(simulation, markers, times).run_residuals(run, theta)
+    found = _sampler(simulation, markers, times, clock).run_residuals(run, theta)
     return found.reshape(times.size, markers.n_points, 3)
 
 
-def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray) -> Tracking:
+def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray, clock: Clock | None) -> Tracking:
     shape = (times.size, markers.n_points)
-    return Tracking(markers, simulation.stepper.dt, times, np.zeros((*shape, 3)), np.ones(shape), np.eye(3))
+    index, start = clock if clock is not None else (None, 0.0)
+    last = None if clock is None else simulation.n_steps
+    return Tracking(
+        markers, simulation.stepper.dt, times, np.zeros((*shape, 3)), np.ones(shape), np.eye(3),
+        clock=index, clock_start=start, last=last,
+    )  # fmt: skip

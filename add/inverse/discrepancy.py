@@ -13,7 +13,7 @@ from add.typing import FloatArray
 __all__ = ["Discrepancy", "discrepancy"]
 
 #: Stretches of time in which the size is told apart, at most.
-MOST_STRETCHES = 10
+MOST_STRETCHES = 20
 #: Correlation down to which lags tell the correlation time, and by their line how much of lag 0 is noise.
 LEAST = 0.5
 
@@ -26,7 +26,8 @@ class Discrepancy:
     Attributes
     ----------
     times, sizes : (k,)
-        Standard deviation of delta of one coordinate at times since the start [s], [m] or [rad].
+        Standard deviation of delta of one coordinate at times since the start, or since what the start has seen [s],
+        [m] or [rad].
     correlation_time : tau of exp(-lag / tau) [s]
     noise : standard deviation of e
     takes : number of takes it was estimated from
@@ -40,9 +41,19 @@ class Discrepancy:
     takes: int
     predicted: bool
 
-    def at(self, times: FloatArray) -> FloatArray:
-        """Return the size at times (nf,), that of the last stretch behind it."""
-        return np.interp(times, self.times, self.sizes)
+    def beyond(self, spread: FloatArray, times: FloatArray) -> FloatArray:
+        """Return the size at times (nf,), that of the last stretch behind it, which a motion's own spread leaves.
+
+        What predicted takes leave over has the errors of numbers and starts in it, which samples have too: they count
+        once, delta^2 - spread^2. What is left over of what a fit, or a start, has seen has them not.
+
+        Parameters
+        ----------
+        spread : (nf,) standard deviation of a coordinate of the samples
+        times : (nf,) since the start, or since what it has seen [s]
+        """
+        own = np.where(self.predicted & (times > 0.0), spread, 0.0)
+        return np.sqrt(np.maximum(np.interp(times, self.times, self.sizes) ** 2 - own**2, 0.0))
 
 
 def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bool = False) -> Discrepancy:
@@ -54,7 +65,8 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bo
 
     Parameters
     ----------
-    takes : (times (nf,) since the start [s], residuals (nf, n_series), NaN where not seen), one a take
+    takes : (times (nf,) since the start, or since what it has seen [s], residuals (nf, n_series), NaN where not seen)
+        One a take.
     predicted : see `Discrepancy`
     """
     step = float(np.median(np.concatenate([np.diff(times) for times, _ in takes])))
@@ -76,12 +88,14 @@ def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bo
     times = np.concatenate([np.repeat(t, r.shape[1]) for t, r in takes])
     squares = np.concatenate([r.ravel() ** 2 for _, r in takes])
     times, squares = times[np.isfinite(squares)], squares[np.isfinite(squares)]
-    end = float(times.max())
     number = int(np.clip(longest, 1, MOST_STRETCHES))
-    stretch = np.minimum((times / max(end, 1e-300) * number).astype(int), number - 1)
+    first, end = min(float(times.min()), 0.0), max(float(times.max()), 1e-300)
+    before = int(np.ceil(number * -first / (end - first)))  # a stretch ends where a start has seen all it has
+    edges = np.union1d(np.linspace(first, 0.0, before + 1), np.linspace(0.0, end, max(number - before, 1) + 1))
+    stretch = np.clip(np.searchsorted(edges, times) - 1, 0, edges.size - 2)
     filled = np.unique(stretch)
     variance = np.array([squares[stretch == k].mean() for k in filled])
     # White noise is there at all times, and no more than all that is left over where that is least.
     noise = float(np.sqrt(min(c[0] * (1.0 - share), variance.min())))
     sizes = np.sqrt(np.maximum(variance - noise**2, 0.0))
-    return Discrepancy((filled + 0.5) * end / number, sizes, tau, noise, len(takes), predicted)
+    return Discrepancy(0.5 * (edges[filled] + edges[filled + 1]), sizes, tau, noise, len(takes), predicted)

@@ -159,6 +159,15 @@ class _Draw(_Form):
     failed: Text = ""
 
 
+class _Refit(_Form):
+    fit: Text
+    name: Text
+    x: list[HexFloat]
+    value: Number
+    runs: Count
+    converged: bool
+
+
 class _Axis(_Form):
     name: Text
     unit: Text
@@ -173,6 +182,7 @@ _FORMS: dict[str, TypeAdapter[Any]] = {
     "evaluations.jsonl": TypeAdapter(_Evaluation),
     "samples.jsonl": TypeAdapter(_Sample),
     "draws.jsonl": TypeAdapter(_Draw),
+    "refits.jsonl": TypeAdapter(_Refit),
     "draws.json": TypeAdapter(dict[str, Any]),
     "grid.json": TypeAdapter(Annotated[list[_Axis], Field(min_length=1, max_length=2)]),
 }

@@ -32,6 +32,7 @@ __all__ = [
     "GRID",
     "MARKS",
     "MESHES",
+    "REFITS",
     "REPORT",
     "REPORT_HTML",
     "RESIDUALS",
@@ -50,6 +51,7 @@ SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
 RESIDUALS, EVALUATIONS_CSV, REPORT_HTML = "residuals.csv", "evaluations.csv", "report.html"
 GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
+REFITS = "refits.jsonl"
 DRAWS, DRAWN, BANDS, COVERAGE = "draws.json", "draws.jsonl", "bands.csv", "coverage.csv"
 MESHES = "meshes"
 MARKS = (
@@ -231,7 +233,7 @@ class RunFolder:
         diagrams = [f"{name}.{suffix}" for name in made for suffix in ("png", "svg")]
         needed = {path.resolve() for path in keep}
         try:
-            for name in (*MARKS, BANDS, COVERAGE, *diagrams):
+            for name in (*MARKS, BANDS, COVERAGE, REFITS, *diagrams):
                 (self.path / name).unlink(missing_ok=True)
                 for path in self.path.glob(f".*.{name}"):  # of a run that was killed while it wrote
                     if _PARTIAL.match(path.name):

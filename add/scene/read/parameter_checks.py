@@ -31,6 +31,35 @@ def check_design(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, d
     return problems or list(check_expectations(spec, full, experiments, _labels(spec, full, experiments)))
 
 
+def expanded(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
+    """Return the scene with a parameter for each number that a path with a * names; ``raw`` is changed with it.
+
+    `path` makes a parameter of each, `paths` one value that all of them share.
+    """
+    if not any("*" in path for item in spec.parameters for path in item.all_paths()):
+        return spec
+    full, items = spec.full(), []
+    for given, item in zip(raw["parameters"], spec.parameters, strict=True):
+        named = [own for path in item.all_paths() for own in ([path] if "*" not in path else _matching(full, path))]
+        items += [given | {"path": path} for path in named] if item.path else [given | {"paths": named}]
+    raw["parameters"] = items
+    return spec.model_copy(update={"parameters": tuple(ParameterSpec.model_validate(item) for item in items)})
+
+
+def _matching(node: Any, path: str) -> list[str]:
+    """Return the paths that one with * for names, or places in lists, stands for: itself if it stands for none."""
+    found = [("", node)]
+    for key in path.split("."):
+        found = [
+            (f"{at}.{own}".lstrip("."), part)
+            for at, whole in found
+            if isinstance(whole, dict | list | tuple)
+            for own, part in (whole.items() if isinstance(whole, dict) else enumerate(whole))
+            if key in ("*", str(own))
+        ]
+    return [at for at, value in found if value is not None] or [path]
+
+
 def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[str]:
     """Return the names of the design variables (see `add.inverse.InverseProblem.labels`)."""
     out = []

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from add.errors import InputError
 from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
-from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, of_cloud
+from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
 from add.scene.read.paths import explain_missing, get_value, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
@@ -221,7 +221,7 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
     hand_over(spec, robots)
     add_static_shapes(spec)
     raise_problems(check_world(spec), source)
-    spec = fill_in_starts(raw, spec)
+    spec = expanded(raw, fill_in_starts(raw, spec))
     scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)

@@ -307,7 +307,8 @@ class ParameterSpec(Spec):
     path: NonEmpty | None = Field(
         None,
         description='path into the scene, such as "bodies.ball.material.young"; an `orientation` stands for its '
-        "rotation vector [rad], a direction (`axis`, `direction`, `normal`) for two tilts from that of the scene [rad]",
+        "rotation vector [rad], a direction (`axis`, `direction`, `normal`) for two tilts from that of the scene "
+        "[rad]; * stands for any name: bodies.robot.joints.*.damping is a parameter for each joint",
     )
     paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
         None, description="several paths that share one value"

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from add.commands import converge
 from add.commands.cli import cli
+from add.commands.convergence_file import refined_text
 from add.commands.finer_scenes import overridden, with_finer_meshes, with_shorter_steps
 from add.errors import InputError
 from add.mocap import Recording, write_csv
@@ -86,6 +88,47 @@ def test_the_true_stiffness_lies_within_two_bars(tmp_path):
     assert run("optimize", named, "-o", tmp_path / "other").exit_code == 0
     other = json.loads((tmp_path / "other" / "result.json").read_text())["parameters"]["couplings.s.stiffness"]
     assert other["errors"]["discretisation"] == entry["error"]
+
+
+def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    """The fit says what the study takes; what had ended is kept, and the numbers are those of one that was not."""
+    path, folder = files(tmp_path), tmp_path / "run"
+    assert run("optimize", path, "-o", folder).exit_code == 0
+    said = json.loads((folder / "result.json").read_text())["uncertainty"]["contains"][-1]
+    assert "Not in them: the discretisation." in said and f"`add converge {path} -o {folder}` says" in said
+    assert "adds it, in about " in said
+    made, calls = converge.refit, []
+
+    def stopped(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return made(*arguments)
+
+    monkeypatch.setattr(converge, "refit", stopped)
+    assert run("converge", path, "-o", folder, "--mesh-levels", 0).exit_code != 0
+    assert not (folder / "discretisation.json").exists()
+    again = run("converge", path, "-o", folder, "--mesh-levels", 0)
+    assert again.exit_code == 0 and len(calls) == 4
+    assert "about " in again.output and "kept from before" in again.output
+    found = json.loads((folder / "discretisation.json").read_text())
+    (folder / "refits.jsonl").unlink()
+    assert run("converge", path, "-o", folder, "--mesh-levels", 0).exit_code == 0
+    whole = json.loads((folder / "discretisation.json").read_text())
+    assert whole["parameters"] == found["parameters"] and whole["runs"] == found["runs"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ({"time": ["a"]}, "the steps alone"),
+        ({"mesh": ["a"]}, "the meshes alone"),
+        ({"time": ["a"], "mesh": ["b"]}, "steps and meshes"),
+    ],
+)
+def test_what_was_not_refined_is_said(levels, said):
+    found = {"levels": {kind: {"names": names} for kind, names in levels.items()}}
+    assert said in refined_text(found, scene_from_dict(BALL))
 
 
 def test_with_a_clock(tmp_path):

@@ -1,7 +1,9 @@
 """`add new`: templates are scenes that pass the checks, run and have confirmed gradients; answers are checked."""
 
 import json
+from pathlib import Path
 
+import meshio
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -104,6 +106,43 @@ def test_a_recording_makes_a_fit(tmp_path, monkeypatch):
     assert not (tmp_path / "b.json").exists()
 
 
+def test_a_specimen_of_its_own_shape(tmp_path, monkeypatch):
+    """A mesh in its own unit and frame, held at an end of it, registered by markers that stay where they are."""
+    monkeypatch.chdir(tmp_path)
+    mesh = Path(__file__).parents[3] / "data/meshes/ball_coarse.msh"
+    radius = np.abs(meshio.read(mesh).points).max()
+    fixed = {"a": (0.0, 0.0, 0.1), "b": (0.03, 0.0, 0.1), "tip": (0.0, 0.0, -0.05)}
+    rows = [",".join(map(str, [0.01 * k, *(x for place in fixed.values() for x in place)])) for k in range(20)]
+    head = ",".join(f"{name}_{axis}_m" for name in fixed for axis in "xyz")
+    (tmp_path / "take.csv").write_text("\n".join([f"time_s,{head}", *rows]) + "\n")
+    said = [f"surface={mesh}", f"scale={0.05 / radius}", "clamp=z>0.04", "up=0,2,0", "markers=tip=0,0,-0.05",
+            "mount=a=0,0,0.1; b=0.03,0,0.1", "rest=0,0.05", "recording=take.csv", "release=0.06"]  # fmt: skip
+    path = new("specimen", tmp_path, monkeypatch, *(part for text in said for part in ("--set", text)))
+    scene = load_scene(path)
+    assert scene.gravity == (0.0, -9.81, 0.0) and set(scene.recording.register_.markers) == set(fixed)
+    assert scene.inverse_problem().labels()[-1] == "recording.time_offset"
+    scene.build()  # a box that holds no node would be an error
+    for left, place in ((said[:2], "markers"), ([*said[:2], said[4]], "clamp")):
+        asked = run("specimen", "--defaults", "-o", "b.json", *(part for text in left for part in ("--set", text)))
+        assert isinstance(asked.exception, InputError) and asked.exception.place == place
+
+
+def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
+    """Markers on its links make a fit of every joint's damping and start; servos are as stiff as joints are strong."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{0.01 * k},0,0,{-0.6 + 1e-3 * k}\n" for k in range(20))
+    (tmp_path / "take.csv").write_text("time_s,tip_x_m,tip_y_m,tip_z_m\n" + rows)
+    (tmp_path / "arm.urdf").write_text(ARM)
+    said = ["robot", "--defaults", "-o", "a.json", "--set", "model=arm.urdf", "--set", "recording=take.csv"]
+    assert run(*said, "--set", "markers=tip=fore:0,0,-0.3", "--set", "duration=0.15").exit_code == 0
+    problem = load_scene(tmp_path / "a.json").inverse_problem()
+    expected = [f"bodies.robot.joints.{joint}.{key}" for key in ("damping", "value") for joint in ("shoulder", "elbow")]
+    assert problem.labels() == expected
+    assert isinstance(run(*said, "--force").exception, InputError)
+    drives = json.loads(new("robot", tmp_path, monkeypatch).read_text())["bodies"]["robot"]["drives"]
+    assert [drive["stiffness"] for drive in drives.values()] == [90.0, 90.0]
+
+
 def test_by_asking(tmp_path, monkeypatch):
     """An answer that is none is asked for again; an empty one is the default."""
     monkeypatch.chdir(tmp_path)
@@ -128,6 +167,12 @@ def test_by_asking(tmp_path, monkeypatch):
         (("specimen", "--defaults", "--set", "poisson=0.5"), "below 0.5"),
         (("specimen", "--defaults", "--set", "recording=none.c3d"), "none.c3d"),
         (("throw", "--defaults", "-o", "none/a.json"), "no such folder"),
+        (("specimen", "--defaults", "--set", "clamp=z>0.1"), "clamp: this needs more"),
+        (("specimen", "--defaults", "--set", "clamp=w>0.1"), "an axis and an end"),
+        (("specimen", "--defaults", "--set", "mount=a=0,0,0"), "mount: this needs more"),
+        (("specimen", "--defaults", "--set", "rest=2,1"), "two times"),
+        (("specimen", "--defaults", "--set", "up=0,0,0"), "a direction"),
+        (("robot", "--defaults", "--set", "model=a.urdf", "--set", "markers=a=1,2"), "three numbers"),
     ],
 )
 def test_refusals(tmp_path, monkeypatch, arguments, said):

@@ -448,3 +448,27 @@ def test_misspelt_required_key_is_one_problem(folder):
     with pytest.raises(InputError) as error:
         load_scene(write(folder, raw))
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_path_with_a_star_names_a_parameter_for_each():
+    """One for every joint that has the number, or one value that all share; a path that names none is an error."""
+    arms = {"inertia": [1e-3, 1e-3, 1e-4, 0, 0, 0], "mass": 1.0, "center_of_mass": [0, 0, -0.1]}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 2},
+        "bodies": {"arm": {
+            "type": "articulated", "links": {"a": arms, "b": arms},
+            "joints": {"one": {"child": "a", "axis": [0, 1, 0], "damping": 0.1},
+                       "two": {"child": "b", "parent": "a", "axis": [0, 1, 0], "damping": 0.2}},
+        }},
+        "markers": {"tip": {"body": "arm/b", "point": [0, 0, -0.2]}},
+        "objective": [{"type": "point", "marker": "tip", "target": [0, 0, 0], "time": "end"}],
+    }  # fmt: skip
+    names = [f"bodies.arm.joints.{name}.damping" for name in ("one", "two")]
+    each = scene_from_dict(raw | {"parameters": [{"path": "bodies.arm.joints.*.damping", "transform": "log"}]})
+    assert [(item.path, item.transform) for item in each.parameters] == [(name, "log") for name in names]
+    assert each.inverse_problem().labels() == names and [item["path"] for item in each.raw["parameters"]] == names
+    shared = scene_from_dict(raw | {"parameters": [{"paths": ["bodies.arm.joints.*.damping"], "start": 0.1}]})
+    assert shared.parameters[0].paths == tuple(names)
+    with pytest.raises(InputError, match=r"parameters\.0\.path"):
+        scene_from_dict(raw | {"parameters": [{"path": "bodies.arm.links.*.damping"}]})
