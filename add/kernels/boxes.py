@@ -132,6 +132,8 @@ def overlapping(a, b, meets, same):
                     e += 1
     order = np.argsort(keys, kind="mergesort")
     keys, members = keys[order], members[order]
+    # In the order of cells: what is compared lies side by side.
+    lows, highs = b.low[members], b.high[members]
     least, is_large = np.empty((n_b, 3), dtype=np.int64), np.zeros(n_b, dtype=np.bool_)
     for j in range(n_b):
         is_large[j] = _cells(b, j, origin, edge, count, low, high) > MOST_CELLS
@@ -156,14 +158,19 @@ def overlapping(a, b, meets, same):
                     pairs = _with_pair(pairs, n, i, j)
                     n += 1
             continue
+        l0, l1, l2, h0, h1, h2 = a.low[i, 0], a.low[i, 1], a.low[i, 2], a.high[i, 0], a.high[i, 1], a.high[i, 2]
         for x in range(low[0], high[0] + 1):
             for y in range(low[1], high[1] + 1):
                 row = (x * count[1] + y) * count[2]
-                at = np.searchsorted(keys, row + low[2])
-                while at < n_entries and keys[at] <= row + high[2]:
+                stop = np.searchsorted(keys, row + high[2], side="right")
+                for at in range(np.searchsorted(keys, row + low[2]), stop):
+                    # One branch, rarely taken: six would be guessed wrong most of the time.
+                    overlap = (l0 <= highs[at, 0]) & (lows[at, 0] <= h0) & (l1 <= highs[at, 1])
+                    overlap &= (lows[at, 1] <= h1) & (l2 <= highs[at, 2]) & (lows[at, 2] <= h2)
+                    if not overlap:
+                        continue
                     j, z = members[at], keys[at] - row
-                    at += 1
-                    if (same and j <= i) or not _overlap(a, b, i, j):
+                    if same and j <= i:
                         continue
                     if x != max(low[0], least[j, 0]) or y != max(low[1], least[j, 1]) or z != max(low[2], least[j, 2]):
                         continue

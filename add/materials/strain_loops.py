@@ -122,13 +122,14 @@ def strain_loops(law: StrainLaw) -> StrainLoops:
         m = own.cells.shape[1]
         size = 3 * m
         x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, size)), np.zeros(n)
-        both, by_strain, by_rate = np.empty((2, n)), np.empty((n, n)), np.empty((n, n))
+        both, by_strain, by_rate = np.empty((2, n)), np.zeros((n, n)), np.empty((n, n))
         local, turned, rows, rates = np.empty((size, size)), np.zeros((n, size)), np.empty((n, size)), np.empty((m, 3))
         for e in range(own.cells.shape[0]):
             p = moduli[own.group[e]]
             motion(e, q, v, own, x, work, z, dz, r)
             forces(p, z, r, both)
-            of_z(p, z, r, by_strain)
+            if weight_q != 0.0:
+                of_z(p, z, r, by_strain)
             local[:] = 0.0
             for a in range(n):
                 both[0, a] = weight_q * (both[0, a] + both[1, a])
