@@ -86,6 +86,25 @@ def _with_pair(pairs, n, i, j):
 
 
 @njit(cache=True)
+def _grid(boxes):
+    """Return the least and the greatest corner of all boxes, the edge of cells, and their number along each axis."""
+    n = boxes.body.size
+    origin, top, total = np.full(3, np.inf), np.full(3, -np.inf), 0.0
+    for j in range(n):
+        for c in range(3):
+            origin[c], top[c] = min(origin[c], boxes.low[j, c]), max(top[c], boxes.high[j, c])
+            total += boxes.high[j, c] - boxes.low[j, c]
+    edge, widest = CELL * total / (3 * n), 0.0
+    for c in range(3):
+        widest = max(widest, top[c] - origin[c])
+    edge = max(edge, widest / 2.0**20, 1e-300)
+    count = np.empty(3, dtype=np.int64)
+    for c in range(3):
+        count[c] = int((top[c] - origin[c]) / edge) + 1
+    return origin, top, edge, count
+
+
+@njit(cache=True)
 def overlapping(a, b, meets, same):
     """Return the pairs (k, 2) of primitives that overlap and may meet, sorted.
 
@@ -99,18 +118,7 @@ def overlapping(a, b, meets, same):
     pairs, n = np.empty((64, 2), dtype=np.int64), 0
     if n_a == 0 or n_b == 0:
         return pairs[:0]
-    origin, top, total = np.full(3, np.inf), np.full(3, -np.inf), 0.0
-    for j in range(n_b):
-        for c in range(3):
-            origin[c], top[c] = min(origin[c], b.low[j, c]), max(top[c], b.high[j, c])
-            total += b.high[j, c] - b.low[j, c]
-    edge, widest = CELL * total / (3 * n_b), 0.0
-    for c in range(3):
-        widest = max(widest, top[c] - origin[c])
-    edge = max(edge, widest / 2.0**20, 1e-300)
-    count = np.empty(3, dtype=np.int64)
-    for c in range(3):
-        count[c] = int((top[c] - origin[c]) / edge) + 1
+    origin, top, edge, count = _grid(b)
     low, high = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
     n_entries, n_large = 0, 0
     large = np.empty(n_b, dtype=np.int64)
