@@ -19,7 +19,7 @@ from add.contact.crossings import crossings
 from add.contact.surfaces import ContactSurface
 from add.contact.toolkit import collision_mesh, free_share
 from add.equations.step_limit import StepLimit
-from add.kernels.primitives import may_collide, way_from
+from add.kernels.primitives import box_gaps, may_collide, way_from
 from add.typing import FloatArray, IntArray
 
 #: A rigid body turns no further than this in one trial [rad].
@@ -54,8 +54,8 @@ class _Near(NamedTuple):
         """Look for pairs whose boxes are no more than ``least`` apart somewhere on such ways."""
         found = candidates(primitives, x, None, 2.0 * room + least)
         corners = primitives.edges[found.ee]
-        of_vf = _gaps(x, found.vf[:, :1], primitives.faces[found.vf[:, 1]])
-        of_ee = _gaps(x, corners[:, 0], corners[:, 1])
+        of_vf = box_gaps(x, found.vf[:, :1], primitives.faces[found.vf[:, 1]])
+        of_ee = box_gaps(x, corners[:, 0], corners[:, 1])
         vf, ee = np.argsort(of_vf), np.argsort(of_ee)
         return cls(x, room, Candidates(found.vf[vf], found.ee[ee]), of_vf[vf], of_ee[ee])
 
@@ -63,13 +63,6 @@ class _Near(NamedTuple):
         """Return the pairs of which the boxes are at most this far apart [m]."""
         vf, ee = (int(np.searchsorted(gaps, gap, side="right")) for gaps in (self.of_vf, self.of_ee))
         return Candidates(self.pairs.vf[:vf], self.pairs.ee[:ee])
-
-
-def _gaps(x: FloatArray, one: IntArray, two: IntArray) -> FloatArray:
-    """Return the greatest gap along an axis between the boxes of primitives, (k, m) points each [m]."""
-    a, b = x[one], x[two]
-    gaps = np.maximum(a.min(axis=1) - b.max(axis=1), b.min(axis=1) - a.max(axis=1))
-    return np.asarray(gaps.max(axis=1))
 
 
 @final

@@ -95,6 +95,13 @@ class System(Summarised):
         """Entries of theta that each term reads as coefficients of signals; those of the deciding terms last."""
         return tuple([term.inputs for term in self.terms] + [term.inputs for term in self.deciding])
 
+    @cached_property
+    def reading_prescribed(self) -> BoolArray:
+        """Of every term that does not decide, whether its matrix has columns of prescribed coordinates."""
+        prescribed = np.zeros(self.n, dtype=bool)
+        prescribed[self.partition.prescribed] = True
+        return np.array([bool(prescribed[np.ravel(term.pattern()[1])].any()) for term in self.terms], dtype=bool)
+
     def moves_numbers(self, directions: Directions) -> bool:
         """Whether any direction moves more than coefficients of signals."""
         return bool(directions.moved[self.other_entries].any())
@@ -256,11 +263,15 @@ class BranchEquations:
         lam_rows: FloatArray,
         wanted: str = "qva",
     ) -> KinematicCotangent:
-        """Return the cotangents lam^T dr/d(q, v, a) + lam_rows^T dc/d(q, v, a)."""
-        n = self.system.n
+        """Return the cotangents lam^T dr/d(q, v, a) + lam_rows^T dc/d(q, v, a).
+
+        Those by q are whole at prescribed coordinates alone: terms that do not read any are left out.
+        """
+        n, reading = self.system.n, self.system.reading_prescribed
         out = KinematicCotangent.zeros(n)
-        for term in self.terms:
-            term.state_vjp(kin, theta, lam, out, wanted)
+        for k, term in enumerate(self.terms):
+            left_out = k < reading.size and not reading[k]
+            term.state_vjp(kin, theta, lam, out, wanted.replace("q", "") if left_out else wanted)
         if not self.parts:
             return out
         extended = np.concatenate([lam, lam_rows])

@@ -80,7 +80,7 @@ class Delassus:
     ) -> None:
         self.free = assembler.system.partition.free
         self.n_rows = assembler.system.n_multipliers
-        self.factors, self.c = factors, c
+        self.factors, self.c, self._whole = factors, c, J
         self.J = J[:, self.free] if self.free.size < J.shape[1] else J
         k = J.shape[0]
         wide = np.zeros((self.free.size + self.n_rows, k if r is None else k + 1))
@@ -91,6 +91,12 @@ class Delassus:
         self.columns = solved if r is None else solved[:, :k]
         self.freely = np.zeros(0) if r is None else solved[:, k]
         self.matrix = c * self.J @ self.columns[: self.free.size]
+
+    def velocities(self, u: FloatArray) -> FloatArray:
+        """Return c J u (n_rows,) of the increment to which no contact force would lead from u (n,)."""
+        ahead = u.copy()
+        ahead[self.free] += self.freely[: self.free.size]
+        return np.asarray(self._whole @ (self.c * ahead))
 
     def load_size(self, u_bar: FloatArray, y: FloatArray, by_rows: FloatArray) -> float:
         """Return the size a^T K^T a of the cotangent of loads a = y - c K^-T J^T by_rows, y = K^-T u_bar."""
@@ -129,12 +135,10 @@ def solve_step(
     """
     system, c = assembler.system, equations.c
     free = system.partition.free
-    J = rows.matrix
+    J, u = rows.matrix, guess.copy()
     pull = J[:, free].T if free.size < J.shape[1] else J.T
-    u = guess.copy()
     u[system.partition.prescribed] = equations.u_prescribed
-    mu = np.zeros(system.n_multipliers)
-    force = np.zeros(J.shape[0])
+    mu, force = np.zeros(system.n_multipliers), np.zeros(J.shape[0])
     kept = system.on_branch(replay[0]) if replay else None
 
     def evaluate(u: FloatArray, mu: FloatArray) -> tuple[Kinematics, FloatArray, BranchEquations]:
@@ -163,18 +167,14 @@ def solve_step(
             step = -factors.solve(r)
         else:
             delassus = Delassus(assembler, factors, J, c, r)
-            freely = delassus.freely
-            ahead = u.copy()
-            ahead[free] += freely[: free.size]
-            offset = J @ (c * ahead) + rows.shift
-            cone = (
-                solve_on_modes(delassus.matrix, offset, cones, replay[1], replay[2])
-                if replay
-                else solve(delassus.matrix, offset, cones, guess=last, agree=_AGREE, left_over=_LEFT_OVER)
-            )
+            offset = delassus.velocities(u) + rows.shift
+            if replay:
+                cone = solve_on_modes(delassus.matrix, offset, cones, replay[1], replay[2])
+            else:
+                cone = solve(delassus.matrix, offset, cones, guess=last, agree=_AGREE, left_over=_LEFT_OVER)
             new_force = cone.impulse
             last = (cone.modes, new_force) if cone.certified else last
-            step = freely + delassus.columns @ new_force
+            step = delassus.freely + delassus.columns @ new_force
         best = None
         for length in _LENGTHS:
             trial = u.copy()
@@ -202,17 +202,25 @@ def solve_step(
     worst = int(free[np.abs(r[: free.size] - pull @ force).argmax()]) if free.size else 0
     report = NewtonReport(status, len(history) - 1, factorizations, merit, tolerance, worst, 0, tuple(history))
     if not status.success:
-        raise SolverError(
-            f"step {equations.step} (t={equations.t:.6g} s), contact in velocities: |r|={merit:.3e} N > "
-            f"{tolerance:.3e} N after {report.iterations} iterations ({status.value}); worst dof "
-            f"{system.dofs.describe(worst)}; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
-        )
+        raise _unsolved(equations, report, system.dofs.describe(worst))
     if cone is not None and not replay and not cone.certified:
-        modes = np.bincount(np.minimum(cone.modes, SLIDE), minlength=3).tolist()
-        raise SolverError(
-            f"step {equations.step} (t={equations.t:.6g} s): no solution of the contacts was found "
-            f"({cone.cones.kind.size} near; {modes} separate, stick, slide; "
-            f"natural map {cone.natural_map:.1e} after {cone.iterations} iterations): with much friction there may be "
-            f"none; {SMALLER_STEP.format(dt=0.25 * equations.dt)}"
-        )
+        raise _without_certificate(equations, cone)
     return ImpulseStepSolution(u, mu, kin, branch, force, cone, report)
+
+
+def _unsolved(equations: StepEquations, report: NewtonReport, worst: str) -> SolverError:
+    return SolverError(
+        f"step {equations.step} (t={equations.t:.6g} s), contact in velocities: |r|={report.residual:.3e} N > "
+        f"{report.tolerance:.3e} N after {report.iterations} iterations ({report.status.value}); worst dof {worst}; "
+        f"{SMALLER_STEP.format(dt=0.25 * equations.dt)}"
+    )
+
+
+def _without_certificate(equations: StepEquations, cone: ConeSolution) -> SolverError:
+    modes = np.bincount(np.minimum(cone.modes, SLIDE), minlength=3).tolist()
+    return SolverError(
+        f"step {equations.step} (t={equations.t:.6g} s): no solution of the contacts was found "
+        f"({cone.cones.kind.size} near; {modes} separate, stick, slide; natural map {cone.natural_map:.1e} after "
+        f"{cone.iterations} iterations): with much friction there may be none; "
+        f"{SMALLER_STEP.format(dt=0.25 * equations.dt)}"
+    )

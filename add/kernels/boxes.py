@@ -86,6 +86,25 @@ def _with_pair(pairs, n, i, j):
 
 
 @njit(cache=True)
+def _grid(boxes):
+    """Return the least and the greatest corner of all boxes, the edge of cells, and their number along each axis."""
+    n = boxes.body.size
+    origin, top, total = np.full(3, np.inf), np.full(3, -np.inf), 0.0
+    for j in range(n):
+        for c in range(3):
+            origin[c], top[c] = min(origin[c], boxes.low[j, c]), max(top[c], boxes.high[j, c])
+            total += boxes.high[j, c] - boxes.low[j, c]
+    edge, widest = CELL * total / (3 * n), 0.0
+    for c in range(3):
+        widest = max(widest, top[c] - origin[c])
+    edge = max(edge, widest / 2.0**20, 1e-300)
+    count = np.empty(3, dtype=np.int64)
+    for c in range(3):
+        count[c] = int((top[c] - origin[c]) / edge) + 1
+    return origin, top, edge, count
+
+
+@njit(cache=True)
 def overlapping(a, b, meets, same):
     """Return the pairs (k, 2) of primitives that overlap and may meet, sorted.
 
@@ -99,18 +118,7 @@ def overlapping(a, b, meets, same):
     pairs, n = np.empty((64, 2), dtype=np.int64), 0
     if n_a == 0 or n_b == 0:
         return pairs[:0]
-    origin, top, total = np.full(3, np.inf), np.full(3, -np.inf), 0.0
-    for j in range(n_b):
-        for c in range(3):
-            origin[c], top[c] = min(origin[c], b.low[j, c]), max(top[c], b.high[j, c])
-            total += b.high[j, c] - b.low[j, c]
-    edge, widest = CELL * total / (3 * n_b), 0.0
-    for c in range(3):
-        widest = max(widest, top[c] - origin[c])
-    edge = max(edge, widest / 2.0**20, 1e-300)
-    count = np.empty(3, dtype=np.int64)
-    for c in range(3):
-        count[c] = int((top[c] - origin[c]) / edge) + 1
+    origin, top, edge, count = _grid(b)
     low, high = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
     n_entries, n_large = 0, 0
     large = np.empty(n_b, dtype=np.int64)
@@ -132,6 +140,8 @@ def overlapping(a, b, meets, same):
                     e += 1
     order = np.argsort(keys, kind="mergesort")
     keys, members = keys[order], members[order]
+    # In the order of cells: what is compared lies side by side.
+    lows, highs = b.low[members], b.high[members]
     least, is_large = np.empty((n_b, 3), dtype=np.int64), np.zeros(n_b, dtype=np.bool_)
     for j in range(n_b):
         is_large[j] = _cells(b, j, origin, edge, count, low, high) > MOST_CELLS
@@ -156,14 +166,19 @@ def overlapping(a, b, meets, same):
                     pairs = _with_pair(pairs, n, i, j)
                     n += 1
             continue
+        l0, l1, l2, h0, h1, h2 = a.low[i, 0], a.low[i, 1], a.low[i, 2], a.high[i, 0], a.high[i, 1], a.high[i, 2]
         for x in range(low[0], high[0] + 1):
             for y in range(low[1], high[1] + 1):
                 row = (x * count[1] + y) * count[2]
-                at = np.searchsorted(keys, row + low[2])
-                while at < n_entries and keys[at] <= row + high[2]:
+                stop = np.searchsorted(keys, row + high[2], side="right")
+                for at in range(np.searchsorted(keys, row + low[2]), stop):
+                    # One branch, rarely taken: six would be guessed wrong most of the time.
+                    overlap = (l0 <= highs[at, 0]) & (lows[at, 0] <= h0) & (l1 <= highs[at, 1])
+                    overlap &= (lows[at, 1] <= h1) & (l2 <= highs[at, 2]) & (lows[at, 2] <= h2)
+                    if not overlap:
+                        continue
                     j, z = members[at], keys[at] - row
-                    at += 1
-                    if (same and j <= i) or not _overlap(a, b, i, j):
+                    if same and j <= i:
                         continue
                     if x != max(low[0], least[j, 0]) or y != max(low[1], least[j, 1]) or z != max(low[2], least[j, 2]):
                         continue

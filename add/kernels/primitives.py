@@ -6,7 +6,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 
-__all__ = ["closest_on_triangle", "crossing", "may_collide", "point_triangle_distance", "segment_distance"]
+__all__ = ["box_gaps", "closest_on_triangle", "crossing", "may_collide", "point_triangle_distance", "segment_distance"]
 
 #: Parts of a triangle: its face, the edges 01, 12, 20, the corners 0, 1, 2.
 FACE, EDGE_01, EDGE_12, EDGE_20, CORNER_0, CORNER_1, CORNER_2 = 0, 1, 2, 3, 4, 5, 6
@@ -166,6 +166,21 @@ def way_from(x, x0, x1):
         for a in range(3):
             most = max(most, abs(x0[i, a] - x[i, a]), abs(x1[i, a] - x[i, a]))
     return most
+
+
+@njit(cache=True, error_model="numpy")
+def box_gaps(x, one, two):
+    """Return the greatest gap along an axis between the boxes of two sets of primitives, points (k, m) each [m]."""
+    out = np.full(one.shape[0], -math.inf)
+    for k in range(out.size):
+        for a in range(3):
+            low, high, other_low, other_high = math.inf, -math.inf, math.inf, -math.inf
+            for i in one[k]:
+                low, high = min(low, x[i, a]), max(high, x[i, a])
+            for i in two[k]:
+                other_low, other_high = min(other_low, x[i, a]), max(other_high, x[i, a])
+            out[k] = max(out[k], low - other_high, other_low - high)
+    return out
 
 
 @njit(cache=True, error_model="numpy")

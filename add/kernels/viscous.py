@@ -59,12 +59,13 @@ def mean_trace(q, v, cell, grads, w, f, fd, d):
 
 
 @njit(**_JIT)
-def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, along, out):
+def viscous_residual(q, v, elements, viscosities, along, out):
     """Add the viscous forces along a change of the viscosities, w P_v G_a per point and node, to ``out``.
 
     ``viscosities`` (4 n_groups,) are eta_b, zeta, nu and h of each group; the forces are linear in the first three:
     ``along`` those, and zero for h, they are the forces themselves.
     """
+    cells, grads, w, group, mean = elements
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
@@ -100,8 +101,18 @@ def viscous_residual(q, v, cells, grads, w, group, mean, viscosities, along, out
                     out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
 
 
+@njit(error_model="numpy", nogil=True)
+def _add_outer(scale, a, b, local):
+    """Add scale a_k b_l^T to the blocks (k, l) of an element."""
+    for k in range(a.shape[0]):
+        for l in range(b.shape[0]):
+            for i in range(3):
+                for j in range(3):
+                    local[3 * k + i, 3 * l + j] += scale * a[k, i] * b[l, j]
+
+
 @njit(**_JIT)
-def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, weight_v, data, slots):
+def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
 
     With b_a = F G_a, d_a = F_dot G_a, h_a = weight_v b_a + weight_q d_a, per point
@@ -114,26 +125,16 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
     F D G_a, l_a = F_dot D G_a, the change of eta adds nu s (h - 2) / (D : D + FLOOR^2) k_a (weight_v k_b + weight_q
     l_b)^T.
     """
+    cells, grads, w, group, mean = elements
     nn = cells.shape[1]
-    f = np.empty((3, 3))
-    fd = np.empty((3, 3))
-    d = np.empty((3, 3))
-    s = np.empty((3, 3))
-    b = np.empty((nn, 3))
-    c = np.empty((nn, 3))
-    h = np.empty((nn, 3))
-    m = np.empty((nn, 3))
-    n = np.empty((nn, 3))
+    f, fd, d, s = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    b, c, h, m, n = np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3))
     along, changed = np.empty((nn, 3)), np.empty((nn, 3))
     local = np.empty((3 * nn, 3 * nn))
     for e in range(cells.shape[0]):
         g = group[e]
-        by_b, zeta, nu, exponent = (
-            viscosities[4 * g],
-            viscosities[4 * g + 1],
-            viscosities[4 * g + 2],
-            viscosities[4 * g + 3],
-        )
+        by_b, zeta = viscosities[4 * g], viscosities[4 * g + 1]
+        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
         eta = by_b + nu
         if by_b == 0.0 and zeta == 0.0 and nu == 0.0:
             continue
@@ -160,13 +161,9 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
                         along[a, i], changed[a, i] = 0.0, 0.0
                         for k in range(3):
                             turned = d[k, 0] * gr[0] + d[k, 1] * gr[1] + d[k, 2] * gr[2]
-                            along[a, i] += thinning * f[i, k] * turned
+                            along[a, i] += f[i, k] * turned
                             changed[a, i] += (weight_v * f[i, k] + weight_q * fd[i, k]) * turned
-                for a in range(nn):
-                    for bb in range(nn):
-                        for i in range(3):
-                            for j in range(3):
-                                local[3 * a + i, 3 * bb + j] += along[a, i] * changed[bb, j]
+                _add_outer(thinning, along, changed, local)
             # s = w eta/2 (weight_v F F^T + weight_q F F_dot^T): the block that (G_a . G_b) multiplies
             for i in range(3):
                 for j in range(3):
@@ -202,21 +199,17 @@ def viscous_jacobian(q, v, cells, grads, w, group, mean, viscosities, weight_q, 
                         local[row, col + 2] += s[i, 2] * dot + b[bb, i] * h2 + b[a, i] * k2
                         local[row, col + i] += w[e, p] * diag
         if mean[g]:
-            for a in range(nn):
-                for bb in range(nn):
-                    for i in range(3):
-                        for j in range(3):
-                            local[3 * a + i, 3 * bb + j] += (
-                                zeta / volume * m[a, i] * (weight_v * m[bb, j] + weight_q * n[bb, j])
-                            )
+            _add_outer(weight_v * zeta / volume, m, m, local)
+            _add_outer(weight_q * zeta / volume, m, n, local)
         for i in range(3 * nn):
             for j in range(3 * nn):
                 data[slots[e, i, j]] += local[i, j]
 
 
 @njit(**_JIT)
-def viscous_pullback(q, v, lam_vec, cells, grads, w, group, mean, viscosities, out):
+def viscous_pullback(q, v, lam_vec, elements, viscosities, out):
     """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,)."""
+    cells, grads, w, group, mean = elements
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))

@@ -1,7 +1,7 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.base import DIRECTIONS, Material, Modulus
-from add.materials.elements import ElementLoops, element_loops
+from add.materials.elements import ElementLoops, Elements, element_loops
 from add.materials.formulas import INVARIANTS, Formula
 from add.materials.laws import (
     COROTATED,
@@ -42,6 +42,7 @@ __all__ = [
     "ST_VENANT_KIRCHHOFF",
     "YEOH",
     "ElementLoops",
+    "Elements",
     "Formula",
     "Material",
     "Modulus",

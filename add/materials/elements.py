@@ -26,14 +26,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.deformation import determinant_and_cofactor, gradient_of
 from add.materials.base import Material
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 _JIT = {"error_model": "numpy", "nogil": True}
 _INLINE = _JIT | {"inline": "always"}
@@ -149,24 +149,42 @@ def add_element(weight, mean, square, h, t, local, e, data, slots):
                     data[slots[e, 3 * b + i, 3 * c + j]] += value
 
 
-class ElementLoops(NamedTuple):
-    """The loops over elements of one law.
-
-    All take x (3 n,) places of nodes, cells (ne, nn), grads (ne, nq, nn, 3), w (ne, nq), group (ne,), and by group
-    mean (n_groups,) whether it has mean dilatation and moduli (n_groups, n_p). Of a law whose numbers differ from point
-    to point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
+class Elements(NamedTuple):
+    """Elements of one family as loops take them.
 
     Attributes
     ----------
-    energy : (x, cells, grads, w, group, mean, moduli) -> stored energy [J]
-    residual : (x, cells, grads, w, group, mean, moduli, out)
+    cells : (ne, nn) nodes
+    gradients : (ne, nq, nn, 3) of the shape functions at the quadrature points [1/m]
+    weights : (ne, nq) rest volumes of the points [m^3]
+    group : (ne,)
+    mean : (n_groups,) whether a group has mean dilatation
+    """
+
+    cells: IntArray
+    gradients: FloatArray
+    weights: FloatArray
+    group: IntArray
+    mean: IntArray
+
+
+class ElementLoops(NamedTuple):
+    """The loops over elements of one law.
+
+    All take x (3 n,) places of nodes, `Elements`, and by group moduli (n_groups, n_p). Of a law whose numbers differ
+    from point to point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
+
+    Attributes
+    ----------
+    energy : (x, elements, moduli) -> stored energy [J]
+    residual : (x, elements, moduli, out)
         Adds dE/dx.
-    jacobian : (x, cells, grads, w, group, mean, moduli, weight, data, slots)
+    jacobian : (x, elements, moduli, weight, data, slots)
         Adds weight d2E/dx2 to data[slots] (slots: element, row dof, column dof).
-    parameters : (x, cells, grads, w, group, mean, moduli, indices, forward, along, out)
+    parameters : (x, elements, moduli, indices, forward, along, out)
         Adds dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to out (n,), or backward ``along`` (n,)
         times dr/dmoduli to out (n_theta,).
-    cauchy_stress : (x, cells, grads, w, group, mean, moduli) -> (ne, 3, 3)
+    cauchy_stress : (x, elements, moduli) -> (ne, 3, 3)
         The volume-averaged Cauchy stress P F^T / J of every element [Pa].
     linear_moduli : (moduli,) -> (n_groups, 2), (n_groups, 2, n_p)
         The Lame constants of the law at rest [Pa], and their slopes.
@@ -180,12 +198,10 @@ class ElementLoops(NamedTuple):
     linear_moduli: Callable[..., tuple[FloatArray, FloatArray]]
 
 
-@functools.cache
-def element_loops(law: Material) -> ElementLoops:
-    """Return the loops of a law, compiled when they are called first; forces and their derivatives by others."""
-    kept = _JIT | {"cache": True, "variant": law.name}
-    law_energy, law_stress, law_tangent, law_by_parameters, law_linear_moduli = law.functions
+def _dilated_stress(law: Material) -> Callable[..., Any]:
+    """Return the function that writes P at all points of an element with mean dilatation."""
     row = 1 if law.by_point else 0
+    law_stress = law.functions.stress
 
     @njit(**_JIT)
     def dilated_stress(w, volume, theta, moduli, g, f, cof, jac, stress):
@@ -206,26 +222,18 @@ def element_loops(law: Material) -> ElementLoops:
                     stress[p, i, m] += pressure * cof[p, i, m]
         return pressure
 
-    @njit(**_JIT)
-    def stress_by_moduli(w, volume, theta, dilated, moduli, g, f, cof, jac, out, pressure):
-        """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p)."""
-        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        pressure[:] = 0.0
-        for p in range(w.size):
-            if not dilated:
-                law_by_parameters(moduli[g + row * p], f[p], cof[p], jac[p], out[p])
-                continue
-            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-            law_by_parameters(moduli[g + row * p], f_bar, cof_bar, theta, out[p])
-            for k in range(moduli.shape[1]):
-                tau = contract(out[p, k], f_bar)
-                pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
-                for i in range(3):
-                    for m in range(3):
-                        out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+    return dilated_stress
+
+
+def _energy(law: Material) -> Callable[..., Any]:
+    """Return the loop of `ElementLoops.energy`."""
+    kept = _JIT | {"cache": True, "variant": law.name}
+    row = 1 if law.by_point else 0
+    law_energy = law.functions.energy
 
     @njit(**kept)
-    def energy(x, cells, grads, w, group, mean, moduli):
+    def energy(x, elements, moduli):
+        cells, grads, w, group, mean = elements
         nq = w.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
         f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
@@ -243,8 +251,17 @@ def element_loops(law: Material) -> ElementLoops:
                     total += w[e, p] * law_energy(moduli[g + row * p], f[p], cof[p], jac[p])
         return total
 
+    return energy
+
+
+def _residual(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loop of `ElementLoops.residual`."""
+    row = 1 if law.by_point else 0
+    law_stress = law.functions.stress
+
     @njit(**_JIT)
-    def residual(x, cells, grads, w, group, mean, moduli, out):
+    def residual(x, elements, moduli, out):
+        cells, grads, w, group, mean = elements
         nq = w.shape[1]
         f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
         f_p, cof_p, stress_p = f[0], cof[0], stress[0]
@@ -265,8 +282,17 @@ def element_loops(law: Material) -> ElementLoops:
                     stress_p[:] = np.nan
                 scatter(e, p, stress_p, grads, w, cells, out)
 
+    return residual
+
+
+def _jacobian(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loop of `ElementLoops.jacobian`."""
+    row = 1 if law.by_point else 0
+    law_stress, law_tangent = law.functions.stress, law.functions.tangent
+
     @njit(**_JIT)
-    def jacobian(x, cells, grads, w, group, mean, moduli, weight, data, slots):
+    def jacobian(x, elements, moduli, weight, data, slots):
+        cells, grads, w, group, mean = elements
         nq, nn = w.shape[1], cells.shape[1]
         f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
         f_p, cof_p, u = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
@@ -304,8 +330,38 @@ def element_loops(law: Material) -> ElementLoops:
                 add_blocks(p, weight * w[e, p], tangent, along, local)
             add_element(weight, dilated, square, h, t, local, e, data, slots)
 
+    return jacobian
+
+
+def _parameters(law: Material) -> Callable[..., Any]:
+    """Return the loop of `ElementLoops.parameters`."""
+    row = 1 if law.by_point else 0
+    law_by_parameters = law.functions.by_parameters
+
     @njit(**_JIT)
-    def parameters(x, cells, grads, w, group, mean, moduli, indices, forward, along, out):
+    def stress_by_moduli(w, volume, theta, dilated, moduli, f, cof, jac, out, pressure):
+        """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p).
+
+        ``moduli`` begin with those of the element.
+        """
+        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+        pressure[:] = 0.0
+        for p in range(w.size):
+            if not dilated:
+                law_by_parameters(moduli[row * p], f[p], cof[p], jac[p], out[p])
+                continue
+            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+            law_by_parameters(moduli[row * p], f_bar, cof_bar, theta, out[p])
+            for k in range(moduli.shape[1]):
+                tau = contract(out[p, k], f_bar)
+                pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
+                for i in range(3):
+                    for m in range(3):
+                        out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+
+    @njit(**_JIT)
+    def parameters(x, elements, moduli, indices, forward, along, out):
+        cells, grads, w, group, mean = elements
         nq = w.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
         n_p = moduli.shape[1]
@@ -313,7 +369,7 @@ def element_loops(law: Material) -> ElementLoops:
         for e in range(cells.shape[0]):
             g = group[e]
             volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            stress_by_moduli(w[e], volume, theta, mean[g], moduli, g, f, cof, jac, by, pressure)
+            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g:], f, cof, jac, by, pressure)
             if forward:
                 rise = 0.0
                 for p in range(nq):
@@ -335,8 +391,18 @@ def element_loops(law: Material) -> ElementLoops:
                     bar = w[e, p] * contract(by[p, k], gradient[p]) + pressure[p, k] * spread
                     out[indices[g + row * p, k]] += bar
 
+    return parameters
+
+
+def _cauchy_stress(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the loop of `ElementLoops.cauchy_stress`."""
+    kept = _JIT | {"cache": True, "variant": law.name}
+    row = 1 if law.by_point else 0
+    law_stress = law.functions.stress
+
     @njit(**kept)
-    def cauchy_stress(x, cells, grads, w, group, mean, moduli):
+    def cauchy_stress(x, elements, moduli):
+        cells, grads, w, group, mean = elements
         nq = w.shape[1]
         f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
         out = np.zeros((cells.shape[0], 3, 3))
@@ -354,6 +420,14 @@ def element_loops(law: Material) -> ElementLoops:
                             out[e, i, j] += w[e, p] / (jac[p] * volume) * stress[p, i, k] * f[p, j, k]
         return out
 
+    return cauchy_stress
+
+
+def _linear_moduli(law: Material) -> Callable[..., Any]:
+    """Return the function of `ElementLoops.linear_moduli`."""
+    kept = _JIT | {"cache": True, "variant": law.name}
+    law_linear_moduli = law.functions.linear_moduli
+
     @njit(**kept)
     def linear_moduli(moduli):
         lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
@@ -361,4 +435,18 @@ def element_loops(law: Material) -> ElementLoops:
             lame[g, 0], lame[g, 1] = law_linear_moduli(moduli[g], slopes[g])
         return lame, slopes
 
-    return ElementLoops(energy, residual, jacobian, parameters, cauchy_stress, linear_moduli)
+    return linear_moduli
+
+
+@functools.cache
+def element_loops(law: Material) -> ElementLoops:
+    """Return the loops of a law, compiled when they are called first."""
+    dilated = _dilated_stress(law)
+    return ElementLoops(
+        energy=_energy(law),
+        residual=_residual(law, dilated),
+        jacobian=_jacobian(law, dilated),
+        parameters=_parameters(law),
+        cauchy_stress=_cauchy_stress(law, dilated),
+        linear_moduli=_linear_moduli(law),
+    )

@@ -26,6 +26,7 @@ from add.kernels.caching import njit
 from add.laws import compiled, derivative
 from add.materials.formulas import FIBRES, STRETCHES, Formula
 from add.materials.symmetric import cauchy_green
+from add.typing import IntArray
 
 _JIT = {"nogil": True, "error_model": "numpy"}
 _INLINE = _JIT | {"inline": "always"}
@@ -169,6 +170,59 @@ def _no_parameters(p, i1, i2, jac, found, f, cof, by_two, out):
     return
 
 
+def _by_parameters(
+    pairs: IntArray,
+    start: int,
+    n: int,
+    directions: int,
+    slopes_of: tuple[Callable[..., None], Callable[..., None]],
+    write_stress: Callable[..., None],
+) -> Callable[..., None]:
+    """Return `Further.add_by_parameters`.
+
+    ``pairs`` (k, 2) are the directions of each invariant of fibres, the first of which is number ``start``;
+    ``n`` are the numbers of the formula. ``slopes_of`` write the slopes of W by the further invariants, and those of
+    these by the numbers.
+    """
+    n_pairs, (w_further, w_mixed) = len(pairs), slopes_of
+
+    @njit(**_JIT)
+    def add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out):
+        v, g, _ = found
+        m = v.size
+        by = np.empty((n, m))
+        w_mixed(p, i1, i2, jac, v, by)
+        for k in range(n):
+            for one in range(m):
+                add_scaled(by[k, one], g[one], out[k])
+        if not directions:
+            return
+        slopes, turned, axis = np.empty((m, 4 + m)), np.empty((3, 3)), np.zeros(3)
+        rise, steer, base = np.empty(n_pairs), np.empty((3, 3)), np.empty(3)
+        w_further(p, i1, i2, jac, v, slopes)
+        for k in range(3 * directions):
+            axis[:] = 0.0
+            axis[k % 3] = 1.0
+            steer[:] = 0.0
+            for j in range(n_pairs):
+                rise[j] = 0.0
+                for side in range(2):
+                    if pairs[j, side] == k // 3:
+                        rise[j] += along_fibres(f, p[n + 3 * pairs[j, 1 - side] :], axis, turned)
+                        add_scaled(slopes[start + j, 0], turned, steer)
+            base[:] = 0.0
+            for j in range(n_pairs):
+                for i in range(3):
+                    base[i] += rise[j] * slopes[start + j, 1 + i]
+            write_stress(f, cof, base[0], base[1], base[2], by_two, out[n + k])
+            add_scaled(1.0, steer, out[n + k])
+            for one in range(m):
+                for j in range(n_pairs):
+                    add_scaled(rise[j] * slopes[one, 4 + start + j], g[one], out[n + k])
+
+    return add_by_parameters
+
+
 def further_part(
     formula: Formula, words: list[str], names: dict[str, str], write_stress: Callable[..., None]
 ) -> Further:
@@ -228,37 +282,5 @@ def further_part(
                     for o in range(3):
                         out[i, i, k, o] += slopes[start + j, 0] * (u[k] * w[o] + w[k] * u[o])
 
-    @njit(**_JIT)
-    def add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out):
-        v, g, _ = found
-        by = np.empty((n, m))
-        w_mixed(p, i1, i2, jac, v, by)
-        for k in range(n):
-            for one in range(m):
-                add_scaled(by[k, one], g[one], out[k])
-        if not directions:
-            return
-        slopes, turned, axis = np.empty((m, 4 + m)), np.empty((3, 3)), np.zeros(3)
-        rise, steer, base = np.empty(n_pairs), np.empty((3, 3)), np.empty(3)
-        w_further(p, i1, i2, jac, v, slopes)
-        for k in range(3 * directions):
-            axis[:] = 0.0
-            axis[k % 3] = 1.0
-            steer[:] = 0.0
-            for j in range(n_pairs):
-                rise[j] = 0.0
-                for side in range(2):
-                    if pairs[j, side] == k // 3:
-                        rise[j] += along_fibres(f, p[n + 3 * pairs[j, 1 - side] :], axis, turned)
-                        add_scaled(slopes[start + j, 0], turned, steer)
-            base[:] = 0.0
-            for j in range(n_pairs):
-                for i in range(3):
-                    base[i] += rise[j] * slopes[start + j, 1 + i]
-            write_stress(f, cof, base[0], base[1], base[2], by_two, out[n + k])
-            add_scaled(1.0, steer, out[n + k])
-            for one in range(m):
-                for j in range(n_pairs):
-                    add_scaled(rise[j] * slopes[one, 4 + start + j], g[one], out[n + k])
-
+    add_by_parameters = _by_parameters(pairs, start, n, directions, (w_further, w_mixed), write_stress)
     return Further(measured, add_stress, add_tangent, add_by_parameters)

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import functools
 import keyword
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from add.kernels.caching import njit
-from add.laws import ZERO, compiled, derivative
+from add.laws import ZERO, Expression, compiled, derivative
 from add.materials.base import DIRECTIONS, LawFunctions, Material, Modulus
 from add.materials.formulas import Formula
-from add.materials.further import further_part
+from add.materials.further import Further, further_part
 from add.materials.symmetric import add_to, cauchy_green, multiply
 
 _JIT = {"nogil": True, "error_model": "numpy"}
@@ -65,62 +66,35 @@ def by_invariants(name: str, parameters: tuple[Modulus, ...], formula: Formula, 
     return Material(name, (*parameters, *directions), make, formula=text)
 
 
-def _functions(
-    name: str, parameters: tuple[Modulus, ...], formula: Formula, directions: tuple[Modulus, ...]
-) -> LawFunctions:
-    """Return the compiled functions of the law of a formula."""
-    words = [modulus.key.rpartition(".")[2] for modulus in parameters]
-    words = [word + "_" * keyword.iskeyword(word) for word in words]
-    names = {"I1": "i1", "I2": "i2", "J": "jac"} | {word: f"p[{k}]" for k, word in enumerate(words)}
-    names |= {name: f"v[{k}]" for k, name in enumerate(formula.further)}
-    n = len(words)
-    further = further_part(formula, words, names, write_stress)
-    measured, add_stress, add_tangent, add_by_parameters = further
-    first, second = formula.slopes
-    mixed = [[derivative(slope, word) for slope in first] for word in words]
-    of_rest, rest_domain = formula.rest()[1:], formula.rest_domain
-    of_directions = [ZERO] * len(directions)
-    rest = [
-        *of_rest,
-        *(slope for modulus in of_rest for slope in [*(derivative(modulus, word) for word in words), *of_directions]),
-    ]
-    given: dict[str, Any] = {"names": names, "domain": formula.domain, **_INLINE}
-    w = compiled("w", "p, i1, i2, jac, v", [formula.energy], **given)
-    w_first = compiled("w_first", "p, i1, i2, jac, v", first, **given)
-    w_second = compiled("w_second", "p, i1, i2, jac, v", [*first, *second], **given)
-    w_mixed = compiled("w_mixed", "p, i1, i2, jac, v, out", [one for row in mixed for one in row],
-                       into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
-    slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
-    linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
+class _Acting(NamedTuple):
+    """Which parts of the tangent a law has: those of W_2, W_1J and W_2J, W_11, W_12 and W_22, W_J."""
 
-    # What Python calls by itself is kept, but for the tangent: others contain it, and none may have its symbol.
-    kept: dict[str, Any] = {"cache": True, "variant": name}
+    by_two: bool
+    coupled: bool
+    curved: bool
+    both: bool
+    volume: bool
 
-    def used(*slopes: Any) -> bool:
-        return any(slope != ZERO for slope in slopes)
+    @classmethod
+    def of(cls, first: Sequence[Expression], second: Sequence[Expression]) -> _Acting:
+        """Find them in W_1, W_2, W_J and W_11, W_12, W_1J, W_22, W_2J, W_JJ."""
 
-    by_two, coupled = used(first[1]), used(second[2], second[4])
-    curved, both = used(second[0], first[1]), used(second[1], second[3])
-    volume = used(first[2])
+        def used(*slopes: Expression) -> bool:
+            return any(slope != ZERO for slope in slopes)
 
-    @njit(**_INLINE, **kept)
-    def energy(p, f, cof, jac):
-        return w(p, square(f), square(cof) if by_two else 0.0, jac, measured(p, f)[0])
+        return cls(
+            by_two=used(first[1]),
+            coupled=used(second[2], second[4]),
+            curved=used(second[0], first[1]),
+            both=used(second[1], second[3]),
+            volume=used(first[2]),
+        )
 
-    @njit(**_INLINE, **kept)
-    def stress(p, f, cof, jac, out):
-        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
-        one, two, by_volume = w_first(p, i1, i2, jac, found[0])
-        write_stress(f, cof, one, two, by_volume, by_two, out)
-        add_stress(p, i1, i2, jac, found, out)
 
-    @njit(**_INLINE, **kept)
-    def by_parameters(p, f, cof, jac, out):
-        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
-        w_mixed(p, i1, i2, jac, found[0], out)
-        for k in range(n):
-            write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
-        add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
+def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any]) -> Callable[..., None]:
+    """Return the compiled tangent of a law; ``w_second`` gives the first and second derivatives of W."""
+    by_two, coupled, curved, both, volume = acting
+    measured, add_tangent = further.measured, further.add_tangent
 
     @njit(**_JIT)
     def tangent(p, f, cof, jac, out):
@@ -174,4 +148,61 @@ def _functions(
                 add_to(out[i, i], -twice, c)
         add_tangent(p, i1, i2, jac, found, f, h, cof, out)
 
+    return tangent
+
+
+def _functions(
+    name: str, parameters: tuple[Modulus, ...], formula: Formula, directions: tuple[Modulus, ...]
+) -> LawFunctions:
+    """Return the compiled functions of the law of a formula."""
+    words = [modulus.key.rpartition(".")[2] for modulus in parameters]
+    words = [word + "_" * keyword.iskeyword(word) for word in words]
+    names = {"I1": "i1", "I2": "i2", "J": "jac"} | {word: f"p[{k}]" for k, word in enumerate(words)}
+    names |= {name: f"v[{k}]" for k, name in enumerate(formula.further)}
+    n = len(words)
+    further = further_part(formula, words, names, write_stress)
+    measured, add_stress, add_by_parameters = further.measured, further.add_stress, further.add_by_parameters
+    first, second = formula.slopes
+    mixed = [[derivative(slope, word) for slope in first] for word in words]
+    of_rest, rest_domain = formula.rest()[1:], formula.rest_domain
+    of_directions = [ZERO] * len(directions)
+    rest = [
+        *of_rest,
+        *(slope for modulus in of_rest for slope in [*(derivative(modulus, word) for word in words), *of_directions]),
+    ]
+    given: dict[str, Any] = {"names": names, "domain": formula.domain, **_INLINE}
+    w = compiled("w", "p, i1, i2, jac, v", [formula.energy], **given)
+    w_first = compiled("w_first", "p, i1, i2, jac, v", first, **given)
+    w_second = compiled("w_second", "p, i1, i2, jac, v", [*first, *second], **given)
+    w_mixed = compiled("w_mixed", "p, i1, i2, jac, v, out", [one for row in mixed for one in row],
+                       into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
+    slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
+    linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
+
+    # What Python calls by itself is kept, but for the tangent: others contain it, and none may have its symbol.
+    kept: dict[str, Any] = {"cache": True, "variant": name}
+
+    acting = _Acting.of(first, second)
+    by_two = acting.by_two
+
+    @njit(**_INLINE, **kept)
+    def energy(p, f, cof, jac):
+        return w(p, square(f), square(cof) if by_two else 0.0, jac, measured(p, f)[0])
+
+    @njit(**_INLINE, **kept)
+    def stress(p, f, cof, jac, out):
+        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        one, two, by_volume = w_first(p, i1, i2, jac, found[0])
+        write_stress(f, cof, one, two, by_volume, by_two, out)
+        add_stress(p, i1, i2, jac, found, out)
+
+    @njit(**_INLINE, **kept)
+    def by_parameters(p, f, cof, jac, out):
+        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        w_mixed(p, i1, i2, jac, found[0], out)
+        for k in range(n):
+            write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
+        add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
+
+    tangent = _tangent(acting, further, w_second)
     return LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)

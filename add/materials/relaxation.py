@@ -116,7 +116,7 @@ def relaxing(law: Material) -> Material:
 class StressLoops(NamedTuple):
     """The second Piola stress S = F^-1 P of a law at all points, with mean dilatation at F-bar, and its derivatives.
 
-    All take x, cells, grads, w, group, mean, moduli as `ElementLoops` do.
+    All take x, elements, moduli as `ElementLoops` do.
 
     Attributes
     ----------
@@ -133,22 +133,22 @@ class StressLoops(NamedTuple):
     pull: Callable[..., None]
 
 
-@functools.cache
-def stress_loops(law: Material) -> StressLoops:
-    """Return the loops of a law, compiled when they are called first."""
-    kept = _JIT | {"cache": True, "variant": law.name}
-    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+@njit(**_INLINE)
+def _place(mean, theta, f, cof, jac, f_bar, cof_bar):
+    """Write where the law is evaluated; return the factor s of F and det F there."""
+    if mean:
+        return dilate(f, cof, jac, theta, f_bar, cof_bar), theta
+    f_bar[:], cof_bar[:] = f, cof
+    return 1.0, jac
 
-    @njit(**_INLINE)
-    def place(mean, theta, f, cof, jac, f_bar, cof_bar):
-        """Write where the law is evaluated; return the factor s of F and det F there."""
-        if mean:
-            return dilate(f, cof, jac, theta, f_bar, cof_bar), theta
-        f_bar[:], cof_bar[:] = f, cof
-        return 1.0, jac
 
-    @njit(**kept)
-    def stress(x, cells, grads, w, group, mean, moduli, out):
+def _stress(law: Material) -> Callable[..., None]:
+    """Return the loop of `StressLoops.stress`."""
+    law_stress = law.functions.stress
+
+    @njit(**_JIT, cache=True, variant=law.name)
+    def stress(x, elements, moduli, out):
+        cells, grads, w, group, mean = elements
         nq = w.shape[1]
         f, cof, jac, piola = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((3, 3))
         f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
@@ -156,7 +156,7 @@ def stress_loops(law: Material) -> StressLoops:
             g = group[e]
             _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
             for p in range(nq):
-                _, det = place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+                _, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
                 law_stress(moduli[g], f_bar, cof_bar, det, piola)
                 for k in range(N):
                     r, c = _ROW[k], _COLUMN[k]
@@ -164,8 +164,16 @@ def stress_loops(law: Material) -> StressLoops:
                     for i in range(3):
                         out[e, p, k] += cof_bar[i, r] * piola[i, c] / det
 
-    @njit(**kept)
-    def push(x, cells, grads, w, group, mean, moduli, x_dot, moduli_dot, out):
+    return stress
+
+
+def _push(law: Material) -> Callable[..., None]:
+    """Return the loop of `StressLoops.push`."""
+    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+
+    @njit(**_JIT, cache=True, variant=law.name)
+    def push(x, elements, moduli, x_dot, moduli_dot, out):
+        cells, grads, w, group, mean = elements
         nq, n_p = w.shape[1], moduli.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
         f_dot, jac_dot = np.empty((nq, 3, 3)), np.empty(nq)
@@ -180,7 +188,7 @@ def stress_loops(law: Material) -> StressLoops:
                 jac_dot[p] = contract(cof[p], f_dot[p])
                 theta_dot += w[e, p] * jac_dot[p] / volume
             for p in range(nq):
-                s, det = place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+                s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
                 s_dot = s / 3.0 * (theta_dot / theta - jac_dot[p] / jac[p]) if mean[g] else 0.0
                 law_stress(moduli[g], f_bar, cof_bar, det, piola)
                 law_tangent(moduli[g], f_bar, cof_bar, det, tangent)
@@ -206,8 +214,16 @@ def stress_loops(law: Material) -> StressLoops:
                     for i in range(3):
                         out[e, p, k] += cof_bar[i, r] * piola[i, c] / det
 
-    @njit(**kept)
-    def pull(x, cells, grads, w, group, mean, moduli, bar, x_bar, moduli_bar):
+    return push
+
+
+def _pull(law: Material) -> Callable[..., None]:
+    """Return the loop of `StressLoops.pull`."""
+    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+
+    @njit(**_JIT, cache=True, variant=law.name)
+    def pull(x, elements, moduli, bar, x_bar, moduli_bar):
+        cells, grads, w, group, mean = elements
         nq, n_p = w.shape[1], moduli.shape[1]
         f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
         by_f, by_jac = np.empty((nq, 3, 3)), np.empty(nq)
@@ -219,7 +235,7 @@ def stress_loops(law: Material) -> StressLoops:
             volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
             by_theta = 0.0
             for p in range(nq):
-                s, det = place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+                s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
                 law_stress(moduli[g], f_bar, cof_bar, det, piola)
                 law_tangent(moduli[g], f_bar, cof_bar, det, tangent)
                 law_by_parameters(moduli[g], f_bar, cof_bar, det, by)
@@ -258,4 +274,10 @@ def stress_loops(law: Material) -> StressLoops:
                         for a in range(cells.shape[1]):
                             x_bar[3 * cells[e, a] + i] += value * grads[e, p, a, m]
 
-    return StressLoops(stress, push, pull)
+    return pull
+
+
+@functools.cache
+def stress_loops(law: Material) -> StressLoops:
+    """Return the loops of a law, compiled when they are called first."""
+    return StressLoops(_stress(law), _push(law), _pull(law))

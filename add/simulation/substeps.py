@@ -31,7 +31,7 @@ SWINGS = 4.0
 #: Most parts of a step.
 MOST = 64
 #: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`).
-WAYS = ((4, 0), (16, 0), (MOST, 3), (16, 3), (4, 3))
+WAYS = ((4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
 #: Steps that are taken at once: those behind one that is to be divided are thrown away.
 AHEAD = 32
 

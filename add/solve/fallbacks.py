@@ -14,7 +14,7 @@ from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
-from add.solve.newton import NewtonResult, Solve
+from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
 from add.solve.step_equations import NewtonOptions, Status, StepEquations
 from add.solve.step_matrix import Assembler
@@ -28,6 +28,9 @@ REGULARISATION = 1e-4
 #: Shares of the contact stiffness through which the last fallback but one goes, quickly and slowly.
 CONTINUATION = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
 SLOW_CONTINUATION = tuple(10.0 ** (k / 3.0) for k in range(-12, 1))
+
+#: Iterations of proximal steps from where the first guesses ended, as a multiple of those of an attempt.
+SHORT_FLOW = 1
 
 #: What helps a step that has no solution near by, and a start that finds no equilibrium.
 SMALLER_STEP = "try time.dt = {dt:.3g} s or less"
@@ -84,9 +87,10 @@ def solve(
     """Solve r(q, v, a) = 0 of one step.
 
     Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
-    values that are not finite. Where that fails, the fallbacks: the other guesses in turn, then, from the best guess,
-    steps regularised by a multiple of the largest diagonal entry that falls while they succeed. Then, where anything
-    may touch, continuation from soft to the given contact stiffness. At last proximal steps, `add.solve.proximal`.
+    values that are not finite. Where that fails, the fallbacks: the other guesses in turn, then a few proximal steps,
+    `add.solve.proximal`, from where the best of them ended, mostly at a kink near the solution. Then, from the best
+    guess, steps regularised by a multiple of the largest diagonal entry that falls while they succeed; where anything
+    may touch, continuation from soft to the given contact stiffness; at last proximal steps from every guess.
     Hybrid friction then goes on from there, `add.solve.hybrid_friction`.
 
     Parameters
@@ -132,15 +136,24 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
     result = work.iterate(points[0], 0.0, 0, share)
     if result.report.status.success or attempts == 0:
         return result
+    ends = [result]
     for attempt, guess in enumerate(guesses[1:], start=1):
         points.append(work.guess(guess))
         result = work.iterate(points[-1], 0.0, attempt, share)
+        ends.append(result)
         if result.report.status.success:
             _log.info("step %d: solved from first guess %d", equations.step, attempt)
             return result
+    if work.replay is None and equations.c:
+        nearest = min(ends, key=lambda end: end.report.residual)
+        start = Point(work, nearest.kin.q - equations.q_star, nearest.mu)
+        rested = flow(work, start, len(guesses), share, SHORT_FLOW)
+        if rested.report.status.success:
+            _log.info("step %d: solved by proximal steps from where a first guess ended", equations.step)
+            return rested
     best = min(points, key=lambda p: p.merit)
     blocked = result.report.status is Status.BLOCKED
-    result = work.iterate(best, REGULARISATION, len(guesses), share)
+    result = work.iterate(best, REGULARISATION, len(guesses) + 1, share)
     if result.report.status.success:
         _log.info("step %d: solved with regularised steps", equations.step)
         return result
@@ -148,7 +161,7 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
         # Quickly from every guess, then slowly from the first.
         ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
         for guess, shares in ways:
-            found = _stiffened(work, guess, shares, len(guesses) + 1)
+            found = _stiffened(work, guess, shares, len(guesses) + 2)
             if found is None:
                 break
             if found.report.status.success:
@@ -158,7 +171,7 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
             _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
             # The body that goes on as it did is where most such steps begin.
             for point in [*points[1:], points[0]]:
-                found = flow(work, point, len(guesses) + 2, share)
+                found = flow(work, point, len(guesses) + 3, share)
                 if found.report.status.success:
                     _log.info("step %d: solved by proximal steps", equations.step)
                     return found

@@ -1,4 +1,4 @@
-"""Proximal steps: the last resort for a step of time that Newton's method does not solve.
+"""Proximal steps for a step of time that Newton's method does not solve.
 
 Where a corner meets a floor at speed, or a stiff body turns far within one step, |r| has minima at kinks and at the
 sides of curved valleys that are no solutions, and every line search on |r| ends in one. The flow
@@ -47,14 +47,17 @@ POWER_SHARE = 0.8
 MAX_SEARCH = 20
 
 
-def flow(work: Solve, first: Point, attempt: int, share: float) -> NewtonResult:
-    """Return the solution of a step of time at which the flow from ``first`` ends; ``share`` as in `Solve.iterate`."""
+def flow(work: Solve, first: Point, attempt: int, share: float, most: int = MOST_ITERATIONS) -> NewtonResult:
+    """Return the solution of a step of time at which the flow from ``first`` ends; ``share`` as in `Solve.iterate`.
+
+    ``most`` bounds the iterations, as a multiple of those of an attempt.
+    """
     history: list[float] = [first.merit]
     if not np.isfinite(first.merit):
         return work.result(first, Status.NOT_FINITE, work.options.atol, attempt, history)
     point, pull = first, FIRST_PULL
     tolerance = work.tolerance(point)
-    while len(history) <= MOST_ITERATIONS * work.options.max_iterations and pull <= LARGEST_PULL:
+    while len(history) <= most * work.options.max_iterations and pull <= LARGEST_PULL:
         following, spent = _proximal_step(work, point, pull, max(tolerance, ROUGHLY * point.merit))
         history += spent
         if following is None:

@@ -99,8 +99,8 @@ class StepEquations:
 class NewtonReport:
     """The report of a solve.
 
-    ``attempt`` counts the attempts: 0 is the normal path, then come the other first guesses, regularised steps,
-    continuation in the contact stiffness, and proximal steps.
+    ``attempt`` counts the attempts: 0 is the normal path, then come the other first guesses, a few proximal steps,
+    regularised steps, continuation in the contact stiffness, and proximal steps from every guess.
     """
 
     status: Status

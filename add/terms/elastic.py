@@ -14,7 +14,7 @@ from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats2, Floats4, Ints, Ints2, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.materials import ElementLoops, Material, element_loops
+from add.materials import ElementLoops, Elements, Material, element_loops
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -59,10 +59,9 @@ class ElementBatch:
         return element_loops(self.law)
 
     @property
-    def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]:
-        """The arrays that all loops begin with, and the indices of the moduli."""
-        mean = self.mean_dilatation.astype(np.int64)
-        return self.cells, self.gradients, self.weights, self.group, mean, self.moduli
+    def elements(self) -> Elements:
+        """The elements as loops take them."""
+        return Elements(self.cells, self.gradients, self.weights, self.group, self.mean_dilatation.astype(np.int64))
 
 
 class _Arrays(NamedTuple):
@@ -88,6 +87,12 @@ def gathered(theta, indices):
 
 
 @njit(**FAMILY)
+def elements_of(own):
+    """Return the elements of a family's own arrays."""
+    return Elements(own.cells, own.gradients, own.weights, own.group, own.mean)
+
+
+@njit(**FAMILY)
 def element_slots(cells, slots):
     """Return flat slots as (ne, 3 nn, 3 nn)."""
     n = 3 * cells.shape[1]
@@ -104,7 +109,7 @@ def elastic_kind(law: Material) -> Kind:
     def forces(arena, k, at, replay, rows, out):
         own = _own(arena, arena.families[k, FIELD])
         moduli = gathered(at.theta, own.moduli)
-        residual(at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, out)
+        residual(at.q, elements_of(own), moduli, out)
         return rows
 
     @njit(**FAMILY)
@@ -113,17 +118,13 @@ def elastic_kind(law: Material) -> Kind:
             return
         own = _own(arena, arena.families[k, FIELD])
         moduli, places = gathered(at.theta, own.moduli), element_slots(own.cells, slots)
-        jacobian(
-            at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, weight_q, data, places
-        )  # fmt: skip
+        jacobian(at.q, elements_of(own), moduli, weight_q, data, places)
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
         own = _own(arena, arena.families[k, FIELD])
         moduli = gathered(at.theta, own.moduli)
-        by_parameters(
-            at.q, own.cells, own.gradients, own.weights, own.group, own.mean, moduli, own.moduli, forward, along, out
-        )
+        by_parameters(at.q, elements_of(own), moduli, own.moduli, forward, along, out)
 
     return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix, law=law)
 
@@ -146,10 +147,11 @@ class Elastic(FamilyTerm):
 
     def family(self) -> Family:
         """Return dense element blocks."""
-        b = self.batch
-        return Family(elastic_kind(b.law), _Arrays(*b.arrays), b.pattern)
+        b, e = self.batch, self.batch.elements
+        arrays = _Arrays(e.cells, e.gradients, e.weights, e.group, e.mean, b.moduli)
+        return Family(elastic_kind(b.law), arrays, b.pattern)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
-        *geometry, moduli = self.batch.arrays
-        return float(self.batch.loops.energy(kin.q, *geometry, theta[moduli]))
+        batch = self.batch
+        return float(batch.loops.energy(kin.q, batch.elements, theta[batch.moduli]))

@@ -29,7 +29,7 @@ from add.kernels.arena import (
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.muscles import ACTIVE_STRESS, BY_ACTIVATION, BY_NUMBERS, COLUMNS, HILL, TENSION, stretch_of, tension
-from add.materials import element_loops, formula_law
+from add.materials import Elements, element_loops, formula_law
 from add.terms.elastic import element_slots
 from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
@@ -287,26 +287,27 @@ def _cell_kind() -> Kind:
     residual, jacobian, by_moduli = loops.residual, loops.jacobian, loops.parameters
 
     @njit(**FAMILY)
-    def moduli_of(arena, k, at, own):
+    def laws_of(arena, k, at, own):
         moduli, places = np.empty((1, 2)), np.empty((1, 2), dtype=np.int64)
         moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], signal_value(arena, k, at, own.rows)
         places[0, 0], places[0, 1] = 0, 1
-        return moduli, places, np.zeros(1, dtype=np.int64)
+        elements = Elements(own.cells, own.gradients, own.weights, own.group, np.zeros(1, dtype=np.int64))
+        return elements, moduli, places
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
         own = own_of(arena, arena.families[k, FIELD])
-        moduli, _, mean = moduli_of(arena, k, at, own)
-        residual(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, out)
+        elements, moduli, _ = laws_of(arena, k, at, own)
+        residual(at.q, elements, moduli, out)
         return rows
 
     @njit(**FAMILY)
     def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q != 0.0:
             own = own_of(arena, arena.families[k, FIELD])
-            moduli, _, mean = moduli_of(arena, k, at, own)
+            elements, moduli, _ = laws_of(arena, k, at, own)
             places = element_slots(own.cells, slots)
-            jacobian(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, weight_q, data, places)
+            jacobian(at.q, elements, moduli, weight_q, data, places)
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
@@ -314,14 +315,14 @@ def _cell_kind() -> Kind:
         first, weights = window(arena, k, at)
         # The two numbers of the law, the stiffness and the target: theta's, and the signal's.
         pair = np.zeros(2)
-        moduli, indices, mean = moduli_of(arena, k, at, own)
+        elements, moduli, indices = laws_of(arena, k, at, own)
         if forward:
             pair[0] = along[own.numbers[0]]
             for j in range(weights.size):
                 pair[1] += weights[j] * along[own.rows[first + j]]
-            by_moduli(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, True, pair, out)
+            by_moduli(at.q, elements, moduli, indices, True, pair, out)
         else:
-            by_moduli(at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, False, along, pair)
+            by_moduli(at.q, elements, moduli, indices, False, along, pair)
             out[own.numbers[0]] += pair[0]
             for j in range(weights.size):
                 out[own.rows[first + j]] += weights[j] * pair[1]
@@ -330,16 +331,13 @@ def _cell_kind() -> Kind:
     def inputs(arena, k, at, rows, indptr, found):
         own = own_of(arena, arena.families[k, FIELD])
         first, weights = window(arena, k, at)
-        moduli, indices, mean = moduli_of(arena, k, at, own)
+        elements, moduli, indices = laws_of(arena, k, at, own)
         pair = np.zeros(2)
         for j in range(weights.size):
             to = row_of(own.rows[first + j], indptr, found)
             if to >= 0:
                 pair[1] = weights[j]
-                by_moduli(
-                    at.q, own.cells, own.gradients, own.weights, own.group, mean, moduli, indices, True, pair,
-                    found.values[to],
-                )  # fmt: skip
+                by_moduli(at.q, elements, moduli, indices, True, pair, found.values[to])
 
     return Kind("volumetric_actuator", _Cells, forces, parameters, matrix, inputs)
 
@@ -391,4 +389,4 @@ class VolumetricActuator(FamilyTerm):
         moduli, mean = np.array([[theta[self.stiffness], target]]), np.zeros(1, dtype=np.int64)
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
         loops = element_loops(_VOLUMETRIC)
-        return float(loops.energy(kin.q, self.cells, self.gradients, self.weights, group, mean, moduli))
+        return float(loops.energy(kin.q, Elements(self.cells, self.gradients, self.weights, group, mean), moduli))

@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.memory import Memory, Timing
-from add.materials import Material, StressLoops, stress_loops
+from add.materials import Elements, Material, StressLoops, stress_loops
 from add.typing import FloatArray, IntArray
 
 
@@ -79,8 +79,8 @@ class Relaxation(Memory):
         return stress_loops(self.law)
 
     def _arguments(self, q: FloatArray, theta: FloatArray) -> tuple[object, ...]:
-        geometry = self.cells, self.gradients, self.weights, self.group, self.mean
-        return q[self._rows].copy(), *geometry, theta[self.moduli]
+        elements = Elements(self.cells, self.gradients, self.weights, self.group, self.mean)
+        return q[self._rows].copy(), elements, theta[self.moduli]
 
     @property
     def _rows(self) -> slice:

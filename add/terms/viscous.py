@@ -14,7 +14,7 @@ from add.kernels.arena import FAMILY, FIELD, Floats2, Floats4, Ints, Ints2, add_
 from add.kernels.caching import njit
 from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
 from add.materials import Material
-from add.terms.elastic import ElementBatch, element_slots, gathered
+from add.terms.elastic import ElementBatch, element_slots, elements_of, gathered
 from add.typing import IntArray
 
 
@@ -73,7 +73,7 @@ def viscous_kind(law: Material) -> Kind:
         given = viscosities(at.theta, own)
         along = given.copy()
         along[3::4] = 0.0
-        viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, given, along, out)
+        viscous_residual(at.q, at.v, elements_of(own), given, along, out)
         return rows
 
     @njit(**FAMILY)
@@ -82,7 +82,7 @@ def viscous_kind(law: Material) -> Kind:
             return
         own = _own(arena, arena.families[k, FIELD])
         viscous_jacobian(
-            at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, viscosities(at.theta, own),
+            at.q, at.v, elements_of(own), viscosities(at.theta, own),
             weight_q, weight_v, data, element_slots(own.cells, slots),
         )  # fmt: skip
 
@@ -93,11 +93,9 @@ def viscous_kind(law: Material) -> Kind:
         rates = np.zeros(given.size)
         if forward:
             add_slopes(at.theta, own, True, along, rates)
-            viscous_residual(at.q, at.v, own.cells, own.gradients, own.weights, own.group, own.mean, given, rates, out)
+            viscous_residual(at.q, at.v, elements_of(own), given, rates, out)
         else:
-            viscous_pullback(
-                at.q, at.v, along, own.cells, own.gradients, own.weights, own.group, own.mean, given, rates
-            )
+            viscous_pullback(at.q, at.v, along, elements_of(own), given, rates)
             add_slopes(at.theta, own, False, rates, out)
 
     return Kind(f"viscous_{law.name}", _Arrays, forces, parameters, matrix, law=law)
@@ -135,6 +133,7 @@ class Viscous(FamilyTerm):
 
     def family(self) -> Family:
         """Return dense element blocks."""
-        b = self.batch
-        arrays = _Arrays(*b.arrays, self.viscosity, self.beta, self.exponent)
+        b, e = self.batch, self.batch.elements
+        numbers = b.moduli, self.viscosity, self.beta, self.exponent
+        arrays = _Arrays(e.cells, e.gradients, e.weights, e.group, e.mean, *numbers)
         return Family(viscous_kind(b.law), arrays, b.pattern)

@@ -9,7 +9,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import QuadratureGeometry, quadrature_geometry
 from add.io.trajectory import BodyData, MassSpringData, RunData
-from add.materials import element_loops
+from add.materials import Elements, element_loops
 from add.typing import FloatArray
 from add.view.hulls import solid_hull
 
@@ -164,15 +164,10 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
     q : (3 n,) its own entries
     geometry : of its rest mesh
     """
-    sigma = element_loops(body.law).cauchy_stress(
-        np.ascontiguousarray(q),
-        body.cells,
-        geometry.gradients,
-        geometry.weights,
-        body.group,
-        np.full(len(body.moduli), body.mean_dilatation),
-        body.moduli,
-    )
+    assert body.group is not None
+    mean = np.full(len(body.moduli), body.mean_dilatation, dtype=np.int64)
+    elements = Elements(body.cells, geometry.gradients, geometry.weights, body.group, mean)
+    sigma = element_loops(body.law).cauchy_stress(np.ascontiguousarray(q), elements, body.moduli)
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
     return _at_nodes(body, np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator)), geometry)
 

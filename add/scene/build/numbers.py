@@ -13,6 +13,7 @@ from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
 from add.scene.build.ties import Copy, Derived, OfScene, compose
+from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import SPIN_RATE
 from add.scene.spec.limits import Limits, limits
@@ -63,6 +64,24 @@ def direction(path: str, value: Sequence[float], block: str) -> tuple[SceneParam
     start = unit_vector(np.array(value))
     number = SceneParameter(path, np.zeros(2), "rad", ())
     return number, Derived((block,), TiltedDirection(), (OfScene(path), start, axes_across(start)))
+
+
+def _units(contact: ContactSpec) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the units of the numbers of contact that a motion depends on, and those of the curve of friction."""
+    per = "/m^2" if contact.stiffness_per == "area" else ""
+    of_curve = {number.name: number.unit.replace("{per}", per) for number in contact.curve.numbers}
+    if contact.friction_law == "impulse":
+        return {"friction": "-"}, of_curve
+    units = {
+        "stiffness": f"N/m{per}",
+        "friction": "-",
+        "damping": f"N s/m{per}",
+        "stick_stiffness": f"N s/m{per}",
+    }
+    units |= {"thickness": "m"} if contact.has_layer else {}
+    units |= of_curve if contact.friction_curve is None else {}
+    units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"} if contact.brakes_spin else {}
+    return units, of_curve
 
 
 @final
@@ -159,28 +178,12 @@ class SceneParameters:
         contact = spec.contact
         if not met_shapes(spec) and not mesh_areas:
             return
-        per = "/m^2" if contact.stiffness_per == "area" else ""
-        effective = contact.stick_stiffness_rule == "effective-dt" and spec.time.integrator == "bdf2"
-        stick_factor = spec.time.dt * (2.0 / 3.0 if effective else 1.0)
-        units = {
-            "stiffness": f"N/m{per}",
-            "friction": "-",
-            "damping": f"N s/m{per}",
-            "stick_stiffness": f"N s/m{per}",
-        }
-        if contact.has_layer:
-            units["thickness"] = "m"
+        units, curve_units = _units(contact)
         said, curve = contact.friction_curve, contact.curve.numbers
-        curve_units = {number.name: number.unit.replace("{per}", per) for number in curve}
         by_formula = {} if said is None else said.paths()
         for key, (below, number) in by_formula.items():
             self._add(f"contact.friction_curve.{below}", number, curve_units[key])
         curve = () if by_formula else curve
-        units |= {} if by_formula else curve_units
-        if contact.brakes_spin:
-            units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"}
-        if contact.friction_law == "impulse":  # no motion depends on the others
-            units = {"friction": "-"}
         given = {}
         where_none = _WHERE_NONE | {number.name: 1.0 for number in curve if not number.is_coefficient}
         for key, unit in units.items():
@@ -197,7 +200,6 @@ class SceneParameters:
                 found=f"{contact.thickness:g} m",
                 expected="contact.mesh.thickness, or bodies.*.contact.thickness",
             )
-        per_area = float(contact.stiffness_per == "area")
         of_meshes, of_nodes = dict[str, str](), dict[str, str]()
         for section, own in (("mesh", of_meshes if mesh_areas else None), ("nodes", of_nodes)):
             for key in _OF_PENALTIES:
@@ -205,8 +207,37 @@ class SceneParameters:
                 if own is not None and key in units and value is not None:
                     own[key], per_point = f"contact.{section}.{key}", units[key].removesuffix("/m^2")
                     self._add(own[key], value, units[key] if own is of_nodes else f"{per_point}/m^2")
+        special = self._rows(classes, known, units)
+        for pair, k in classes.restitutions(spec).items():
+            self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
+        damped = {f"contact.{a}.{b}": path for (a, b), (path, _) in self._restitutions.items()}
+        if contact.friction_law == "impulse":
+            self._restitutions.clear()
+        for name in known:
+            nodal = of_nodes if name.startswith("contact.") and name.split(".")[1] in classes.nodal else {}
+            own = special.get(name, {})
+            source = {key: (path, 1.0) for key, path in {**given, **nodal, **own}.items()}
+            if name in mesh_areas:
+                share = 1.0 if contact.stiffness_per == "area" else 1.0 / mesh_areas[name]
+                source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}
+                if "stiffness" in of_meshes and "stick_stiffness" not in own:
+                    source.pop("stick_stiffness", None)  # it follows from the stiffness
+                source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
+            for key, (below, _) in by_formula.items():
+                self._copies.append((f"contact.friction_curve.{below}", f"{name}.{key}", 1.0))
+            for key in [number.name for number in curve if number.is_coefficient]:
+                if key not in source or ("friction" in own and key not in own):
+                    source[key] = source["friction"]  # one coefficient, whatever the curve follows
+            if name in mesh_areas and contact.brakes_spin:
+                self._refuse_couples(name, source)
+            self._of_pair(name, source, [number.name for number in curve], theta, damped.get(name))
+
+    def _rows(
+        self, classes: ContactClasses, known: Mapping[str, None], units: Mapping[str, str]
+    ) -> dict[str, dict[str, str]]:
+        """Add the numbers of the rows of `contact.pairs`; return names of coefficients -> number -> path."""
         special: dict[str, dict[str, str]] = {}
-        for k, row in enumerate(contact.pairs):
+        for k, row in enumerate(self._spec.contact.pairs):
             named = [f"{kind}.{a}.{b}" for a, b in classes.pairs(row) for kind in ("contact", "mesh_contact")]
             named += [f"mesh_contact.{b}.{a}" for a, b in classes.pairs(row)]
             met = [name for name in dict.fromkeys(named) if name in known]
@@ -219,43 +250,35 @@ class SceneParameters:
                 self._add(f"contact.pairs.{k}.restitution", row.restitution, "-")
             for name in met:
                 special.setdefault(name, {}).update(own)
-        for pair, k in classes.restitutions(spec).items():
-            self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
-        damped = {f"contact.{a}.{b}": path for (a, b), (path, _) in self._restitutions.items()}
-        if contact.friction_law == "impulse":
-            self._restitutions.clear()
-        for name in known:
-            nodal = of_nodes if name.startswith("contact.") and name.split(".")[1] in classes.nodal else {}
-            own = special.get(name, {})
-            source = {key: (path, 1.0) for key, path in {**given, **nodal, **own}.items()}
-            if name in mesh_areas:
-                share = per_area or 1.0 / mesh_areas[name]
-                source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}
-                if "stiffness" in of_meshes and "stick_stiffness" not in own:
-                    source.pop("stick_stiffness", None)  # it follows from the stiffness
-                source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
-            self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
-            for key, (below, _) in by_formula.items():
-                self._copies.append((f"contact.friction_curve.{below}", f"{name}.{key}", 1.0))
-            for key in [number.name for number in curve if number.is_coefficient]:
-                if key not in source or ("friction" in own and key not in own):
-                    source[key] = source["friction"]  # one coefficient, whatever the curve follows
-            for key, of_pair in (_OF_PAIRS | {number.name: number.name for number in curve}).items():
-                path, _ = source.get(key, ("", 0.0))
-                if f"{name}.{of_pair}" in theta and path:
-                    self._copies.append((path, f"{name}.{of_pair}", 1.0))
-            if name in mesh_areas and contact.brakes_spin:
-                self._refuse_couples(name, source)
-            if contact.friction_law == "impulse":  # the place of the damping has the restitution
-                if name in damped:
-                    self._copies.append((damped[name], f"{name}.k_d", 1.0))
-                continue
-            stiffness, factor = source["stiffness"]
-            self._copies.append((stiffness, f"{name}.k_n", factor))
-            if name not in damped:
-                self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
-            stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
-            self._copies.append((stick, f"{name}.k_t", times))
+        return special
+
+    def _of_pair(
+        self,
+        name: str,
+        source: Mapping[str, tuple[str, float]],
+        of_curve: Sequence[str],
+        theta: ParameterLayout,
+        restitution: str | None,
+    ) -> None:
+        """Tie the coefficients of a pair to their numbers; with a restitution the damping follows from it."""
+        contact, time = self._spec.contact, self._spec.time
+        self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
+        for key, of_pair in (_OF_PAIRS | {key: key for key in of_curve}).items():
+            path, _ = source.get(key, ("", 0.0))
+            if f"{name}.{of_pair}" in theta and path:
+                self._copies.append((path, f"{name}.{of_pair}", 1.0))
+        if contact.friction_law == "impulse":  # the place of the damping has the restitution
+            if restitution is not None:
+                self._copies.append((restitution, f"{name}.k_d", 1.0))
+            return
+        stiffness, factor = source["stiffness"]
+        self._copies.append((stiffness, f"{name}.k_n", factor))
+        if restitution is None:
+            self._copies.append((source["damping"][0], f"{name}.k_d", source["damping"][1]))
+        effective = contact.stick_stiffness_rule == "effective-dt" and time.integrator == "bdf2"
+        stick_factor = time.dt * (2.0 / 3.0 if effective else 1.0)
+        stick, times = source.get("stick_stiffness", (stiffness, factor * stick_factor))
+        self._copies.append((stick, f"{name}.k_t", times))
 
     def _refuse_couples(self, name: str, source: Mapping[str, tuple[str, float]]) -> None:
         """Refuse torsional and rolling friction where two bodies meet by their meshes."""

@@ -13,7 +13,7 @@ from add.errors import InputError
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
-from add.model import ContactModel, MeshModel, Model, ShapeName, build_model
+from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.chambers import chambers
@@ -35,7 +35,7 @@ from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.muscles import muscles
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.build.obstacles import adjustable_obstacle, obstacle
+from add.scene.build.obstacles import Adjustable, adjustable_obstacle, obstacle
 from add.scene.build.placements import placement_blocks
 from add.scene.build.relaxation import remembering
 from add.scene.build.rigid_bodies import rigid_body
@@ -153,11 +153,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
     follows, tied = embedded(spec, bodies, link_poses)
     derived += follows
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
-    meshed = {name for pair in _by_meshes(spec, ContactClasses.read(spec)) for name in pair}
-    with_frame = {name for name, item in spec.obstacles.items() if item.adjustable or name in meshed}
-    obstacles = [obstacle(name, item) for name, item in spec.obstacles.items() if name not in with_frame]
-    for name in (name for name in spec.obstacles if name in with_frame):
-        adjustable = adjustable_obstacle(name, spec.obstacles[name], name in meshed)
+    obstacles, with_frame = _obstacles(spec)
+    for adjustable in with_frame:
         bodies.append(adjustable.body)
         extra += adjustable.numbers
         derived += adjustable.derived
@@ -206,6 +203,16 @@ def _build(spec: SceneSpec) -> BuiltScene:
     if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+
+
+def _obstacles(spec: SceneSpec) -> tuple[list[Obstacle], list[Adjustable]]:
+    """Return the obstacles that stand still, and those that have a frame: moved by numbers, or met by their meshes."""
+    meshed = {name for pair in _by_meshes(spec, ContactClasses.read(spec)) for name in pair}
+    framed = {name for name, item in spec.obstacles.items() if item.adjustable or name in meshed}
+    still = [obstacle(name, item) for name, item in spec.obstacles.items() if name not in framed]
+    return still, [
+        adjustable_obstacle(name, item, name in meshed) for name, item in spec.obstacles.items() if name in framed
+    ]
 
 
 def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:

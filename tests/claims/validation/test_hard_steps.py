@@ -42,11 +42,11 @@ def _tumbling(seed: int, n_steps: int) -> Simulation:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_tumbling_cubes(seed: int) -> None:
-    """Without continuation in the stiffness nearly all of these runs end with an error in the first impact."""
+    """Without proximal steps and continuation in the stiffness nearly all of these runs end in the first impact."""
     run = _tumbling(seed, 150).run()
     assert 0.0 < run.q[:, 2].min()
     assert run.q[:, 2].max() < 0.5
-    assert sum(record.report.attempt == 4 for record in run.records) < 20
+    assert sum(record.report.attempt >= 3 for record in run.records) < 20
 
 
 def test_gradient_through_rescued_steps() -> None:
@@ -54,7 +54,7 @@ def test_gradient_through_rescued_steps() -> None:
     simulation = _tumbling(0, 40)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     value, trajectory = evaluate(simulation, objective)
-    assert max(record.report.attempt for record in trajectory.records) == 4
+    assert max(record.report.attempt for record in trajectory.records) in (3, 5)
     reverse = value_and_gradient(simulation, objective)
     again = value_and_gradient(simulation, objective, schedule=Checkpoints(4))
     assert again.value == value

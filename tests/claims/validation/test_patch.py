@@ -10,7 +10,7 @@ from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Constant, SignalParameter
 from add.geometry import FAMILIES, TET4, SoftMesh, box_mesh, quadrature_geometry, surface, to_tet10
-from add.materials import MATERIALS, element_loops
+from add.materials import MATERIALS, Elements, element_loops
 from add.simulation.start import EquilibriumStart
 
 SIZE = np.array([0.12, 0.1, 0.08])
@@ -79,8 +79,8 @@ def test_affine_boundary(family: str, mean: bool, form: int) -> None:
 
     geometry = quadrature_geometry(mesh)
     cauchy = element_loops(MATERIALS[form]).cauchy_stress(
-        q, mesh.cells, geometry.gradients, geometry.weights, np.zeros(mesh.n_elements, dtype=np.int64),
-        np.array([mean]), np.array([[mu, lam]]),
+        q, Elements(mesh.cells, geometry.gradients, geometry.weights, np.zeros(mesh.n_elements, dtype=np.int64),
+                    np.array([int(mean)])), np.array([[mu, lam]]),
     )  # fmt: skip
     exact = stress @ f.T / np.linalg.det(f)
     cauchy = cauchy.reshape(-1, *exact.shape)

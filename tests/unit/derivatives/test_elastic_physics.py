@@ -92,8 +92,7 @@ class Body:
 
     def cauchy(self, x: np.ndarray) -> np.ndarray:
         b = self.batch
-        arguments = (b.cells, b.gradients, b.weights, b.group, b.mean_dilatation)
-        return b.loops.cauchy_stress(x.ravel(), *arguments, self.theta[b.moduli])
+        return b.loops.cauchy_stress(x.ravel(), b.elements, self.theta[b.moduli])
 
     def linear_stiffness(self, mean: bool) -> np.ndarray:
         """The stiffness matrix of linear elasticity, by its textbook formula: B^T C B."""
