@@ -169,9 +169,12 @@ def test_gradients_of_runs_with_loops(integrator, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["hybrid", "impulse"])
-def test_loops_beside_contact(law, rng):
-    """The rocker comes down on the floor: the loop stays closed, and gradients are right."""
+@pytest.mark.parametrize(("law", "h"), [("hybrid", 1e-5), ("impulse", 1e-7)])
+def test_loops_beside_contact(law, h, rng):
+    """The rocker comes down on the floor: the loop stays closed, and gradients are right.
+
+    Under impulses its foot slips at 1e-5 m/s in one step, and further away no state slips there as it did.
+    """
     ball = {"geometry": {"shape": "sphere", "radius": 0.03}, "position": [0.15, 0, -0.03]}
     raw = four_bar("hinge")
     raw["bodies"]["bar"]["links"]["rocker"] = ROD | {"shapes": [ball]}
@@ -194,9 +197,9 @@ def test_loops_beside_contact(law, rng):
     assert gradient @ theta_dot == pytest.approx(forward, rel=1e-9)
     sides = []
     for sign in (1.0, -1.0):
-        there = simulation.run(numbers.ties.forward(numbers.values + sign * 1e-5 * along), replay=run.replay)
+        there = simulation.run(numbers.ties.forward(numbers.values + sign * h * along), replay=run.replay)
         sides.append((q_bar * there.q).sum() + (v_bar * there.v).sum())
-    assert forward == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-6)
+    assert forward == pytest.approx((sides[0] - sides[1]) / (2.0 * h), rel=1e-6)
 
 
 def test_dynamics_with_loops():
