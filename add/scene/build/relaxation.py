@@ -58,11 +58,11 @@ def remembering(
     bodies = [body for body in model.bodies if isinstance(body, SoftBody)]
     relaxing = [region.place(body.name) for body in bodies for region in body.materials if region.branches]
     places = [*(f"{own}.material.relaxation" for own in relaxing), *further]
-    if places and (not isinstance(stepper, BDF) or spec.time.substeps != "off"):
+    if places and (not isinstance(stepper, BDF) or spec.time.substeps == "auto"):
         raise InputError(
             "stress that relaxes and activations that follow need whole steps of bdf1 or bdf2, penalties in contact",
             place=places[0],
-            found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps}', "
+            found=f"time.integrator '{spec.time.integrator}', time.substeps '{spec.time.substeps or 'off'}', "
             f"contact.friction_law '{spec.contact.friction_law}'",
             expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
         )  # fmt: skip

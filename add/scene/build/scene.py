@@ -17,6 +17,7 @@ from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene
 from add.scene.build.chambers import chambers
+from add.scene.build.contact_forces import contact_terms
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.embedding import embedded
@@ -100,24 +101,30 @@ def build(scene: SceneSpec) -> BuiltScene:
 def with_contact(scene: S) -> S:
     """Return the scene with the numbers of contact that it leaves open; see `add.scene.build.default_contact`.
 
+    Where anything may touch by these numbers, and the scene does not say `time.substeps`, steps are divided.
     Experiments share them. One that overrides what the rule reads of `contact` gets its own, as overrides.
     """
     if not without_numbers(scene):
         return scene
-    numbers = _default_contact(scene)
+    built = _with_any_numbers(scene)
+    numbers: dict[str, float | str] = dict(default_contact(scene, built))
+    meets = contact_terms(built.model.system)
+    if scene.time.substeps is None and meets and isinstance(built.simulation.stepper, BDF):
+        numbers["time.substeps"] = "auto"
     further: dict[int, dict[str, float | None]] = {}
     changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
     for k in changing:
         own = experiment_scenes(scene)[scene.experiments[k].name]
-        found = _default_contact(own) if without_numbers(own) else {}
-        open_ones = [path for path in {**numbers, **found} if get_value(own.full(), path) is None]
+        found = default_contact(own, _with_any_numbers(own)) if without_numbers(own) else {}
+        asked = {path for path in numbers if path.startswith("contact.")} | set(found)
+        open_ones = [path for path in sorted(asked) if get_value(own.full(), path) is None]
         further[k] = {path: found.get(path) for path in open_ones}
     return with_settings(scene, numbers, further)
 
 
-def _default_contact(scene: SceneSpec) -> dict[str, float]:
+def _with_any_numbers(scene: SceneSpec) -> BuiltScene:
     contact = scene.contact.model_copy(update={"stiffness": 1.0})
-    return default_contact(scene, _build(scene.model_copy(update={"contact": contact})))
+    return _build(scene.model_copy(update={"contact": contact}))
 
 
 def _build(spec: SceneSpec) -> BuiltScene:
@@ -200,7 +207,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model)
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
-    if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
+    if spec.time.substeps != "auto" or not isinstance(simulation.stepper, BDF):
         return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
 
@@ -268,7 +275,7 @@ def _only_penalties(spec: SceneSpec) -> None:
             f"the integrator '{spec.time.integrator}' steps without hard contact", place="contact.friction_law",
             found=f"'{spec.contact.friction_law}'", expected="a law of penalties, or bdf1 or bdf2",
         )  # fmt: skip
-    if spec.time.substeps != "off":
+    if spec.time.substeps == "auto":
         raise InputError(
             f"steps of '{spec.time.integrator}' are not divided", place="time.substeps", found="'auto'",
             expected="'off', or bdf1 or bdf2",

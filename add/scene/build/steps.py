@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -21,6 +21,7 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.step_jacobians import StepDerivatives
+from add.simulation.substeps import Substeps
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -149,7 +150,8 @@ class Step:
 class StepFunction:
     """Steps of a scene that some of its signals control and some of its numbers are inputs of.
 
-    One is for one thread: it keeps the workspace of a run, which no number depends on.
+    One is for one thread: it keeps the workspace of a run, which no number depends on. Steps are whole ones: those that
+    a run divides (`time.substeps`) hand on more than pairs of coordinates and velocities.
 
     Parameters
     ----------
@@ -177,6 +179,8 @@ class StepFunction:
         inputs: tuple[str, ...] = (),
         bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
+        if isinstance(simulation.stepper, Substeps):
+            simulation = replace(simulation, stepper=simulation.stepper.inner)
         self.simulation, self.numbers = simulation, numbers
         self.arguments = StepArguments(scene, simulation, numbers, controls, inputs, bounds or {})
         self.assembler: Assembler = simulation.assembler()

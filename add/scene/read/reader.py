@@ -31,6 +31,7 @@ __all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source",
 
 #: A scene: the spec itself, or a subclass of it.
 S = TypeVar("S", bound=SceneSpec)
+Settings = Mapping[str, float | str | None]
 
 KNOWN_SCHEMAS = (SCHEMA,)
 #: Size and number of entries from which on a file is no scene; and entries that experiments and phases may make of it.
@@ -66,12 +67,9 @@ def apply_overrides(scene: S, overrides: Mapping[str, Any]) -> S:
     return _scene(raw, scene.source, _folder(scene.source), type(scene))
 
 
-def with_settings(
-    scene: S, numbers: Mapping[str, float], further: Mapping[int, Mapping[str, float | None]] = MappingProxyType({})
-) -> S:
+def with_settings(scene: S, numbers: Settings, further: Mapping[int, Settings] = MappingProxyType({})) -> S:
     """Return the scene with numbers at open paths, unchecked; ``further``: of experiments, overrides beside theirs."""
-    raw = copy.deepcopy(scene.raw)
-    out = scene
+    raw, out = copy.deepcopy(scene.raw), scene
     for path, value in numbers.items():
         *sections, key = path.split(".")
         inner = raw
@@ -88,7 +86,7 @@ def with_settings(
     return out
 
 
-def _replaced(spec: Any, keys: list[str], value: float) -> Any:
+def _replaced(spec: Any, keys: list[str], value: float | str | None) -> Any:
     key, *rest = keys
     return spec.model_copy(update={key: _replaced(getattr(spec, key), rest, value) if rest else value})
 

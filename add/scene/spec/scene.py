@@ -136,11 +136,12 @@ class TimeSpec(Spec):
     initial: Literal["given", "equilibrium"] = Field(
         "given", description="initial state: as given by the bodies, or the static solution from there"
     )
-    substeps: Literal["off", "auto"] = Field(
-        "off",
+    substeps: Literal["off", "auto"] | None = Field(
+        None,
         description="`auto`: a step that finds no solution, in which contact stops a body or a link that would move by "
         "0.4 of its thinnest part, or in which links swing far, is divided into 4, 16 or 64 steps of BDF1 "
-        "(docs/contact.md)",
+        "(docs/contact.md); null: `auto` under bdf1 and bdf2 where contact has its numbers by weight and size and "
+        "nothing has a memory, else `off`",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: LinearSolverSpec = Field(

@@ -14,8 +14,11 @@ from add.commands.cli import cli
 from add.commands.finer_scenes import with_shorter_steps
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION
+from add.scene.build.run_data import Energies
 from add.scene.build.scene import with_contact
 from add.scene.build.write_back import with_values
+from add.simulation import BDF
+from add.simulation.substeps import Substeps
 
 FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
 
@@ -160,7 +163,8 @@ def test_check_and_run_say_it(tmp_path: Path) -> None:
     for name in ("open", "soft", "own"):
         done = runner.invoke(cli, ["simulate", str(tmp_path / f"{name}.json"), "-o", str(tmp_path / name), "--json"])
         assert done.exit_code == 0
-    assert json.loads((tmp_path / "open" / "scene.json").read_text())["contact"]["stiffness"] > 1e3
+    kept = json.loads((tmp_path / "open" / "scene.json").read_text())
+    assert kept["contact"]["stiffness"] > 1e3 and kept["time"]["substeps"] == "auto"
     results = [json.loads((tmp_path / name / "result.json").read_text()) for name in ("open", "soft", "own")]
     assert "sunk" not in results[0] and results[2]["sunk"][0]["bodies"] == ["b", "floor"]
     (sunk,) = results[1]["sunk"]
@@ -169,13 +173,30 @@ def test_check_and_run_say_it(tmp_path: Path) -> None:
     )
 
 
+def test_steps_are_divided_where_contact_has_no_numbers() -> None:
+    """By default, not against what is said, not where nothing touches; single steps are whole."""
+    flat = ball(0.005, height=0.4, dt=1 / 60, duration=0.6)
+    flat["time"]["integrator"] = "bdf2"
+    built = scene_from_dict(flat).build()
+    run = built.run()
+    energies = [sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(run.n_steps + 1)]
+    assert any(record.inner for record in run.records) and max(energies) < 1.001 * energies[0]
+    assert isinstance(built.simulation.stepper, Substeps) and isinstance(built.step_function().simulation.stepper, BDF)
+    for more in ({"contact": {"stiffness": 1e4}}, {"time": flat["time"] | {"substeps": "off"}}, {"obstacles": {}}):
+        assert isinstance(scene_from_dict(flat | more).build().simulation.stepper, BDF)
+
+
 def test_a_step_that_is_too_long_is_a_warning() -> None:
     from add.scene.build.doubts import doubts
 
-    texts = doubts(scene_from_dict(ball(0.005, height=1.0, dt=1 / 60)).build())
+    thrown = ball(0.005, height=1.0, dt=1 / 60)
+    assert not doubts(scene_from_dict(thrown).build()), "it is divided"
+    thrown["time"]["substeps"] = "off"
+    texts = doubts(scene_from_dict(thrown).build())
     assert len(texts) == 1 and "times its thinnest part in a step" in texts[0]
     assert not doubts(scene_from_dict(ball(height=0.3)).build())
     raw = drop(5028)  # a tree
+    raw["time"]["substeps"] = "off"
     (text,) = doubts(scene_from_dict(raw).build())
     assert "an impact of 'a' at" in text and "1.3 times its thinnest part" in text
     raw["bodies"]["a"] |= {"base": "fixed", "velocity": [0, 0, 0], "angular_velocity": [0, 0, 0]}
