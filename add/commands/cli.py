@@ -82,9 +82,12 @@ def _folder(scene: str, output: str | None) -> Path:
 
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
-    """Say how many steps the shortest impacts lasted, which contacts were on a border, and which skins are too soft."""
+    """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
     from add.io.impacts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
 
+    divided = result.get("newton", {}).get("divided", 0)
+    if divided:
+        console.say(f"{divided} of {result['steps']} steps were divided (docs/contact.md)")
     for impact in impacts_of(result):
         if not impact["warning"]:
             console.say(impact["text"])

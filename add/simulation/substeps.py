@@ -99,7 +99,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
     A step is divided where Newton's method finds no solution from the first guess, or where contact
-    changes the velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step. The
+    changes the velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step; without
+    ``impacts`` only where no fallback finds a solution of the whole one. The
     parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t, does not
     follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
     step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
@@ -109,27 +110,27 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     Attributes
     ----------
     inner : BDF
-    impacts : Impacts
+    impacts : Impacts, optional
     """
 
     inner: BDF
-    impacts: Impacts
+    impacts: Impacts | None
 
     # --- forward ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _quick(self) -> BDF:
+    def _whole(self) -> BDF:
         """Whole steps."""
-        return replace(self.inner, attempts=0)
+        return self.inner if self.impacts is None else replace(self.inner, attempts=0)
 
     @cached_property
     def _restarted(self) -> BDF:
         """Whole steps that look back to one state."""
-        return replace(self._quick, bdf_order=1)
+        return replace(self._whole, bdf_order=1)
 
     def _of(self, record: Record) -> BDF:
         """Return the stepper of a whole step."""
-        return self._restarted if len(record.alpha) == 1 else self._quick
+        return self._restarted if len(record.alpha) == 1 else self._whole
 
     def _part(self, n: int, attempts: int = 0) -> BDF:
         """Return the stepper of each of n parts, whose steps are numbered n times as fast."""
@@ -137,7 +138,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
-        stepper, most = self._quick, min(n, AHEAD)
+        stepper, most = self._whole, n if self.impacts is None else min(n, AHEAD)
         if state.carry.marks:
             # The acceleration of an impact does not go on: neither does the first guess.
             stepper, most = self._restarted, 1
@@ -146,6 +147,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             found = stepper.steps(assembler, state, theta, most)
         except SolverError:
             return self._divided(assembler, state, theta, 4)
+        if self.impacts is None:
+            return found
         if isinstance(found, Block):
             after = found.steps.states_q[: found.n], found.steps.states_v[: found.n]
             ends = found.steps.ends[: found.n]
@@ -153,7 +156,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         else:
             after = found[0].q[:1], found[0].v[:1]
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
-        change = np.diff(self._velocities(state, *after, theta), axis=0)
+        change = np.diff(self._velocities(self.impacts, state, *after, theta), axis=0)
         moved = self.impacts.moved(change, self.dt, touching)
         unresolved = np.flatnonzero(moved > UNRESOLVED)
         if not unresolved.size:
@@ -198,20 +201,23 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             except SolverError:
                 pass
             else:
-                q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
-                velocities = self._velocities(state, q, v, theta)
-                change = velocities[1:] - velocities[0]
-                n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
-                if n == parts:
+                if self.impacts is not None:
+                    q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
+                    velocities = self._velocities(self.impacts, state, q, v, theta)
+                    change = velocities[1:] - velocities[0]
+                    n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
+                if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
         try:
             return replace(self._restarted, attempts=None).step(assembler, state, theta)
         except SolverError as error:
             raise SolverError(f"{error}; its parts, up to {MOST}, found none either") from error
 
-    def _velocities(self, state: State, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
+    def _velocities(
+        self, impacts: Impacts, state: State, q: FloatArray, v: FloatArray, theta: FloatArray
+    ) -> FloatArray:
         """Return V (k + 1, n_x) of a state and of k that follow, (k, n) each."""
-        return self.impacts.lift.velocities(np.concatenate([state.q[:1], q]), np.concatenate([state.v[:1], v]), theta)
+        return impacts.lift.velocities(np.concatenate([state.q[:1], q]), np.concatenate([state.v[:1], v]), theta)
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None

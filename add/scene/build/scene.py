@@ -109,7 +109,7 @@ def with_contact(scene: S) -> S:
     built = _with_any_numbers(scene)
     numbers: dict[str, float | str] = dict(default_contact(scene, built))
     meets = contact_terms(built.model.system)
-    if scene.time.substeps is None and meets and isinstance(built.simulation.stepper, BDF):
+    if scene.time.substeps is None and meets and isinstance(built.simulation.stepper, Substeps):
         numbers["time.substeps"] = "auto"
     further: dict[int, dict[str, float | None]] = {}
     changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
@@ -207,9 +207,10 @@ def _build(spec: SceneSpec) -> BuiltScene:
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model)
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
-    if spec.time.substeps != "auto" or not isinstance(simulation.stepper, BDF):
+    if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
-    return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, impacts(built))))
+    resolved = impacts(built) if spec.time.substeps == "auto" else None
+    return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, resolved)))
 
 
 def _obstacles(spec: SceneSpec) -> tuple[list[Obstacle], list[Adjustable]]:

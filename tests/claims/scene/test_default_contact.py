@@ -12,6 +12,7 @@ from support.places import SHARED
 
 from add.commands.cli import cli
 from add.commands.finer_scenes import with_shorter_steps
+from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION
 from add.scene.build.run_data import Energies
@@ -183,7 +184,8 @@ def test_steps_are_divided_where_contact_has_no_numbers() -> None:
     assert any(record.inner for record in run.records) and max(energies) < 1.001 * energies[0]
     assert isinstance(built.simulation.stepper, Substeps) and isinstance(built.step_function().simulation.stepper, BDF)
     for more in ({"contact": {"stiffness": 1e4}}, {"time": flat["time"] | {"substeps": "off"}}, {"obstacles": {}}):
-        assert isinstance(scene_from_dict(flat | more).build().simulation.stepper, BDF)
+        stepper = scene_from_dict(flat | more).build().simulation.stepper
+        assert isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
 
 
 def test_a_step_that_is_too_long_is_a_warning() -> None:
@@ -321,3 +323,13 @@ def test_a_sheet_over_a_ball_has_not_sunk(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert "sunk" not in result and result["bodies"]["c"]["centre"][2] < 0.09
+
+
+@pytest.mark.skipif(not (SHARED / "repro").is_dir(), reason="the shared scenes are not there")
+def test_a_step_without_a_solution_is_divided_whatever_the_numbers() -> None:
+    """A ball between two faces of a bowl, whose force jumps: whole steps find none, and off says so."""
+    scene = load_scene(SHARED / "repro" / "pile_in_bowl.json")
+    run = scene.build().run()
+    assert run.n_steps == 150 and sum(bool(record.inner) for record in run.records) == 1
+    with pytest.raises(SolverError, match="by_meshes"):
+        apply_overrides(scene, {"time.substeps": "off"}).build().run()
