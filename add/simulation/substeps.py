@@ -105,7 +105,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
     step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
 
-    Where no number of parts finds a solution, the whole step of BDF1 is tried with all fallbacks.
+    Where no number of parts finds a solution, the step is a whole one, whose impact is not resolved; if it has none
+    either, that of BDF1 is tried with all fallbacks.
 
     Attributes
     ----------
@@ -146,7 +147,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         try:
             found = stepper.steps(assembler, state, theta, most)
         except SolverError:
-            return self._divided(assembler, state, theta, 4)
+            return self._divided(assembler, state, theta, 4, None)
         if self.impacts is None:
             return found
         if isinstance(found, Block):
@@ -164,7 +165,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         first = int(unresolved[0])
         if first and isinstance(found, Block):
             return replace(found, n=first)
-        return self._divided(assembler, state, theta, _enough(4, float(moved[first])))
+        return self._divided(assembler, state, theta, _enough(4, float(moved[first])), stepper)
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
@@ -187,8 +188,13 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         q, v, h = state.q[0], state.v[0], self.dt / n
         return State(state.t, state.step * n, np.stack([q, q - h * v]), np.stack([v, v - (v - state.v[1]) / n]))
 
-    def _divided(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> tuple[State, Record]:
-        """Take a step in n parts, in more, in n or more with some fallbacks, or at last as one with all of them."""
+    def _divided(
+        self, assembler: Assembler, state: State, theta: FloatArray, n: int, whole: BDF | None
+    ) -> tuple[State, Record]:
+        """Take a step in n parts, in more, in n or more with some fallbacks, or at last as one.
+
+        That is by ``whole``, if it finds the step, else one of BDF1 with all fallbacks.
+        """
         for parts, attempts in WAYS:
             if parts < n:
                 continue
@@ -208,6 +214,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                     n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
                 if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
+        if whole is not None:
+            return next(stepwise(whole.steps(assembler, state, theta, 1)))
         try:
             return replace(self._restarted, attempts=None).step(assembler, state, theta)
         except SolverError as error:
