@@ -8,7 +8,7 @@ from add.geometry.contact_points import (
     sphere_points,
     surface_points,
 )
-from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, family_by_name
+from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, SoftMesh, family_by_name
 from add.geometry.locate import Located, Locator, locate
 from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
 from add.geometry.mass_properties import (
@@ -24,7 +24,6 @@ from add.geometry.mesh_box import box_mesh, move_without_folding, to_tet10
 from add.geometry.mesh_check import Validated, edge_lengths, validate
 from add.geometry.quadrature import QuadratureGeometry, element_volumes, enhanced_geometry, quadrature_geometry, volume
 from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, cylinder_surface
-from add.geometry.volume_mesh import SoftMesh
 
 __all__ = [
     "FAMILIES",

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.geometry.elements import FloatArray, IntArray
+from add.geometry.elements import FloatArray, IntArray, SoftMesh
 from add.geometry.quadrature import determinants
-from add.geometry.volume_mesh import SoftMesh
 
 
 class MassPairs(NamedTuple):

@@ -6,9 +6,8 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry.boundary import face_multiplicity, folded_faces
-from add.geometry.elements import FloatArray, IntArray
+from add.geometry.elements import FloatArray, IntArray, SoftMesh
 from add.geometry.quadrature import determinants, element_volumes
-from add.geometry.volume_mesh import SoftMesh
 from add.typing import BoolArray
 
 DEGENERATE_RATIO = 1e-9

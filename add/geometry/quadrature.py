@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.geometry.elements import FloatArray, Quadrature
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.elements import FloatArray, Quadrature, SoftMesh
 
 
 class QuadratureGeometry(NamedTuple):

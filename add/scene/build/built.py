@@ -9,9 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import NodalBody
-from add.equations.kinematics import Kinematics, State
+from add.equations.kinematics import Directions, Kinematics, State
 from add.equations.points import PointMap
-from add.equations.tangents import Directions
 from add.equations.twists import Chart
 from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts

@@ -9,13 +9,12 @@ import numpy as np
 from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError
 from add.inverse.experiment import Experiment
-from add.inverse.maps import Linear, Log, Softplus, Transform
+from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
-from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
