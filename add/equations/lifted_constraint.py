@@ -16,9 +16,7 @@ from add.equations.term import UNIT, Constraint
 from add.typing import FloatArray, IntArray
 
 
-@final
-@dataclass(frozen=True)
-class LiftedConstraint(Constraint):
+class LiftedEquations(Constraint):
     """Equations on rows of X as equations on q.
 
     Attributes
@@ -126,3 +124,12 @@ class LiftedConstraint(Constraint):
             self.inner.jacobian(at.kin, mu, theta, unit, values, np.arange(rows.size))
             out.append(coo_array((values, (rows, cols)), shape=(size, size)).tocsr()[:, :n])
         return out[0], out[1]
+
+
+@final
+@dataclass(frozen=True)
+class LiftedConstraint(LiftedEquations):
+    """Equations on rows of X as equations on q, and nothing else; attributes as in `LiftedEquations`."""
+
+    inner: Constraint
+    lift: Lift
