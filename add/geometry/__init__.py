@@ -10,13 +10,15 @@ from add.geometry.contact_points import (
 )
 from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, SoftMesh, family_by_name
 from add.geometry.locate import Located, Locator, locate
-from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
 from add.geometry.mass_properties import (
+    MassPairs,
     MassProperties,
     box_solid,
     capsule_solid,
     check_inertia,
     cylinder_solid,
+    element_masses,
+    mass_pairs,
     mesh_solid,
     sphere_solid,
 )

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import roots_jacobi
 
 from add.errors import InputError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from add.typing import FloatArray, IntArray
 
 
 class Quadrature(NamedTuple):

@@ -9,7 +9,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from add.errors import InputError
-from add.geometry.elements import TET4, FloatArray, IntArray, SoftMesh
+from add.geometry.elements import TET4, SoftMesh
+from add.typing import FloatArray, IntArray
 
 _DIGITS = 12
 """Decimals kept of coordinates divided by the size, so that another libm's last bit changes no mesh."""

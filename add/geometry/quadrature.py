@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.geometry.elements import FloatArray, Quadrature, SoftMesh
+from add.geometry.elements import Quadrature, SoftMesh
+from add.typing import FloatArray
 
 
 class QuadratureGeometry(NamedTuple):

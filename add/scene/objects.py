@@ -21,7 +21,6 @@ from add.scene.spec import (
     scene as _scene,
     signals as _signals,
     tree_parts as _tree_parts,
-    uncertainty as _uncertainty,
 )
 
 ArticulatedBody = _articulated.ArticulatedBodySpec
@@ -182,4 +181,4 @@ TableSignal = _signals.TableSignalSpec
 
 JointDrive = _tree_parts.DriveSpec
 
-UncertaintySettings = _uncertainty.UncertaintySpec
+UncertaintySettings = _optimizer.UncertaintySpec

@@ -37,10 +37,9 @@ from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.obstacles import ObstacleSpec
-from add.scene.spec.optimizer import OptimizerSpec
+from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
-from add.scene.spec.uncertainty import UncertaintySpec
 from add.scene.spec.unions import by_type, by_value
 
 SCHEMA = "add-scene/1"
