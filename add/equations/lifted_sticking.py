@@ -11,7 +11,7 @@ over the coordinates that these rows depend on: of links, the joints that carry 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -21,12 +21,6 @@ from add.equations.lifted_constraint import LiftedEquations
 from add.equations.lifted_entries import Expansion, add_expanded
 from add.equations.term import StickConstraint, StickOperators
 from add.typing import FloatArray, IntArray
-
-
-class _Lifted(NamedTuple):
-    kin: Kinematics
-    theta: FloatArray
-    at: LiftedState
 
 
 @final
@@ -45,20 +39,10 @@ class LiftedStick(LiftedEquations, StickConstraint):
 
     def __init__(self, inner: StickConstraint, lift: Lift, expansion: Expansion) -> None:
         self.inner, self.lift, self.expansion = inner, lift, expansion
-        self._last: _Lifted | None = None
 
-    def _at(self, kin: Kinematics, theta: FloatArray) -> LiftedState:
+    def _at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
         """Return the lifted state, the same object for the same state: the inner constraint keeps what it evaluates."""
-        last = self._last
-        if last is None or last.kin is not kin or last.theta is not theta:
-            last = self._last = _Lifted(kin, theta, self.lift.at(kin, theta))
-        return last.at
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
-        at, r = self._at(kin, theta), np.zeros(self.lift.rows.n)
-        self.inner.residual(at.kin, mu, theta, r, rows)
-        self.lift.pull(at, r, out)
+        return self.lift.at(kin, theta)
 
     # --- for the solver -----------------------------------------------------------------------------------------------
 
