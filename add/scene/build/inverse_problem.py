@@ -22,9 +22,8 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.one_step import judged_simulation, one_step_objective
 from add.scene.build.phase_overrides import number_overrides
-from add.scene.build.placements import recording_placement
 from add.scene.build.pose_weights import whitened
-from add.scene.build.recordings import cloud_tracking, load_recording
+from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement
 from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import over_time, roughness, target_tracking
 from add.scene.read.reader import experiment_scenes
