@@ -10,9 +10,9 @@ import numpy as np
 
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
 from add.contact.formulas import FrictionCurve, NormalFormula
+from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
-from add.equations.sticking_rows import StickingRows
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
+from add.contact.sticking import StickingRows
 from add.equations.kinematics import Kinematics
-from add.equations.sticking_rows import StickingRows
 from add.equations.term import Decision
 from add.kernels import mesh_sticking as kernel
 from add.kernels.contact_blocks import WIDTH
@@ -24,8 +24,8 @@ class StickingPrimitives(StickingRows):
     """Vertices that stick to other meshes, and edges that stick to edges; reactions in world axes."""
 
     def __init__(self, meshes: Meshes, law: Law, keys: IntArray, decision: Decision, rows: Decision) -> None:
-        super().__init__(rows)
-        self.meshes, self.law, self.keys, self.decision = meshes, law, keys, decision
+        super().__init__(decision, rows)
+        self.meshes, self.law, self.keys = meshes, law, keys
 
     @cached_property
     def _indices(self) -> tuple[IntArray, IntArray]:

@@ -15,10 +15,10 @@ from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_family import mesh_family, nothing_near
 from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.sides import Sides, both_sides, edge_normals
+from add.contact.sticking import StickingRows
 from add.contact.surfaces import ContactSurface
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.sticking_rows import StickingRows
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
 from add.kernels.mesh_arrays import Meshes, Near

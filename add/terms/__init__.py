@@ -4,8 +4,8 @@ from add.terms.activation import Activation, Integral, Lag
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
-from add.terms.held_balls import HeldBalls, HeldBallsBranch
-from add.terms.held_friction import HeldResistance, HeldResistanceBranch, HeldRows
+from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
+from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
@@ -35,9 +35,10 @@ __all__ = [
     "Gravity",
     "HeldBalls",
     "HeldBallsBranch",
+    "HeldJoints",
     "HeldResistance",
     "HeldResistanceBranch",
-    "HeldRows",
+    "HeldTurns",
     "Inertia",
     "Integral",
     "IsothermalGas",

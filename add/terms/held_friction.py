@@ -16,15 +16,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.sticking_rows import StickingRows
-from add.equations.term import NO_INPUTS, Candidates, Decision, StickConstraint, StickingTerm, Term
-from add.kernels.sticking import StickRows
+from add.equations.term import Candidates, Decision, StickConstraint, StickingTerm, StickOperators, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Bits of a decision, one number a joint.
@@ -46,26 +43,17 @@ class HeldFriction(StickingTerm):
     friction: IntArray
     slip: IntArray
 
-    @property
-    @abstractmethod
-    def dofs(self) -> IntArray:
-        """Coordinates (m, k): one of a hinge or slide, three of a ball."""
-
     @abstractmethod
     def rates(self, kin: Kinematics) -> FloatArray:
-        """Return v (m, k)."""
+        """Return v (m, k): one number a hinge or slide, three a ball."""
 
     @abstractmethod
-    def turned(self, kin: Kinematics, which: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return dv/dq_dot and dv/dq (n, 3, k) of some joints; v of one number stands first of three."""
-
-    @abstractmethod
-    def bent(self, kin: Kinematics, which: IntArray, torque: FloatArray) -> FloatArray:
-        """Return the derivative (n, k, k) of dv/dq_dot^T torque by q at fixed torques (n, 3)."""
-
-    @abstractmethod
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldBranch:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth term of this branch, without reactions."""
+
+    @abstractmethod
+    def held(self, which: IntArray) -> StickConstraint:
+        """Return the equations of some joints, one at least, by number."""
 
     @final
     def _decided(self, kin: Kinematics, theta: FloatArray, given: Decision | None = None) -> Decision:
@@ -148,7 +136,7 @@ class HeldFriction(StickingTerm):
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
         """Return the equations of the joints that stick."""
         which = np.flatnonzero(decision & STICKS)
-        return HeldRows(self, which) if which.size else None
+        return self.held(which) if which.size else None
 
     @final
     def release(self, decision: Decision, rows: BoolArray) -> Decision:
@@ -170,104 +158,6 @@ class HeldFriction(StickingTerm):
         return np.asarray(other[decision & STICKS != 0] & STICKS != 0)
 
 
-class HeldBranch(Term):
-    """A branch of `HeldFriction`: its forces and slopes, joint by joint, put where they belong."""
-
-    whole: HeldFriction
-    decision: Decision
-
-    @abstractmethod
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, k)."""
-
-    @abstractmethod
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dr/dq and dr/dv (m, k, k)."""
-
-    @abstractmethod
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the indices (m,) of each number in theta, and r (m, k) by it."""
-
-    @final
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return a block a joint."""
-        dofs = self.whole.dofs
-        rows, cols = np.broadcast_arrays(dofs[:, :, None], dofs[:, None])
-        return rows.ravel(), cols.ravel()
-
-    @final
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the torques."""
-        out[self.whole.dofs] += self.forces(kin, theta)
-
-    @final
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives."""
-        by_q, by_v = self.slopes(kin, theta)
-        np.add.at(data, slots, (weights.q * by_q + weights.v * by_v).ravel())
-
-    @final
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the numbers."""
-        for index, slope in self.by_numbers(kin, theta):
-            np.add.at(out, index, (lam[self.whole.dofs] * slope).sum(axis=1))
-
-    @final
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        for index, slope in self.by_numbers(kin, theta):
-            out[self.whole.dofs] += slope * theta_dot[index][:, None]
-
-
-@final
-class HeldRows(StickingRows):
-    """v = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
-
-    Three rows a joint, as `add.solve.hybrid_friction` counts them; of a hinge or slide the second and third are empty.
-    """
-
-    def __init__(self, whole: HeldFriction, which: IntArray) -> None:
-        super().__init__(which)
-        self.whole = whole
-
-    @cached_property
-    def dofs(self) -> IntArray:
-        """The coordinates of the joints."""
-        return np.asarray(self.whole.dofs[self.rows])
-
-    @property
-    def theta_index(self) -> IntArray:
-        """No number: the axes are the coordinates' own."""
-        return NO_INPUTS
-
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
-        by_v, by_q = self.whole.turned(kin, self.rows)
-        bent = self.whole.bent(kin, self.rows, reactions)
-        v = np.einsum("kij,kj->ki", by_v, kin.v[self.dofs])
-        limit, slip = theta[self.whole.friction[self.rows]], theta[self.whole.slip[self.rows]]
-        stiffness = limit / np.maximum(np.sqrt((v * v).sum(axis=1)), slip)
-        none = np.zeros((v.shape[0], v.shape[1], 0)), np.zeros((*self.dofs.shape, 0))
-        return StickRows(v, by_v, by_q, bent, *none, limit, stiffness)
-
-    def _slots(self, slots: IntArray) -> IntArray:
-        """Return the slots (k, w, w) of the joints' blocks in the frozen term."""
-        w = self.dofs.shape[1]
-        return np.asarray(slots.reshape(-1, w, w)[self.rows])
-
-    def add_geometry(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor times the derivative of by_v^T mu by q."""
-        bent = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
-        np.add.at(data, self._slots(slots), factor * bent)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right at the joints' own blocks."""
-        np.add.at(data, self._slots(slots), factor * (left.transpose(0, 2, 1) @ right))
-
-
 @final
 @dataclass(frozen=True)
 class HeldResistance(HeldFriction):
@@ -285,39 +175,32 @@ class HeldResistance(HeldFriction):
     friction: IntArray
     slip: IntArray
 
-    @property
-    def dofs(self) -> IntArray:
-        """The coordinates (m, 1)."""
-        return self.dof[:, None]
-
     def rates(self, kin: Kinematics) -> FloatArray:
         """Return the rates (m, 1) of the coordinates."""
-        return kin.v[self.dofs]
-
-    def turned(self, kin: Kinematics, which: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return one and zero: v is the rate."""
-        by_v = np.zeros((which.size, 3, 1))
-        by_v[:, 0] = 1.0
-        return by_v, np.zeros_like(by_v)
-
-    def bent(self, kin: Kinematics, which: IntArray, torque: FloatArray) -> FloatArray:
-        """Return zero."""
-        return np.zeros((which.size, 1, 1))
+        return kin.v[self.dof][:, None]
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldResistanceBranch:
         """Return the smooth term of this branch, without reactions."""
         return HeldResistanceBranch(self, decision)
 
+    def held(self, which: IntArray) -> HeldJoints:
+        """Return the equations of some joints, by number."""
+        return HeldJoints(self, which)
+
 
 @final
 @dataclass(frozen=True)
-class HeldResistanceBranch(HeldBranch):
+class HeldResistanceBranch(Term):
     """Damping and the friction of what slips or creeps; the joints that stick have their reactions elsewhere."""
 
     depends: ClassVar[str] = "v"
 
     whole: HeldResistance
     decision: Decision
+
+    def pattern(self) -> tuple[IntArray, IntArray]:
+        """Return the diagonal entries."""
+        return self.whole.dof, self.whole.dof
 
     def _friction(self, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the friction per tau of every joint, and its slope by v."""
@@ -327,20 +210,104 @@ class HeldResistanceBranch(HeldBranch):
         sign = np.where(decision & UP, 1.0, 0.0) - np.where(decision & DOWN, 1.0, 0.0)
         return sign + slope * v, slope
 
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return r (m, 1)."""
+    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
+        """Add the torques."""
         whole, v = self.whole, kin.v[self.whole.dof]
-        return np.asarray(theta[whole.damping] * v + theta[whole.friction] * self._friction(v, theta)[0])[:, None]
+        out[whole.dof] += theta[whole.damping] * v + theta[whole.friction] * self._friction(v, theta)[0]
 
-    def slopes(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives (m, 1, 1)."""
-        slope = self._friction(kin.v[self.whole.dof], theta)[1]
-        by_v = (theta[self.whole.damping] + theta[self.whole.friction] * slope)[:, None, None]
-        return np.zeros_like(by_v), by_v
+    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
+        """Add the weighted derivatives."""
+        whole = self.whole
+        slope = self._friction(kin.v[whole.dof], theta)[1]
+        np.add.at(data, slots, weights.v * (theta[whole.damping] + theta[whole.friction] * slope))
 
-    def by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return d, tau and v_s, and r by them."""
+    def _by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
+        """Return the indices of d, tau and v_s, and r by them."""
         whole, v = self.whole, kin.v[self.whole.dof]
         friction, slope = self._friction(v, theta)
         by_slip = -theta[whole.friction] * slope * v / theta[whole.slip]
-        return (whole.damping, v[:, None]), (whole.friction, friction[:, None]), (whole.slip, by_slip[:, None])
+        return (whole.damping, v), (whole.friction, friction), (whole.slip, by_slip)
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of d, tau and v_s."""
+        for index, slope in self._by_numbers(kin, theta):
+            np.add.at(out, index, lam[self.whole.dof] * slope)
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        for index, slope in self._by_numbers(kin, theta):
+            out[self.whole.dof] += slope * theta_dot[index]
+
+
+@final
+@dataclass(frozen=True)
+class HeldJoints(StickConstraint):
+    """v = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
+
+    Three rows a joint, as of a point of contact: the second and third are empty.
+
+    Attributes
+    ----------
+    whole : HeldResistance
+    which : (k,) its joints that stick
+    """
+
+    whole: HeldResistance
+    which: IntArray
+
+    @property
+    def _dof(self) -> IntArray:
+        return np.asarray(self.whole.dof[self.which])
+
+    @property
+    def n_rows(self) -> int:
+        """Three a joint."""
+        return 3 * self.which.size
+
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the entries of the rows and of the columns of the reactions."""
+        row, dof = first + 3 * np.arange(self.which.size), self._dof
+        return np.concatenate([row, dof]), np.concatenate([dof, row])
+
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add the reactions and the rates."""
+        out[self._dof] += mu[::3]
+        rows[::3] += kin.v[self._dof]
+
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the weighted derivatives of both parts."""
+        np.add.at(data, slots, np.repeat([weights.v, weights.multiplier], self.which.size))
+
+    @property
+    def dofs(self) -> IntArray:
+        """The coordinate (k, 1) of each joint."""
+        return self._dof[:, None]
+
+    def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
+        """Return the linearised rows."""
+        by_v = np.zeros((self.which.size, 3, 1))
+        by_v[:, 0] = 1.0
+        return StickOperators(by_v, np.zeros_like(by_v))
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add nothing: a reaction acts alike everywhere."""
+
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right."""
+        np.add.at(data, slots[self.which], factor * (left * right).sum(axis=(1, 2)))
+
+    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return tau of each joint [N m, N]."""
+        return np.asarray(theta[self.whole.friction[self.which]])
+
+    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return the torques of the creeping law, at most tau."""
+        out, tau = np.zeros((self.which.size, 3)), self.limits(kin, theta)
+        out[:, 0] = tau * np.clip(kin.v[self._dof] / theta[self.whole.slip[self.which]], -1.0, 1.0)
+        return out.ravel()
