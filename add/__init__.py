@@ -96,9 +96,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if not name.startswith("_"):
-        objects = import_module("add.scene.objects")
-        if name in objects.__all__:
-            return getattr(objects, name)
+        objects = vars(import_module("add.scene.objects"))
+        if name in objects:
+            return objects[name]
     raise AttributeError(f"module 'add' has no attribute '{name}'")
 
 
@@ -108,4 +108,4 @@ def __dir__() -> list[str]:
 
     # Read, not imported: completing a name should not load pydantic.
     source = Path(__file__).with_name("scene") / "objects.py"
-    return sorted([*__all__, *re.findall(r'^    "(\w+)",$', source.read_text(encoding="utf-8"), re.MULTILINE)])
+    return sorted([*__all__, *re.findall(r"^(\w+) = ", source.read_text(encoding="utf-8"), re.MULTILINE)])

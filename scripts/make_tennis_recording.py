@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from add.geometry.mass_matrix import mass_pairs
+from add.geometry.mass_properties import mass_pairs
 from add.mocap import Recording, write_csv
 from add.scene import Scene, apply_overrides, scene_from_dict
 from scripts.make_foam_recordings import sampled

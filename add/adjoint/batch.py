@@ -13,8 +13,7 @@ import numpy as np
 
 from add.adjoint.forward import pushforward
 from add.adjoint.reverse import Cotangents, pullback_to_state
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import StateTangents
+from add.equations.kinematics import State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
 from add.linalg import one_blas_thread
 from add.simulation.run import Simulation, Trajectory

@@ -23,8 +23,7 @@ from typing import final
 import numpy as np
 import scipy.linalg
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions
+from add.equations.kinematics import Columns, Directions, StateTangent
 from add.linalg import one_blas_thread
 from add.objectives.base import StateRows
 from add.simulation.run import Simulation, Trajectory

@@ -159,7 +159,7 @@ def optimize(
     from add.commands.evaluation_log import evaluations
     from add.commands.folders import run_in
     from add.commands.optimize import check_optimization, optimize_scene
-    from add.commands.parallel.experiments import require_shareable
+    from add.commands.parallel.workers import require_shareable
     from add.commands.report_texts import one_by_one
     from add.io.runfolder import EVALUATIONS_CSV
 

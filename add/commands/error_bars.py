@@ -27,7 +27,7 @@ from add.objectives import Tracking
 from add.objectives.cloud import CloudTracking
 from add.objectives.whitened import WhitenedTracking
 from add.scene import Scene, experiment_scenes
-from add.scene.build.placements import recording_placement
+from add.scene.build.recordings import recording_placement
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)

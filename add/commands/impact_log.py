@@ -133,13 +133,6 @@ class ImpactLog:
         return log
 
 
-def shortest_impacts(built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> list[Impact]:
-    """Return the shortest impact of every pair of a rigid body and what it meets, and has damping with."""
-    log = ImpactLog()
-    log.add(built, trajectory, theta)
-    return log.shortest(built, theta)
-
-
 def impact_json(impact: Impact) -> dict[str, Any]:
     """Return an impact as it stands in ``result.json``."""
     pair = impact.pair

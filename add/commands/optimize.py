@@ -15,12 +15,10 @@ from add.adjoint import Schedule
 from add.commands.convergence_file import read_convergence
 from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
-from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
 from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
-from add.commands.parallel.experiments import evaluated_by
-from add.commands.parallel.workers import Workers, on_all_cores
-from add.commands.run_summary import summary
+from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
+from add.commands.run_summary import checks_of, summary
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation

@@ -23,8 +23,7 @@ from add.mocap import Recording
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
-from add.scene.build.placements import placed_positions
-from add.scene.build.recordings import load_recording
+from add.scene.build.recordings import load_recording, placed_positions
 from add.scene.build.write_back import labelled
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from add.commands.expectations import checks_of
 from add.commands.folders import locking, note_versions, title
 from add.commands.kept_states import Earlier, Keeper, Kept, fingerprint, unless_full
 from add.commands.optimize import require_same
+from add.commands.run_summary import checks_of
 from add.commands.step_counts import Tally
 from add.commands.warm import kernel_clock
 from add.equations.kinematics import State

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -115,43 +116,42 @@ def _friction(text: str) -> float:
     return 0.0 if text == "0" else _number(0.0)(text)
 
 
-def _vector(text: str) -> list[float]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != 3 or any(abs(value) == float("inf") or value != value for value in values):
-        raise ValueError("three numbers, such as 0.1,0,0.2")
-    return values
+def _list(expected: str, good: Callable[[list[float]], bool]) -> Callable[[str], list[float]]:
+    """Return the reader of finite numbers with commas between them."""
+
+    def read(text: str) -> list[float]:
+        try:
+            values = [_ANY(part) for part in text.split(",")]
+        except ValueError:
+            values = []
+        if not values or not good(values):
+            raise ValueError(expected)
+        return values
+
+    return read
 
 
-def _sizes(text: str) -> list[float]:
-    values = _vector(text)
-    if min(values) <= 0.0:
-        raise ValueError("three numbers above 0, such as 0.1,0.03,0.03")
-    return values
+def _pairs(text: str, expected: str) -> Iterator[tuple[str, str]]:
+    """Iterate over the names and what is said of them in "name=...; name=..."."""
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, equals, said = part.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(expected)
+        yield name.strip(), said
 
 
 def _places(text: str) -> dict[str, list[float]]:
     """Read "name=x,y,z; name=x,y,z"."""
-    out = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, equals, place = part.partition("=")
-        if not equals or not name.strip():
-            raise ValueError("markers and their places, such as tip=0.1,0.015,0.03; base=0,0.015,0.03")
-        out[name.strip()] = _vector(place)
-    return out
+    expected = "markers and their places, such as tip=0.1,0.015,0.03; base=0,0.015,0.03"
+    return {name: _vector(place) for name, place in _pairs(text, expected)}
 
 
 def _on_links(text: str) -> dict[str, tuple[str, list[float]]]:
     """Read "name=link:x,y,z; name=x,y,z"."""
     out = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, equals, place = part.partition("=")
+    for name, place in _pairs(text, "markers and their places on links, such as tip=fore:0,0,-0.4"):
         link, _, point = place.rpartition(":")
-        if not equals or not name.strip():
-            raise ValueError("markers and their places on links, such as tip=fore:0,0,-0.4")
-        out[name.strip()] = link.strip(), _vector(point)
+        out[name] = link.strip(), _vector(point)
     return out
 
 
@@ -170,33 +170,6 @@ def _direction(text: str) -> list[float]:
     if length == 0.0:
         raise ValueError("a direction, such as 0,0,1")
     return [value / length for value in values]
-
-
-def _window(text: str) -> list[float]:
-    try:
-        begin, end = (float(part) for part in text.split(","))
-    except ValueError:
-        begin = end = 0.0
-    if not begin < end:
-        raise ValueError("two times, such as 0.2,0.4")
-    return [begin, end]
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if not values or not all(0.0 < value < float("inf") for value in values):
-        raise ValueError("numbers above 0, one an arm, such as 0.2,0.15")
-    return values
-
-
-def _values(text: str) -> list[float]:
-    try:
-        return [_ANY(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError("numbers, such as 1.1,-0.2") from None
 
 
 def _words(text: str) -> list[str]:
@@ -227,114 +200,35 @@ def _choice(*words: str) -> Callable[[str], str]:
 
 
 _POSITIVE, _RATIO, _ANY = _number(0.0), _number(-1.0, 0.5), _number(float("-inf"))
+_vector = _list("three numbers, such as 0.1,0,0.2", lambda values: len(values) == 3)
+_sizes = _list("three numbers above 0, such as 0.1,0.03,0.03", lambda values: len(values) == 3 and min(values) > 0.0)
+_window = _list("two times, such as 0.2,0.4", lambda values: len(values) == 2 and values[0] < values[1])
+_numbers = _list("numbers above 0, one an arm, such as 0.2,0.15", lambda values: min(values) > 0.0)
+_values = _list("numbers, such as 1.1,-0.2", bool)
 
-#: Templates by name.
-TEMPLATES: dict[str, Template] = {
-    "specimen": Template(
-        "a clamped body of soft material that rings down; with a recording, its stiffness and viscosity are fitted",
-        (
-            Question("size", "length, width, height of the block [m]", "0.1,0.03,0.03", _sizes),
-            Question("surface", "its own shape, such as body.stl or body.msh; empty = the block", "",
-                     _perhaps),
-            Question("scale", "unit of that file [m]", "1", _POSITIVE),
-            Question("edge", "length of the elements that fill a surface [m]", "0.01", _POSITIVE),
-            Question("clamp", "where that shape is held, in its own frame [m], such as z>0.095",
-                     "", _optional(_beyond)),
-            Question("up", "which way is up, in the frame of block or shape", "0,0,1", _direction),
-            Question("density", "density [kg/m^3]", "1070", _POSITIVE),
-            Question("poisson", "Poisson's ratio [-]", "0.49", _RATIO),
-            Question("young", "first guess of Young's modulus [Pa]", "2e5", _POSITIVE),
-            Question("viscosity", "first guess of the viscosity [Pa s]", "200", _POSITIVE),
-            Question("duration", "seconds to simulate", "0.5", _POSITIVE),
-            Question("markers", "markers and their places from the clamped corner, or in the shape's frame [m]; "
-                     "empty = one at the tip", "", _places),
-            Question("mount", "markers that stay where they are, and their places; they register the recording", "",
-                     _places),
-            Question("rest", "recording times between which all markers rest at these places, such as 0.2,0.4; empty = "
-                     "the recording has the scene's axes", "", _optional(_window)),
-            Question("recording", "file of the recording, such as take.c3d; empty = none", "", _perhaps),
-            Question("release", "recording time at which the block is let go [s]", "0", _ANY),
-        ),
-        specimen,
-    ),
-    "robot": Template(
-        "a robot from its URDF or MJCF; with a target for its hand, servos whose motion is found; with a recording of "
-        "markers, the dampings of its joints",
-        (
-            Question("model", "file of the robot", "", _required),
-            Question("base", "its base: as the file says, fixed or free", "file", _choice("file", "fixed", "free")),
-            Question("height", "height of its base [m]", "0", _ANY),
-            Question("hand", "link that is its hand; empty = the last one", "", _perhaps),
-            Question("point", "the hand's point in the frame of that link [m]", "0,0,0", _vector),
-            Question("target", "where the hand should be at the end [m]; empty = no servos", "", _optional(_vector)),
-            Question("servo", "stiffness of the servos [N m/rad, N/m]; empty = by the effort that each joint's limit "
-                     "names, else 100", "", _optional(_POSITIVE)),
-            Question("markers", "markers that were recorded and their places on links [m], such as "
-                     "tip=fore:0,0,-0.4", "", _on_links),
-            Question("recording", "file of the recording; empty = none", "", _perhaps),
-            Question("release", "recording time at which the simulation starts [s]", "0", _ANY),
-            Question("start", "about where the joints are then [rad, m]; empty = as the file says", "",
-                     _optional(_values)),
-            Question("duration", "seconds to simulate", "0.6", _POSITIVE),
-        ),
-        robot,
-    ),
-    "toss": Template(
-        "a rigid body tossed on a table, contact by impulses; with a recording, its start, friction and restitution",
-        (
-            Question("size", "edges of the box [m]", "0.1,0.1,0.1", _sizes),
-            Question("surface", "its closed surface in metres, such as body.stl; empty = the box", "", _perhaps),
-            Question("mass", "mass [kg]", "0.4", _POSITIVE),
-            Question("markers", "markers and their places from the middle of the box, or in the surface's frame [m]; "
-                     "empty = two corners", "", _places),
-            Question("table", "height of the table [m]", "0", _ANY),
-            Question("friction", "first guess of the friction with the table [-]", "0.2", _POSITIVE),
-            Question("restitution", "first guess of the restitution [-]", "0.2", _number(0.0, 1.0)),
-            Question("recording", "file of the recording, such as toss.c3d; empty = none", "", _perhaps),
-            Question("release", "recording time at which the body flies free [s]", "0", _ANY),
-            Question("duration", "seconds to simulate", "0.5", _POSITIVE),
-        ),
-        toss,
-    ),
-    "chain": Template(
-        "a pendulum of any number of arms; with a recording of its angles, start, dampings and inertias are fitted",
-        (
-            Question("lengths", "lengths of the arms from the pivot on [m]", "0.2,0.15", _numbers),
-            Question("masses", "masses of the arms [kg]", "0.1,0.1", _numbers),
-            Question("recording", "file with the angles of the arms; empty = none", "", _perhaps),
-            Question("angles", "names of their angles in the file, from the pivot on; empty = all, as they come", "",
-                     _words),
-            Question("zero", "where an arm points at an angle of 0; angles count from the vertical", "down",
-                     _choice("down", "up")),
-            Question("release", "recording time at which the simulation starts [s]", "0", _ANY),
-            Question("duration", "seconds to simulate", "2", _POSITIVE),
-        ),
-        chain,
-    ),
-    "two-bodies": Template(
-        "two soft balls that collide with friction; the velocity of one is found that brings the other to a target",
-        (
-            Question("radius", "radius of the balls [m]", "0.05", _POSITIVE),
-            Question("density", "density [kg/m^3]", "1000", _POSITIVE),
-            Question("young_left", "Young's modulus of the left one [Pa]", "2e5", _POSITIVE),
-            Question("young_right", "Young's modulus of the right one [Pa]", "2e5", _POSITIVE),
-            Question("friction", "friction between them [-]", "0.3", _friction),
-            Question("speed", "speed of each [m/s]", "1", _POSITIVE),
-            Question("target", "where the right one should be at the end [m]", "0.09,0.005,0", _vector),
-            Question("duration", "seconds to simulate", "0.06", _POSITIVE),
-        ),
-        two_bodies,
-    ),
-    "throw": Template(
-        "a soft ball that is thrown with a bounce; the velocity is found that brings it to a target",
-        (
-            Question("radius", "radius of the ball [m]", "0.05", _POSITIVE),
-            Question("density", "density [kg/m^3]", "150", _POSITIVE),
-            Question("young", "Young's modulus [Pa]", "2e4", _POSITIVE),
-            Question("friction", "friction with the floor [-]", "0.4", _friction),
-            Question("target", "where it should be at the end [m]", "0.3,0.05,0.1", _vector),
-            Question("duration", "seconds to simulate", "0.4", _POSITIVE),
-        ),
-        throw,
-    ),
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "positive": _POSITIVE, "ratio": _RATIO, "number": _ANY, "share": _number(0.0, 1.0), "friction": _friction,
+    "vector": _vector, "sizes": _sizes, "direction": _direction, "window": _window, "beyond": _beyond,
+    "numbers": _numbers, "values": _values, "words": _words, "places": _places, "places on links": _on_links,
+    "file": _required, "file or none": _perhaps,
 }  # fmt: skip
+_SCENES = {
+    "specimen": specimen, "robot": robot, "toss": toss, "chain": chain, "two-bodies": two_bodies, "throw": throw,
+}  # fmt: skip
+
+
+def _question(name: str, text: str, default: str, kind: str = "", choice: Sequence[str] = (),
+              optional: bool = False) -> Question:  # fmt: skip
+    read = _choice(*choice) if choice else _KINDS[kind]
+    return Question(name, text, default, _optional(read) if optional else read)
+
+
+def _template(name: str, text: str, questions: Sequence[Mapping[str, Any]]) -> Template:
+    return Template(text, tuple(_question(**question) for question in questions), _SCENES[name])
+
+
+#: Templates by name; their questions stand in `templates.json`.
+TEMPLATES: dict[str, Template] = {
+    name: _template(name, **said)
+    for name, said in json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8")).items()
+}

@@ -17,7 +17,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Along(NamedTuple):
-    """Directions of theta, row by row of their matrix; see `add.equations.tangents.Directions`.
+    """Directions of theta, row by row of their matrix; see `add.equations.kinematics.Directions`.
 
     Attributes
     ----------

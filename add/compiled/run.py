@@ -20,8 +20,7 @@ from add.compiled.tangents import push_steps
 from add.compiled.walk import Choices, no_choices
 from add.compiled.windows import CHUNK, windows
 from add.equations.family_term import plain
-from add.equations.kinematics import Kinematics
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Columns, Directions, Kinematics, StateTangents
 from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Arena, Signals
 from add.typing import AnyArray, FloatArray, IntArray

@@ -8,19 +8,16 @@ from add.contact.coefficients import (
     point_growth,
 )
 from add.contact.formulas import CONSTANT_FRICTION, CurveNumber, FrictionCurve, NormalFormula
-from add.contact.meshes import MeshContact, MeshPlaces
+from add.contact.meshes import MeshContact
 from add.contact.penalty_bodies import BodyContact
-from add.contact.places import ContactPlaces
 
 __all__ = [
     "CONSTANT_FRICTION",
     "BodyContact",
-    "ContactPlaces",
     "CurveNumber",
     "FrictionCurve",
     "FrictionLaw",
     "MeshContact",
-    "MeshPlaces",
     "NormalFormula",
     "NormalLaw",
     "PairParameters",

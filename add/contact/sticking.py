@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Decision, StickConstraint, StickOperators
+from add.equations.term import NO_NUMBERS, Decision, Entries, StickConstraint, StickOperators
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import PAIR
 from add.kernels.sticking import StickRows
@@ -132,38 +132,18 @@ class StickingRows(StickConstraint):
         at = self.evaluate(kin, theta)
         return (at.stiffness[:, None] * at.rows).ravel()
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of the parameters, which are centres of mass."""
-        index = self.theta_index
-        kept = index >= 0
-        if not kept.any():
-            return
-        at = self.evaluate(kin, theta, mu.reshape(-1, 3))
-        at_dofs = np.where(self.dofs >= 0, lam[self.dofs], 0.0)
-        bar = np.einsum("kmp,km->kp", at.geometric_by_theta, at_dofs)
-        bar += np.einsum("kap,ka->kp", at.by_theta, lam_rows.reshape(-1, 3))
-        np.add.at(out, index[kept], bar[kept])
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the tangents along ``theta_dot``."""
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """See `Constraint.by_numbers`."""
         index = self.theta_index
         if not (index >= 0).any():
-            return
-        at = self.evaluate(kin, theta, mu.reshape(-1, 3))
-        dot = np.where(index >= 0, theta_dot[index], 0.0)
-        kept = self.dofs >= 0
-        np.add.at(out, self.dofs[kept], np.einsum("kmp,kp->km", at.geometric_by_theta, dot)[kept])
-        rows += np.einsum("kap,kp->ka", at.by_theta, dot).ravel()
+            return NO_NUMBERS
+        at, n = self.evaluate(kin, theta, mu.reshape(-1, 3)), kin.q.size
+        rows = n + np.arange(self.n_rows).reshape(-1, 3)
+        places = np.concatenate([self.dofs, rows], axis=1)[:, :, None]
+        values = np.concatenate([at.geometric_by_theta, at.by_theta], axis=1)
+        places, numbers = np.broadcast_arrays(places, index[:, None])
+        kept = (places >= 0) & (numbers >= 0)
+        return Entries(places[kept], numbers[kept], values[kept])
 
 
 class StickingPairs(StickingRows):

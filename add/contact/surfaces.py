@@ -8,7 +8,6 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.equations.sites import NO_INDICES
 from add.kernels.mesh_arrays import carried_places
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -182,14 +181,6 @@ class ContactSurface:
     def places(self, q: FloatArray, theta: FloatArray) -> FloatArray:
         """Return the places of all vertices (n_points, 3) at the coordinates ``q`` of X [m]."""
         return np.asarray(carried_places(q, theta, self.rest, self.carrier, self.rigid, self.centre))
-
-
-def static_part(
-    points: FloatArray, faces: IntArray, contact_class: int, half_thickness: float, edges: IntArray | None = None
-) -> SurfacePart:
-    """Return the part of a mesh that stands still in the world."""
-    none = np.zeros((0, 2), dtype=np.int64) if edges is None else edges
-    return SurfacePart(points, faces, none, -1, None, NO_INDICES, contact_class, half_thickness)
 
 
 def _joined(arrays: Sequence[np.ndarray], width: int, dtype: type = np.int64) -> np.ndarray:

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from add.control.costs import CoordinateCost, difference
 from add.control.riccati import StageModel, StepModel
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.inverse.experiment import Experiment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -16,9 +17,7 @@ from add.equations.term import UNIT, Constraint
 from add.typing import FloatArray, IntArray
 
 
-@final
-@dataclass(frozen=True)
-class LiftedConstraint(Constraint):
+class LiftedEquations(Constraint):
     """Equations on rows of X as equations on q.
 
     Attributes
@@ -29,6 +28,10 @@ class LiftedConstraint(Constraint):
 
     inner: Constraint
     lift: Lift
+
+    @abstractmethod
+    def _at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
+        """Return the lifted state, with ``rates`` where they are asked for."""
 
     @cached_property
     def _expansion(self) -> Expansion:
@@ -49,7 +52,7 @@ class LiftedConstraint(Constraint):
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
         """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
-        at, r = self.lift.at(kin, theta, rates=False), np.zeros(self.lift.rows.n)
+        at, r = self._at(kin, theta, rates=False), np.zeros(self.lift.rows.n)
         self.inner.residual(at.kin, mu, theta, r, rows)
         self.lift.pull(at, r, out)
 
@@ -63,7 +66,7 @@ class LiftedConstraint(Constraint):
         slots: IntArray,
     ) -> None:
         """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
-        at, spread = self.lift.at(kin, theta), self._expansion
+        at, spread = self._at(kin, theta), self._expansion
         by, places = np.zeros((3, spread.n_entries)), np.arange(spread.n_entries)
         for values, (_, unit) in zip(by, UNIT, strict=True):
             self.inner.jacobian(at.kin, mu, theta, unit, values, places)
@@ -81,7 +84,7 @@ class LiftedConstraint(Constraint):
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
     ) -> None:
         """Add the cotangents of theta."""
-        at, lift = self.lift.at(kin, theta), self.lift
+        at, lift = self._at(kin, theta), self.lift
         pushed = lift.push(at, lam)
         self.inner.parameter_vjp(at.kin, mu, theta, pushed, lam_rows, out)
         if lift.has_parameters:
@@ -103,7 +106,7 @@ class LiftedConstraint(Constraint):
         rows: FloatArray,
     ) -> None:
         """Add the derivatives along theta_dot."""
-        at, lift, r = self.lift.at(kin, theta), self.lift, np.zeros(self.lift.rows.n)
+        at, lift, r = self._at(kin, theta), self.lift, np.zeros(self.lift.rows.n)
         self.inner.parameter_jvp(at.kin, mu, theta, theta_dot, r, rows)
         if lift.has_parameters:
             force = np.zeros(lift.rows.n)
@@ -126,3 +129,15 @@ class LiftedConstraint(Constraint):
             self.inner.jacobian(at.kin, mu, theta, unit, values, np.arange(rows.size))
             out.append(coo_array((values, (rows, cols)), shape=(size, size)).tocsr()[:, :n])
         return out[0], out[1]
+
+
+@final
+@dataclass(frozen=True)
+class LiftedConstraint(LiftedEquations):
+    """Equations on rows of X as equations on q, and nothing else; attributes as in `LiftedEquations`."""
+
+    inner: Constraint
+    lift: Lift
+
+    def _at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
+        return self.lift.at(kin, theta, rates=rates)

@@ -11,26 +11,20 @@ over the coordinates that these rows depend on: of links, the joints that carry 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift, LiftedState
-from add.equations.lifted_constraint import LiftedConstraint
+from add.equations.lifted_constraint import LiftedEquations
 from add.equations.lifted_entries import Expansion, add_expanded
 from add.equations.term import StickConstraint, StickOperators
 from add.typing import FloatArray, IntArray
 
 
-class _Lifted(NamedTuple):
-    kin: Kinematics
-    theta: FloatArray
-    at: LiftedState
-
-
 @final
-class LiftedStick(StickConstraint):
+class LiftedStick(LiftedEquations, StickConstraint):
     """Stick constraints on rows of X as ones on q.
 
     Attributes
@@ -41,60 +35,14 @@ class LiftedStick(StickConstraint):
         Of the pattern of the inner frozen term, at whose slots the solver's matrix is changed.
     """
 
+    inner: StickConstraint
+
     def __init__(self, inner: StickConstraint, lift: Lift, expansion: Expansion) -> None:
         self.inner, self.lift, self.expansion = inner, lift, expansion
-        self._last: _Lifted | None = None
 
-    @cached_property
-    def _whole(self) -> LiftedConstraint:
-        """The same equations without what the solver asks of points that stick."""
-        return LiftedConstraint(self.inner, self.lift)
-
-    def _at(self, kin: Kinematics, theta: FloatArray) -> LiftedState:
+    def _at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
         """Return the lifted state, the same object for the same state: the inner constraint keeps what it evaluates."""
-        last = self._last
-        if last is None or last.kin is not kin or last.theta is not theta:
-            last = self._last = _Lifted(kin, theta, self.lift.at(kin, theta))
-        return last.at
-
-    @property
-    def n_rows(self) -> int:
-        """Three a point."""
-        return self.inner.n_rows
-
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return flat (rows, cols)."""
-        return self._whole.pattern(first)
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add P^T G_X^T mu to ``out`` and c to ``rows``."""
-        at, r = self._at(kin, theta), np.zeros(self.lift.rows.n)
-        self.inner.residual(at.kin, mu, theta, r, rows)
-        self.lift.pull(at, r, out)
-
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
-        self._whole.jacobian(kin, mu, theta, weights, data, slots)
-
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of theta."""
-        self._whole.parameter_vjp(kin, mu, theta, lam, lam_rows, out)
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the derivatives along theta_dot."""
-        self._whole.parameter_jvp(kin, mu, theta, theta_dot, out, rows)
+        return self.lift.at(kin, theta)
 
     # --- for the solver -----------------------------------------------------------------------------------------------
 

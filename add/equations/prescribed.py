@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from add.equations.initial import InitialState
+from add.equations.kinematics import generic
 from add.equations.signals import Signal
-from add.equations.tangents import generic
 from add.typing import BoolArray, FloatArray, IntArray
 
 

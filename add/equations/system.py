@@ -10,11 +10,10 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Columns, Directions, Kinematics, ThetaMap, push
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.prescribed import Motion
 from add.equations.step_limit import StepLimit
-from add.equations.tangents import Columns, Directions, ThetaMap, push
 from add.equations.term import (
     UNIT,
     AllCandidates,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -44,6 +44,17 @@ UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weig
 
 #: Of a term without signals.
 NO_INPUTS: IntArray = np.zeros(0, dtype=np.int64)
+
+
+class Entries(NamedTuple):
+    """Derivatives of a ``place``, a coordinate or an equation behind them, by a ``number`` of theta; may repeat."""
+
+    place: IntArray
+    number: IntArray
+    value: FloatArray
+
+
+NO_NUMBERS = Entries(NO_INPUTS, NO_INPUTS, np.zeros(0))
 
 
 class Term(ABC):
@@ -262,13 +273,17 @@ class Constraint(ABC):
     ) -> None:
         """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
 
-    @abstractmethod
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """Return the derivatives of G^T mu, and of c behind it, by theta; none of one without numbers."""
+        return NO_NUMBERS
+
     def parameter_vjp(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
     ) -> None:
         """Add lam^T d(G^T mu)/dtheta + lam_rows^T dc/dtheta to ``out``."""
+        place, number, value = self.by_numbers(kin, mu, theta)
+        np.add.at(out, number, np.concatenate([lam, lam_rows])[place] * value)
 
-    @abstractmethod
     def parameter_jvp(
         self,
         kin: Kinematics,
@@ -279,6 +294,10 @@ class Constraint(ABC):
         rows: FloatArray,
     ) -> None:
         """Add the derivatives along theta_dot."""
+        (place, number, value), n = self.by_numbers(kin, mu, theta), out.size
+        change = np.bincount(place, value * theta_dot[number], n + rows.size)
+        out += change[:n]
+        rows += change[n:]
 
 
 @final

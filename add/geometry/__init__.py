@@ -1,6 +1,6 @@
 """Meshes, elements and solids: quadrature, mass, inertia, surfaces and where points lie. No I/O."""
 
-from add.geometry.boundary import BoundaryFaces, Facets, Surface, boundary_faces, facets, surface
+from add.geometry.boundary import Surface, boundary_faces, facets, surface
 from add.geometry.contact_points import (
     box_points,
     capsule_points,
@@ -8,42 +8,36 @@ from add.geometry.contact_points import (
     sphere_points,
     surface_points,
 )
-from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, family_by_name
-from add.geometry.locate import Located, Locator, locate
-from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
+from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh
+from add.geometry.locate import Locator, locate
 from add.geometry.mass_properties import (
+    MassPairs,
     MassProperties,
     box_solid,
     capsule_solid,
     check_inertia,
     cylinder_solid,
+    mass_pairs,
     mesh_solid,
     sphere_solid,
 )
-from add.geometry.mesh_box import box_mesh, move_without_folding, to_tet10
-from add.geometry.mesh_check import Validated, edge_lengths, validate
+from add.geometry.mesh_box import box_mesh, to_tet10
+from add.geometry.mesh_check import edge_lengths, validate
 from add.geometry.quadrature import QuadratureGeometry, element_volumes, enhanced_geometry, quadrature_geometry, volume
-from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, cylinder_surface
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.triangle_surface import box_surface, check_surface, cylinder_surface
 
 __all__ = [
     "FAMILIES",
     "HEX8",
     "TET4",
     "TET10",
-    "BoundaryFaces",
     "ElementFamily",
-    "Facets",
-    "Located",
     "Locator",
     "MassPairs",
     "MassProperties",
-    "Quadrature",
     "QuadratureGeometry",
     "SoftMesh",
     "Surface",
-    "TriangleSurface",
-    "Validated",
     "boundary_faces",
     "box_mesh",
     "box_points",
@@ -57,15 +51,12 @@ __all__ = [
     "cylinder_solid",
     "cylinder_surface",
     "edge_lengths",
-    "element_masses",
     "element_volumes",
     "enhanced_geometry",
     "facets",
-    "family_by_name",
     "locate",
     "mass_pairs",
     "mesh_solid",
-    "move_without_folding",
     "quadrature_geometry",
     "sphere_points",
     "sphere_solid",

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from add.geometry.elements import TET10, FloatArray, IntArray
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.elements import TET10, SoftMesh
+from add.typing import FloatArray, IntArray
 
 
 class Surface(NamedTuple):

@@ -110,12 +110,6 @@ def row_vertices(row: FloatArray) -> FloatArray:
     return row[HEAD : HEAD + 3 * int(row[3])].reshape(-1, 3)
 
 
-def row_triangles(row: FloatArray) -> IntArray:
-    """Return the triangles (nt, 3) of the mesh of a row."""
-    first = layout(*(int(n) for n in row[3:HEAD])).corners
-    return row[first : first + 3 * int(row[4])].reshape(-1, 3).astype(np.int64)
-
-
 def _directed(triangles: IntArray) -> IntArray:
     """Return the sides 01, 12, 20 of all triangles (3 nt, 2)."""
     return triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry.boundary import boundary_faces
-from add.geometry.elements import FloatArray, IntArray
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.elements import SoftMesh
+from add.typing import FloatArray, IntArray
 
 INSIDE_TOLERANCE = 1e-9
 """How far outside the reference domain still counts as inside [-]."""

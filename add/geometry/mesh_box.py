@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry.boundary import boundary_faces
-from add.geometry.elements import HEX8, TET4, TET10, ElementFamily, FloatArray, IntArray
+from add.geometry.elements import HEX8, TET4, TET10, ElementFamily, SoftMesh
 from add.geometry.mesh_check import DEGENERATE_RATIO, relative_determinants, validate
-from add.geometry.volume_mesh import SoftMesh
+from add.typing import FloatArray, IntArray
 
 
 def box_mesh(

@@ -6,10 +6,9 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry.boundary import face_multiplicity, folded_faces
-from add.geometry.elements import FloatArray, IntArray
+from add.geometry.elements import SoftMesh
 from add.geometry.quadrature import determinants, element_volumes
-from add.geometry.volume_mesh import SoftMesh
-from add.typing import BoolArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 DEGENERATE_RATIO = 1e-9
 """An element is degenerate where its volume density falls below this times its longest edge cubed [-]."""

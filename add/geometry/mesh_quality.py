@@ -8,8 +8,8 @@ from typing import final
 
 import numpy as np
 
+from add.geometry.elements import SoftMesh
 from add.geometry.quadrature import volume
-from add.geometry.volume_mesh import SoftMesh
 from add.typing import FloatArray
 
 __all__ = ["MeshQuality", "mesh_quality"]

@@ -9,8 +9,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from add.errors import InputError
-from add.geometry.elements import TET4, FloatArray, IntArray
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.elements import TET4, SoftMesh
+from add.typing import FloatArray, IntArray
 
 _DIGITS = 12
 """Decimals kept of coordinates divided by the size, so that another libm's last bit changes no mesh."""

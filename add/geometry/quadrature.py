@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.geometry.elements import FloatArray, Quadrature
-from add.geometry.volume_mesh import SoftMesh
+from add.geometry.elements import Quadrature, SoftMesh
+from add.typing import FloatArray
 
 
 class QuadratureGeometry(NamedTuple):

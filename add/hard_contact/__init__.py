@@ -7,7 +7,6 @@ scene, or `with_exact_contact`.
 """
 
 from add.hard_contact.contact_state import CarriedContacts, ContactState
-from add.hard_contact.exact_solve import ExactContactSolve
 from add.hard_contact.impulse import ImpulseContact, with_impulse_contact
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions, ImpulseOptions
@@ -20,7 +19,6 @@ __all__ = [
     "ContactPairs",
     "ContactState",
     "ExactContact",
-    "ExactContactSolve",
     "ExactOptions",
     "ImpulseContact",
     "ImpulseOptions",

@@ -16,8 +16,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, StateTangent, StateTangents, ThetaMap, push
 from add.equations.term import KinematicCotangent
 from add.hard_contact import law
 from add.hard_contact.contact_state import CarriedContacts

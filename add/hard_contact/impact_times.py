@@ -22,8 +22,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
 from add.hard_contact.impulse_rows import Approach, ImpulseRows
 from add.hard_contact.step_rows import StepRows
 from add.typing import BoolArray, FloatArray, IntArray

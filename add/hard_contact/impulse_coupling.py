@@ -19,8 +19,7 @@ from typing import final
 import numpy as np
 
 from add.cones import Cones, Sensitivity
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Columns, Directions, StateTangent, StateTangents
 from add.equations.term import KinematicCotangent
 from add.hard_contact.impulse_carry import CarriedImpulses
 from add.hard_contact.impulse_solve import Delassus

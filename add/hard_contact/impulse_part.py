@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 
 from add.cones import WEAK
-from add.equations.kinematics import Kinematics, State, StateTangent, Weights
+from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents, Weights
 from add.equations.lift import Lift
-from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.hard_contact.beginning import Beginning
 from add.hard_contact.geometry import Touches

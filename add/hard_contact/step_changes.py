@@ -16,8 +16,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
 from add.hard_contact.geometry import Touches
 from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
 from add.hard_contact.step_rows import StepRows

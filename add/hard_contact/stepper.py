@@ -7,8 +7,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.hard_contact.contact_state import CarriedContacts, ContactState
 from add.hard_contact.exact_derivatives import ExactCoupling
 from add.hard_contact.exact_solve import ExactContactSolve

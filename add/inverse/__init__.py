@@ -1,6 +1,7 @@
 """From an optimiser's x to theta, and the optimisers."""
 
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
+from add.inverse.maps import DesignParameter, Prior
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
@@ -15,7 +16,6 @@ from add.inverse.optimizers.phases import (
 )
 from add.inverse.optimizers.starts import Starts
 from add.inverse.overrides import NumberOverride, with_overrides
-from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.inverse.residuals import Jacobian, Residuals
 

@@ -21,10 +21,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from add.adjoint.observed import ObservedRun, observe
-from add.equations.tangents import Directions
+from add.equations.kinematics import Directions
 from add.inverse.experiment import Experiment
-from add.inverse.normal import NormalEquations, WholeNormal
-from add.inverse.residuals import Jacobian, Residuals
+from add.inverse.residuals import Jacobian, NormalEquations, Residuals, WholeNormal
 from add.objectives.base import StateRows
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from scipy.special import betaincinv, ndtri
 
 from add.adjoint import sweep
+from add.equations.kinematics import Directions
 from add.equations.points import PointMap
-from add.equations.tangents import Directions
 from add.linalg import one_blas_thread
 from add.objectives import Tracking
 from add.simulation.run import Simulation, Trajectory

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from add.adjoint import sweep
-from add.equations.tangents import Directions
+from add.equations.kinematics import Directions
 from add.inverse.experiment import Experiment
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread

@@ -13,14 +13,12 @@ import scipy.sparse as sp
 from add.adjoint import Schedule, value_and_gradient
 from add.adjoint.forward import stretches
 from add.adjoint.reverse import Evaluation, evaluate
-from add.equations.tangents import Columns, Directions, StretchTangents
+from add.equations.kinematics import Columns, Directions, StretchTangents
 from add.errors import InputError
 from add.inverse.along_time import along_time, may_go_backward, observed
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
-from add.inverse.maps import Composed, Injection, Transformed
-from add.inverse.normal import NormalEquations, WholeNormal
-from add.inverse.parameters import DesignParameter, Prior
-from add.inverse.residuals import Jacobian, Residuals
+from add.inverse.maps import Composed, DesignParameter, Injection, Prior, Transformed
+from add.inverse.residuals import Jacobian, NormalEquations, Residuals, WholeNormal
 from add.linalg import one_blas_thread
 from add.simulation.run import Observer, Replay, Trajectory
 from add.summary import Summarised, Summary

@@ -1,7 +1,11 @@
-"""Residuals of an inverse problem at a point, and their Jacobian."""
+"""Residuals of an inverse problem at a point, their Jacobian, and their normal equations.
+
+The normal equations are those of Gauss-Newton, J^T J s = -J^T rho with damping, whole or by their structure in time.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
@@ -11,7 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from add.simulation.run import Trajectory
-from add.typing import FloatArray
+from add.typing import BoolArray, FloatArray
 
 
 @final
@@ -81,4 +85,64 @@ class Jacobian:
         out = np.triu(upper) + np.triu(upper, 1).T
         entries = (self.sparse.T @ self.sparse).tocoo()
         np.add.at(out, (entries.row, entries.col), entries.data)
+        return out
+
+
+class NormalEquations(ABC):
+    """N = J^T J and J^T rho at a point, for n numbers.
+
+    Attributes
+    ----------
+    slope : (n,)
+        J^T rho.
+    largest : float
+        Largest diagonal entry of N.
+    backward : bool
+        Whether a sweep backward through the run made them.
+    """
+
+    slope: FloatArray
+    largest: float
+    backward: bool
+
+    @abstractmethod
+    def product(self, step: FloatArray) -> FloatArray:
+        """Return N step (n,)."""
+
+    @abstractmethod
+    def solve(self, free: BoolArray, damping: float, b: FloatArray) -> FloatArray | None:
+        """Return s (n,), zero where not ``free``, with N s + damping s = b in the free rows.
+
+        None where round-off leaves the matrix without a Cholesky factor.
+        """
+
+
+@final
+class WholeNormal(NormalEquations):
+    """N as a matrix.
+
+    Parameters
+    ----------
+    jacobian : Jacobian
+    slope : (n,)
+    backward : bool
+    """
+
+    def __init__(self, jacobian: Jacobian, slope: FloatArray, *, backward: bool = False) -> None:
+        self.slope, self.matrix, self.backward = slope, jacobian.normal(), backward
+        self.largest = float(self.matrix.diagonal().max(initial=0.0))
+
+    def product(self, step: FloatArray) -> FloatArray:
+        """Return N step."""
+        return np.asarray(self.matrix @ step)
+
+    def solve(self, free: BoolArray, damping: float, b: FloatArray) -> FloatArray | None:
+        """Solve by one Cholesky factor; see `NormalEquations.solve`."""
+        matrix, out = self.matrix[np.ix_(free, free)], np.zeros_like(b)
+        matrix[np.diag_indices_from(matrix)] += damping
+        try:
+            factor = scipy.linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return None
+        out[free] = scipy.linalg.cho_solve(factor, b[free])
         return out

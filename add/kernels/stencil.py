@@ -228,22 +228,6 @@ def across(free, d, P, Q):
 
 
 @njit(cache=True, error_model="numpy")
-def distance_hessian(n_points, d, c, g, P, Q, H):
-    """Fill H (12, 12) with the Hessian of d, from what `stencil` with order 2 and `across` gave."""
-    n, W = P[NORMAL], P[WAYS : WAYS + 4]
-    for j in range(n_points):
-        for i in range(n_points):
-            for a in range(3):
-                for b in range(3):
-                    H[3 * j + a, 3 * i + b] = (
-                        c[i] * c[j] * Q[a, b]
-                        - c[j] * W[i, a] * n[b]
-                        - c[i] * n[a] * W[j, b]
-                        - g[i, j] * d * n[a] * n[b]
-                    )
-
-
-@njit(cache=True, error_model="numpy")
 def mollifier(x, eps, order, gradient, hessian):
     """Return m = (c / eps) (2 - c / eps) of two edges, c = |e_a x e_b|^2 < eps; C^1 with 1 beyond.
 

@@ -39,6 +39,11 @@ class Header:
     columns: tuple[str, ...]
     rows: Iterator[tuple[int, list[str]]]
 
+    def fail(self, message: str, column: int | None = None, **said: object) -> InputError:
+        """Return the error of the headings, or of one by its number from 0."""
+        place = f"line {self.line}" + ("" if column is None else f", column {column + 1}")
+        return InputError(message, file=self.file, place=place, **said)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True)
 class Table:

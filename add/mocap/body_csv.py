@@ -55,24 +55,18 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
     given = {group: _complete(header, group) for group in known}
     for group in (_POSITION, _QUATERNION):
         if not given[group]:
-            raise InputError(
+            raise header.fail(
                 f"the {'position' if group is _POSITION else 'orientation'} is missing",
-                file=header.file,
-                place=f"line {header.line}",
                 expected=", ".join(map(repr, group)),
             )
     if given[_SPIN_WORLD] and given[_SPIN_BODY]:
-        raise InputError(
+        raise header.fail(
             "angular velocity in world axes and in those of the body",
-            file=header.file,
-            place=f"line {header.line}",
             expected=f"either {', '.join(_SPIN_WORLD)} or {', '.join(_SPIN_BODY)}",
         )
     if given[_SIGMAS] and given[_COVARIANCE]:
-        raise InputError(
+        raise header.fail(
             "two kinds of errors of the pose",
-            file=header.file,
-            place=f"line {header.line}",
             expected=f"either {', '.join(_SIGMAS)} or {_COVARIANCE[0]} to {_COVARIANCE[-1]}",
         )
     table = _filled(header, (*_POSITION, *_QUATERNION))
@@ -122,26 +116,21 @@ def read_angle_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] |
     header = read_header(os.fspath(path), columns)
     names = tuple(heading.removesuffix(_ANGLE) for heading in header.columns if heading.endswith(_ANGLE))
     if not names:
-        raise InputError(
-            "no angles in the header", file=header.file, place=f"line {header.line}", expected=f"'<name>{_ANGLE}'"
-        )
+        raise header.fail("no angles in the header", expected=f"'<name>{_ANGLE}'")
     choices = [[rate for rate in (name + _RATE, "d" + name + _RATE) if rate in header.columns] for name in names]
     rates = [rate for choice in choices for rate in choice]
     known = {"time_s", *(name + _ANGLE for name in names), *rates}
     for column, heading in enumerate(header.columns):
         if heading not in known:
-            raise InputError(
+            raise header.fail(
                 "not an angle or its rate",
-                file=header.file,
-                place=f"line {header.line}, column {column + 1}",
+                column,
                 found=repr(heading),
                 expected=f"'<name>{_ANGLE}', '<name>{_RATE}' or 'd<name>{_RATE}'",
             )
     if rates and any(len(choice) != 1 for choice in choices):
-        raise InputError(
+        raise header.fail(
             "not one rate for every angle",
-            file=header.file,
-            place=f"line {header.line}",
             found=", ".join(map(repr, rates)),
             expected=f"one for each of {', '.join(map(repr, names))}, or none",
         )
@@ -154,10 +143,8 @@ def _complete(header: Header, group: Sequence[str]) -> bool:
     """Whether the columns of a vector are there; some of them alone are an error."""
     present = [heading for heading in group if heading in header.columns]
     if present and len(present) < len(group):
-        raise InputError(
+        raise header.fail(
             "a vector lacks components",
-            file=header.file,
-            place=f"line {header.line}",
             found=f"only {', '.join(map(repr, present))}",
             expected=" and ".join(repr(heading) for heading in group if heading not in present),
         )
@@ -260,39 +247,33 @@ def write_csv(path: str | os.PathLike[str], recording: Recording) -> None:
 
 def _markers(header: Header, unit: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Marker names and, for each, the columns of x, y, z."""
-    file = header.file
     markers: dict[str, dict[str, int]] = {}
     for column, name in enumerate(header.columns[1:], start=1):
-        place = f"line {header.line}, column {column + 1}"
         match = _COLUMN.fullmatch(name)
         if match is None:
-            raise InputError(
+            raise header.fail(
                 "not the coordinate of a marker",
-                file=file,
-                place=place,
+                column,
                 found=repr(name),
                 expected=f"'<marker>_x_{unit}', '<marker>_y_{unit}' or '<marker>_z_{unit}'",
             )
         if match["unit"] != unit:
             other = f" (or read it with unit={match['unit']!r})" if match["unit"] in _PER_METRE else ""
-            raise InputError(
+            raise header.fail(
                 "wrong unit of a column",
-                file=file,
-                place=place,
+                column,
                 found=repr(name),
                 expected=f"'{match['marker']}_{match['axis']}_{unit}'{other}",
             )
         markers.setdefault(match["marker"], {})[match["axis"]] = column
     if not markers:
         expected = f"'<marker>_x_{unit}', '<marker>_y_{unit}', '<marker>_z_{unit}'"
-        raise InputError("no markers in the header", file=file, place=f"line {header.line}", expected=expected)
+        raise header.fail("no markers in the header", expected=expected)
     for marker, axes in markers.items():
         lacking = [axis for axis in "xyz" if axis not in axes]
         if lacking:
-            raise InputError(
+            raise header.fail(
                 f"marker {marker!r} lacks an axis",
-                file=file,
-                place=f"line {header.line}",
                 found=f"only {', '.join(sorted(axes))}",
                 expected=" and ".join(f"'{marker}_{axis}_{unit}'" for axis in lacking),
             )

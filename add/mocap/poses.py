@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap.recording import Recording, check_times
+from add.mocap.recording import Recording, Timed, check_times
 
 __all__ = ["UNIT", "AngleRecording", "PoseRecording", "off_unit"]
 
@@ -29,7 +29,7 @@ def off_unit(quaternion: NDArray[np.float64]) -> int | None:
 
 @final
 @dataclass(frozen=True, eq=False)
-class PoseRecording:
+class PoseRecording(Timed):
     """Position and orientation of a body's frame, every frame of them; a point X of the body is at x + R(q) X.
 
     Every method returns a new recording; the arrays are private read-only copies.
@@ -81,11 +81,9 @@ class PoseRecording:
         if self.covariance is not None:
             arrays["covariance"] = _positive(self._column("covariance", self.covariance, times, (6, 6)), self.source)
         extra = {name: self._column(name, values, times, ()) for name, values in self.extra.items()}
-        for array in (*arrays.values(), *extra.values()):
+        for array in extra.values():
             array.setflags(write=False)
-        for name, array in arrays.items():
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "extra", MappingProxyType(extra))
+        self._keep(**arrays, extra=MappingProxyType(extra))
 
     def _column(
         self, name: str, values: ArrayLike, times: NDArray[np.float64], width: tuple[int, ...]
@@ -107,11 +105,6 @@ class PoseRecording:
         return array
 
     @property
-    def n_frames(self) -> int:
-        """Number of frames."""
-        return len(self.times)
-
-    @property
     def rotations(self) -> NDArray[np.float64]:
         """R, (nf, 3, 3), from the body's axes to the world's."""
         return self._rotation().as_matrix()
@@ -123,31 +116,6 @@ class PoseRecording:
 
     def _rotation(self) -> Rotation:
         return Rotation.from_quat(self.quaternion[:, [1, 2, 3, 0]])
-
-    def crop(self, start: float = -np.inf, stop: float = np.inf) -> PoseRecording:
-        """Keep the frames with start <= t <= stop [s]."""
-        keep = (self.times >= start) & (self.times <= stop)
-        if not keep.any():
-            raise InputError(
-                "no frame in the window",
-                file=self.source,
-                found=f"[{start:g}, {stop:g}] s",
-                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
-            )
-        return replace(
-            self,
-            times=self.times[keep],
-            position=self.position[keep],
-            quaternion=self.quaternion[keep],
-            velocity=None if self.velocity is None else self.velocity[keep],
-            angular_velocity=None if self.angular_velocity is None else self.angular_velocity[keep],
-            extra={name: values[keep] for name, values in self.extra.items()},
-            covariance=None if self.covariance is None else self.covariance[keep],
-        )
-
-    def with_origin(self, t0: float) -> PoseRecording:
-        """Count time from t0 [s]: the new times are t - t0."""
-        return replace(self, times=self.times - t0)
 
     def turned(self, rotations: ArrayLike) -> PoseRecording:
         """Give the body other orientations: R (nf, 3, 3), from its axes to the world's, one a frame."""
@@ -215,7 +183,7 @@ def _positive(covariance: NDArray[np.float64], source: str) -> NDArray[np.float6
 
 @final
 @dataclass(frozen=True, eq=False)
-class AngleRecording:
+class AngleRecording(Timed):
     """Angles at given times; every method returns a new recording, the arrays are private read-only copies.
 
     Parameters
@@ -262,29 +230,4 @@ class AngleRecording:
                     place=f"{names[column]!r}, frame {frame} (t = {times[frame]:g} s)",
                     found=array[frame, column],
                 )
-        object.__setattr__(self, "names", names)
-        for name, array in arrays.items():
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    @property
-    def n_frames(self) -> int:
-        """Number of frames."""
-        return len(self.times)
-
-    def crop(self, start: float = -np.inf, stop: float = np.inf) -> AngleRecording:
-        """Keep the frames with start <= t <= stop [s]."""
-        keep = (self.times >= start) & (self.times <= stop)
-        if not keep.any():
-            raise InputError(
-                "no frame in the window",
-                file=self.source,
-                found=f"[{start:g}, {stop:g}] s",
-                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
-            )
-        rates = None if self.rates is None else self.rates[keep]
-        return replace(self, times=self.times[keep], angles=self.angles[keep], rates=rates)
-
-    def with_origin(self, t0: float) -> AngleRecording:
-        """Count time from t0 [s]: the new times are t - t0."""
-        return replace(self, times=self.times - t0)
+        self._keep(names=names, **arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 
 from add.errors import InputError
 
-__all__ = ["Recording", "check_times", "require_names"]
+__all__ = ["Recording", "Timed", "check_times", "require_names"]
 
 # Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
 _GAP_IN_PERIODS = 1.5
@@ -31,12 +31,54 @@ def require_names(names: Iterable[str], available: Sequence[str], *, source: str
         raise InputError("unknown marker", file=source, found=repr(name), expected=expected)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """Positions of named markers at given times.
+class Timed:
+    """What a recording holds over its frames: every array has a row for each of them.
 
     Every method returns a new recording; the arrays are private read-only copies.
+    """
+
+    times: NDArray[np.float64]
+    source: str
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames nf."""
+        return len(self.times)
+
+    def crop(self, start: float = -np.inf, stop: float = np.inf) -> Self:
+        """Keep the frames with start <= t <= stop [s]."""
+        keep = (self.times >= start) & (self.times <= stop)
+        if not keep.any():
+            raise InputError(
+                "no frame in the window",
+                file=self.source,
+                found=f"[{start:g}, {stop:g}] s",
+                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
+            )
+
+        def kept(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name: column[keep] for name, column in value.items()}
+            return value[keep] if isinstance(value, np.ndarray) else value
+
+        return replace(self, **{name: kept(value) for name, value in vars(self).items()})  # type: ignore[type-var]
+
+    def with_origin(self, t0: float) -> Self:
+        """Count time from t0 [s]: the new times are t - t0."""
+        return replace(self, times=self.times - t0)  # type: ignore[type-var]
+
+    def _keep(self, **values: Any) -> None:
+        """Set the fields of a new recording; nobody writes into its arrays."""
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Recording(Timed):
+    """Positions of named markers at given times.
 
     Parameters
     ----------
@@ -86,15 +128,7 @@ class Recording:
                 expected="finite numbers, or valid = False",
             )
         positions[~valid] = np.nan
-        for name, value in (("names", names), ("times", times), ("positions", positions), ("valid", valid)):
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
-
-    @property
-    def n_frames(self) -> int:
-        """Number of frames."""
-        return len(self.times)
+        self._keep(names=names, times=times, positions=positions, valid=valid)
 
     @property
     def n_markers(self) -> int:
@@ -128,22 +162,6 @@ class Recording:
         count = inside.sum(axis=0)
         total = np.where(inside[:, :, None], self.positions, 0.0).sum(axis=0)
         return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)
-
-    def crop(self, start: float = -np.inf, stop: float = np.inf) -> Recording:
-        """Keep the frames with start <= t <= stop [s]."""
-        keep = (self.times >= start) & (self.times <= stop)
-        if not keep.any():
-            raise InputError(
-                "no frame in the window",
-                file=self.source,
-                found=f"[{start:g}, {stop:g}] s",
-                expected=f"a part of [{self.times[0]:g}, {self.times[-1]:g}] s that holds a frame",
-            )
-        return replace(self, times=self.times[keep], positions=self.positions[keep], valid=self.valid[keep])
-
-    def with_origin(self, t0: float) -> Recording:
-        """Count time from t0 [s]: the new times are t - t0."""
-        return replace(self, times=self.times - t0)
 
     def select(self, names: Sequence[str]) -> Recording:
         """Keep these markers, in this order."""

@@ -1,11 +1,10 @@
 """Bodies, joints and obstacles together: the `System` that they make."""
 
-from add.model.build import Model, build_model, parameter_layout
+from add.model.build import Model, build_model
 from add.model.chambers import ChamberState, chamber_states, storing_chambers
-from add.model.joint_reactions import Reaction, reactions
+from add.model.joint_reactions import Reaction, reactions, tree_reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.obstacles import ContactModel, MeshModel, Obstacle, ShapeName
-from add.model.tree_reactions import tree_reactions
 
 __all__ = [
     "ChamberState",
@@ -21,7 +20,6 @@ __all__ = [
     "edge_lengths",
     "half_thickness",
     "meeting_meshes",
-    "parameter_layout",
     "reactions",
     "storing_chambers",
     "tree_reactions",

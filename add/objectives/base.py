@@ -10,8 +10,7 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 

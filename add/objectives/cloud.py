@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from add.equations.kinematics import Kinematics, State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents
 from add.objectives.base import LeastSquares
 from add.objectives.losses import Loss
 from add.objectives.placement import Placement

@@ -6,9 +6,8 @@ from typing import Protocol, final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, StateTangent
+from add.equations.kinematics import Columns, Directions, Kinematics, StateTangent, StretchTangents, generic
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StretchTangents, generic
 from add.objectives.base import StateRows
 from add.objectives.interpolation import Interpolant
 from add.objectives.losses import Loss, bend, bending

@@ -8,9 +8,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, State, StateTangent
+from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents, generic
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StateTangents, generic
 from add.typing import FloatArray, IntArray
 
 #: Weights of (x_0, v_0, x_1, v_1): positions and velocities at the beginning and at the end of a step.

@@ -15,8 +15,7 @@ from typing import final
 import numpy as np
 
 from add.equations import charts
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents
 from add.objectives.base import LeastSquares
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.tangents import Columns
+from add.equations.kinematics import Columns
 from add.kernels.rotation import left_jacobian, rotation_matrix, skew
 from add.typing import FloatArray, IntArray
 

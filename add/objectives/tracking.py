@@ -8,9 +8,8 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import State, StateTangent
+from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
 from add.equations.points import PointMap
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.objectives.base import LeastSquares, StateRows
 from add.objectives.frames_over import FramesOver, rows_over
 from add.objectives.interpolation import Interpolant, StateReads, StepWeights, pair

@@ -8,8 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents
+from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents
 from add.objectives.base import LeastSquares
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.tracking import Tracking

@@ -1,323 +1,184 @@
-"""The objects of a scene under the names by which Python makes them: `add.SoftBody(mesh=add.SphereMesh(...))`."""
+"""The objects of a scene under the names by which Python makes them: `add.SoftBody(mesh=add.SphereMesh(...))`.
 
-from add.scene.spec.articulated import (
-    ArticulatedBodySpec as ArticulatedBody,
-    LinkShapeSpec as LinkShape,
-    LinkSpec as Link,
-    MimicSpec as JointMimic,
-    TreeJointSpec as TreeJoint,
-)
-from add.scene.spec.bodies import (
-    AnchorSpec as PointAnchor,
-    BoxMeshSpec as BoxMesh,
-    CellDataSelectorSpec as CellDataSelector,
-    CylinderMeshSpec as CylinderMesh,
-    EmbeddingSpec as Embedding,
-    FileMeshSpec as FileMesh,
-    LoadSpec as NodalLoad,
-    PinSpec as Pin,
-    PointMassSpec as PointMass,
-    RegionSpec as Region,
-    SoftBodySpec as SoftBody,
-    SphereMeshSpec as SphereMesh,
-    SurfaceMeshSpec as FilledSurface,
-    TorusMeshSpec as TorusMesh,
-)
-from add.scene.spec.cloud import (
-    CloudBoxSpec as CloudBox,
-    CloudColourSpec as CloudColour,
-    CloudObjectiveSpec as CloudObjective,
-    CloudPlaneSpec as CloudPlane,
-)
-from add.scene.spec.common import (
-    AllSelectorSpec as AllSelector,
-    BallSpec as BallRegion,
-    BodyContactSpec as BodyContact,
-    BoxSelectorSpec as BoxSelector,
-    BoxSpec as BoxRegion,
-    NodesSelectorSpec as NodesSelector,
-    SignalReferenceSpec as SignalReference,
-    SphereSelectorSpec as SphereSelector,
-    SurfaceSelectorSpec as SurfaceSelector,
-)
-from add.scene.spec.contact import (
-    ContactPairSpec as ContactPair,
-    ContactSpec as ContactSettings,
-    MeshContactSpec as MeshContactSettings,
-    NodeContactSpec as NodeContactSettings,
-)
-from add.scene.spec.couplings import (
-    AirSpec as Air,
-    AttachmentSpec as Attachment,
-    BallSpec as BallJoint,
-    CableSpec as Cable,
-    DragSpec as Drag,
-    EndSpec as End,
-    FixedSpec as FixedJoint,
-    ForceSpec as Force,
-    FormulaCouplingSpec as FormulaCoupling,
-    HardeningSpringSpec as HardeningSpring,
-    HingeFormulaSpec as HingeFormula,
-    HingeSpec as HingeJoint,
-    HingeStartSpec as HingeStart,
-    JointFrictionSpec as JointFriction,
-    LimitsSpec as Limits,
-    MotorSpec as Motor,
-    SliderSpec as SliderJoint,
-    SpringSpec as Spring,
-    TorqueSpec as Torque,
-)
-from add.scene.spec.element_values import (
-    CellDataSpec as CellData,
-    ConstantDirectionSpec as ConstantDirection,
-    EachSpec as EachElement,
-    ElementFileSpec as ElementFile,
-    FibresSpec as Fibres,
-    HelixSpec as HelixDirection,
-)
-from add.scene.spec.markers import (
-    AngleSourceSpec as AngleSource,
-    CenterMarkerSpec as CenterMarker,
-    DirectionMarkerSpec as DirectionMarker,
-    ExperimentSpec as ExperimentRun,
-    JointAngleSpec as JointAngle,
-    MaskSpec as Mask,
-    NodesMarkerSpec as NodesMarker,
-    PlacementSpec as Placement,
-    PointMarkerSpec as PointMarker,
-    PoseSourceSpec as PoseSource,
-    RecordingSpec as RecordedMotion,
-    RegisterSpec as Register,
-    SurfaceMarkerSpec as SurfaceMarker,
-)
-from add.scene.spec.materials import (
-    FormulaMaterialSpec as FormulaMaterial,
-    GentMaterialSpec as GentMaterial,
-    HgoMaterialSpec as HgoMaterial,
-    HolzapfelOgdenMaterialSpec as HolzapfelOgdenMaterial,
-    MaterialSpec as Material,
-    MooneyRivlinMaterialSpec as MooneyRivlinMaterial,
-    OgdenMaterialSpec as OgdenMaterial,
-    SiliconeMaterialSpec as SiliconeMaterial,
-    YeohMaterialSpec as YeohMaterial,
-)
-from add.scene.spec.nets import (
-    BaraffWitkinMembraneSpec as BaraffWitkinMembrane,
-    ClothBodySpec as ClothBody,
-    ClothMaterialSpec as ClothMaterial,
-    FormulaMembraneSpec as FormulaMembrane,
-    HingeBendingSpec as HingeBending,
-    IsotropicMembraneSpec as IsotropicMembrane,
-    LineMeshSpec as LineMesh,
-    MassSpringBodySpec as MassSpringBody,
-    OrthotropicMembraneSpec as OrthotropicMembrane,
-    PathMeshSpec as PathMesh,
-    PlateBendingSpec as PlateBending,
-    PointsMeshSpec as PointsMesh,
-    RectangleMeshSpec as RectangleMesh,
-    RodBodySpec as RodBody,
-    SeamSpec as Seam,
-    SheetMeshSpec as SheetMesh,
-)
-from add.scene.spec.objective import (
-    ContactObjectiveSpec as ContactObjective,
-    GradientSpec as GradientSettings,
-    LineObjectiveSpec as LineObjective,
-    MarkersObjectiveSpec as MarkersObjective,
-    NearestObjectiveSpec as NearestObjective,
-    OneStepObjectiveSpec as OneStepObjective,
-    ParameterSpec as FitParameter,
-    PointObjectiveSpec as PointObjective,
-    PoseObjectiveSpec as PoseObjective,
-    PriorObjectiveSpec as PriorObjective,
-    ProximityObjectiveSpec as ProximityObjective,
-    RoughnessObjectiveSpec as RoughnessObjective,
-    SmoothnessObjectiveSpec as SmoothnessObjective,
-    TrackObjectiveSpec as TrackObjective,
-)
-from add.scene.spec.obstacles import (
-    BoxObstacleSpec as BoxObstacle,
-    CapsuleSpec as CapsuleObstacle,
-    CylinderSpec as CylinderObstacle,
-    MeshObstacleSpec as MeshObstacle,
-    PlaneSpec as PlaneObstacle,
-    SphereSpec as SphereObstacle,
-)
-from add.scene.spec.optimizer import (
-    OptimizerSpec as OptimizerSettings,
-    PhaseSpec as OptimizerPhase,
-    StartsSpec as OptimizerStarts,
-)
-from add.scene.spec.rigid import (
-    BoxGeometrySpec as BoxGeometry,
-    CapsuleGeometrySpec as CapsuleGeometry,
-    CollisionSpec as Collision,
-    CylinderGeometrySpec as CylinderGeometry,
-    FileGeometrySpec as FileGeometry,
-    KinematicBodySpec as KinematicBody,
-    RigidBodySpec as RigidBody,
-    SphereGeometrySpec as SphereGeometry,
-)
-from add.scene.spec.scene import (
-    CheckSpec as GradientCheckWindow,
-    ExpectationSpec as Expectation,
-    NewtonSpec as NewtonSettings,
-    OutputSpec as OutputSettings,
-    TimeSpec as TimeStepping,
-)
-from add.scene.spec.signals import (
-    ConstantSignalSpec as ConstantSignal,
-    ControlSignalSpec as ControlSignal,
-    SineSignalSpec as SineSignal,
-    SplineSignalSpec as SplineSignal,
-    TableSignalSpec as TableSignal,
-)
-from add.scene.spec.tree_parts import (
-    DriveSpec as JointDrive,
-)
-from add.scene.spec.uncertainty import UncertaintySpec as UncertaintySettings
+Whatever has no underscore is such a name, which type checkers, completion and `add` itself read here.
+"""
 
-__all__ = [
-    "Air",
-    "AllSelector",
-    "AngleSource",
-    "ArticulatedBody",
-    "Attachment",
-    "BallJoint",
-    "BallRegion",
-    "BaraffWitkinMembrane",
-    "BodyContact",
-    "BoxGeometry",
-    "BoxMesh",
-    "BoxObstacle",
-    "BoxRegion",
-    "BoxSelector",
-    "Cable",
-    "CapsuleGeometry",
-    "CapsuleObstacle",
-    "CellData",
-    "CellDataSelector",
-    "CenterMarker",
-    "ClothBody",
-    "ClothMaterial",
-    "CloudBox",
-    "CloudColour",
-    "CloudObjective",
-    "CloudPlane",
-    "Collision",
-    "ConstantDirection",
-    "ConstantSignal",
-    "ContactObjective",
-    "ContactPair",
-    "ContactSettings",
-    "ControlSignal",
-    "CylinderGeometry",
-    "CylinderMesh",
-    "CylinderObstacle",
-    "DirectionMarker",
-    "Drag",
-    "EachElement",
-    "ElementFile",
-    "Embedding",
-    "End",
-    "Expectation",
-    "ExperimentRun",
-    "Fibres",
-    "FileGeometry",
-    "FileMesh",
-    "FilledSurface",
-    "FitParameter",
-    "FixedJoint",
-    "Force",
-    "FormulaCoupling",
-    "FormulaMaterial",
-    "FormulaMembrane",
-    "GentMaterial",
-    "GradientCheckWindow",
-    "GradientSettings",
-    "HardeningSpring",
-    "HelixDirection",
-    "HgoMaterial",
-    "HingeBending",
-    "HingeFormula",
-    "HingeJoint",
-    "HingeStart",
-    "HolzapfelOgdenMaterial",
-    "IsotropicMembrane",
-    "JointAngle",
-    "JointDrive",
-    "JointFriction",
-    "JointMimic",
-    "KinematicBody",
-    "Limits",
-    "LineMesh",
-    "LineObjective",
-    "Link",
-    "LinkShape",
-    "MarkersObjective",
-    "Mask",
-    "MassSpringBody",
-    "Material",
-    "MeshContactSettings",
-    "MeshObstacle",
-    "MooneyRivlinMaterial",
-    "Motor",
-    "NearestObjective",
-    "NewtonSettings",
-    "NodalLoad",
-    "NodeContactSettings",
-    "NodesMarker",
-    "NodesSelector",
-    "OgdenMaterial",
-    "OneStepObjective",
-    "OptimizerPhase",
-    "OptimizerSettings",
-    "OptimizerStarts",
-    "OrthotropicMembrane",
-    "OutputSettings",
-    "PathMesh",
-    "Pin",
-    "Placement",
-    "PlaneObstacle",
-    "PlateBending",
-    "PointAnchor",
-    "PointMarker",
-    "PointMass",
-    "PointObjective",
-    "PointsMesh",
-    "PoseObjective",
-    "PoseSource",
-    "PriorObjective",
-    "ProximityObjective",
-    "RecordedMotion",
-    "RectangleMesh",
-    "Region",
-    "Register",
-    "RigidBody",
-    "RodBody",
-    "RoughnessObjective",
-    "Seam",
-    "SheetMesh",
-    "SignalReference",
-    "SiliconeMaterial",
-    "SineSignal",
-    "SliderJoint",
-    "SmoothnessObjective",
-    "SoftBody",
-    "SphereGeometry",
-    "SphereMesh",
-    "SphereObstacle",
-    "SphereSelector",
-    "SplineSignal",
-    "Spring",
-    "SurfaceMarker",
-    "SurfaceSelector",
-    "TableSignal",
-    "TimeStepping",
-    "Torque",
-    "TorusMesh",
-    "TrackObjective",
-    "TreeJoint",
-    "UncertaintySettings",
-    "YeohMaterial",
-]
+from add.scene.spec import (
+    articulated as _articulated,
+    bodies as _bodies,
+    cloud as _cloud,
+    common as _common,
+    contact as _contact,
+    couplings as _couplings,
+    element_values as _element_values,
+    markers as _markers,
+    materials as _materials,
+    nets as _nets,
+    objective as _objective,
+    obstacles as _obstacles,
+    optimizer as _optimizer,
+    rigid as _rigid,
+    scene as _scene,
+    signals as _signals,
+    tree_parts as _tree_parts,
+)
+
+ArticulatedBody = _articulated.ArticulatedBodySpec
+LinkShape = _articulated.LinkShapeSpec
+Link = _articulated.LinkSpec
+JointMimic = _articulated.MimicSpec
+TreeJoint = _articulated.TreeJointSpec
+
+PointAnchor = _bodies.AnchorSpec
+BoxMesh = _bodies.BoxMeshSpec
+CellDataSelector = _bodies.CellDataSelectorSpec
+CylinderMesh = _bodies.CylinderMeshSpec
+Embedding = _bodies.EmbeddingSpec
+FileMesh = _bodies.FileMeshSpec
+NodalLoad = _bodies.LoadSpec
+Pin = _bodies.PinSpec
+PointMass = _bodies.PointMassSpec
+Region = _bodies.RegionSpec
+SoftBody = _bodies.SoftBodySpec
+SphereMesh = _bodies.SphereMeshSpec
+FilledSurface = _bodies.SurfaceMeshSpec
+TorusMesh = _bodies.TorusMeshSpec
+
+CloudBox = _cloud.CloudBoxSpec
+CloudColour = _cloud.CloudColourSpec
+CloudObjective = _cloud.CloudObjectiveSpec
+CloudPlane = _cloud.CloudPlaneSpec
+
+AllSelector = _common.AllSelectorSpec
+BallRegion = _common.BallSpec
+BodyContact = _common.BodyContactSpec
+BoxSelector = _common.BoxSelectorSpec
+BoxRegion = _common.BoxSpec
+NodesSelector = _common.NodesSelectorSpec
+SignalReference = _common.SignalReferenceSpec
+SphereSelector = _common.SphereSelectorSpec
+SurfaceSelector = _common.SurfaceSelectorSpec
+
+ContactPair = _contact.ContactPairSpec
+ContactSettings = _contact.ContactSpec
+MeshContactSettings = _contact.MeshContactSpec
+NodeContactSettings = _contact.NodeContactSpec
+
+Air = _couplings.AirSpec
+Attachment = _couplings.AttachmentSpec
+BallJoint = _couplings.BallSpec
+Cable = _couplings.CableSpec
+Drag = _couplings.DragSpec
+End = _couplings.EndSpec
+FixedJoint = _couplings.FixedSpec
+Force = _couplings.ForceSpec
+FormulaCoupling = _couplings.FormulaCouplingSpec
+HardeningSpring = _couplings.HardeningSpringSpec
+HingeFormula = _couplings.HingeFormulaSpec
+HingeJoint = _couplings.HingeSpec
+HingeStart = _couplings.HingeStartSpec
+JointFriction = _couplings.JointFrictionSpec
+Limits = _couplings.LimitsSpec
+Motor = _couplings.MotorSpec
+SliderJoint = _couplings.SliderSpec
+Spring = _couplings.SpringSpec
+Torque = _couplings.TorqueSpec
+
+CellData = _element_values.CellDataSpec
+ConstantDirection = _element_values.ConstantDirectionSpec
+EachElement = _element_values.EachSpec
+ElementFile = _element_values.ElementFileSpec
+Fibres = _element_values.FibresSpec
+HelixDirection = _element_values.HelixSpec
+
+AngleSource = _markers.AngleSourceSpec
+CenterMarker = _markers.CenterMarkerSpec
+DirectionMarker = _markers.DirectionMarkerSpec
+ExperimentRun = _markers.ExperimentSpec
+JointAngle = _markers.JointAngleSpec
+Mask = _markers.MaskSpec
+NodesMarker = _markers.NodesMarkerSpec
+Placement = _markers.PlacementSpec
+PointMarker = _markers.PointMarkerSpec
+PoseSource = _markers.PoseSourceSpec
+RecordedMotion = _markers.RecordingSpec
+Register = _markers.RegisterSpec
+SurfaceMarker = _markers.SurfaceMarkerSpec
+
+FormulaMaterial = _materials.FormulaMaterialSpec
+GentMaterial = _materials.GentMaterialSpec
+HgoMaterial = _materials.HgoMaterialSpec
+HolzapfelOgdenMaterial = _materials.HolzapfelOgdenMaterialSpec
+Material = _materials.MaterialSpec
+MooneyRivlinMaterial = _materials.MooneyRivlinMaterialSpec
+OgdenMaterial = _materials.OgdenMaterialSpec
+SiliconeMaterial = _materials.SiliconeMaterialSpec
+YeohMaterial = _materials.YeohMaterialSpec
+
+BaraffWitkinMembrane = _nets.BaraffWitkinMembraneSpec
+ClothBody = _nets.ClothBodySpec
+ClothMaterial = _nets.ClothMaterialSpec
+FormulaMembrane = _nets.FormulaMembraneSpec
+HingeBending = _nets.HingeBendingSpec
+IsotropicMembrane = _nets.IsotropicMembraneSpec
+LineMesh = _nets.LineMeshSpec
+MassSpringBody = _nets.MassSpringBodySpec
+OrthotropicMembrane = _nets.OrthotropicMembraneSpec
+PathMesh = _nets.PathMeshSpec
+PlateBending = _nets.PlateBendingSpec
+PointsMesh = _nets.PointsMeshSpec
+RectangleMesh = _nets.RectangleMeshSpec
+RodBody = _nets.RodBodySpec
+Seam = _nets.SeamSpec
+SheetMesh = _nets.SheetMeshSpec
+
+ContactObjective = _objective.ContactObjectiveSpec
+GradientSettings = _objective.GradientSpec
+LineObjective = _objective.LineObjectiveSpec
+MarkersObjective = _objective.MarkersObjectiveSpec
+NearestObjective = _objective.NearestObjectiveSpec
+OneStepObjective = _objective.OneStepObjectiveSpec
+FitParameter = _objective.ParameterSpec
+PointObjective = _objective.PointObjectiveSpec
+PoseObjective = _objective.PoseObjectiveSpec
+PriorObjective = _objective.PriorObjectiveSpec
+ProximityObjective = _objective.ProximityObjectiveSpec
+RoughnessObjective = _objective.RoughnessObjectiveSpec
+SmoothnessObjective = _objective.SmoothnessObjectiveSpec
+TrackObjective = _objective.TrackObjectiveSpec
+
+BoxObstacle = _obstacles.BoxObstacleSpec
+CapsuleObstacle = _obstacles.CapsuleSpec
+CylinderObstacle = _obstacles.CylinderSpec
+MeshObstacle = _obstacles.MeshObstacleSpec
+PlaneObstacle = _obstacles.PlaneSpec
+SphereObstacle = _obstacles.SphereSpec
+
+OptimizerSettings = _optimizer.OptimizerSpec
+OptimizerPhase = _optimizer.PhaseSpec
+OptimizerStarts = _optimizer.StartsSpec
+
+BoxGeometry = _rigid.BoxGeometrySpec
+CapsuleGeometry = _rigid.CapsuleGeometrySpec
+Collision = _rigid.CollisionSpec
+CylinderGeometry = _rigid.CylinderGeometrySpec
+FileGeometry = _rigid.FileGeometrySpec
+KinematicBody = _rigid.KinematicBodySpec
+RigidBody = _rigid.RigidBodySpec
+SphereGeometry = _rigid.SphereGeometrySpec
+
+GradientCheckWindow = _scene.CheckSpec
+Expectation = _scene.ExpectationSpec
+NewtonSettings = _scene.NewtonSpec
+OutputSettings = _scene.OutputSpec
+TimeStepping = _scene.TimeSpec
+
+ConstantSignal = _signals.ConstantSignalSpec
+ControlSignal = _signals.ControlSignalSpec
+SineSignal = _signals.SineSignalSpec
+SplineSignal = _signals.SplineSignalSpec
+TableSignal = _signals.TableSignalSpec
+
+JointDrive = _tree_parts.DriveSpec
+
+UncertaintySettings = _optimizer.UncertaintySpec

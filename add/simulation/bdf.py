@@ -11,13 +11,11 @@ from add.compiled.members import CompiledMembers, Members
 from add.compiled.newton import Criteria
 from add.compiled.run import Block
 from add.equations import charts
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.blocks import record_of, state_after, turned
-from add.simulation.derivative import Linearised, linearise
+from add.simulation.derivative import Linearised, NewtonSolve, linearise
 from add.simulation.formula import BDFFormula, StartUp
-from add.simulation.implicit_solve import NewtonSolve
 from add.simulation.step_rows import pull_rows
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenStep
 from add.solve.step_equations import NewtonOptions

@@ -11,7 +11,7 @@ from add.compiled.newton import AT_ROUND_OFF
 from add.compiled.run import Block
 from add.equations import charts
 from add.equations.kinematics import Kinematics, State
-from add.simulation.implicit_solve import Solution
+from add.simulation.derivative import Solution
 from add.simulation.stepper import NO_CHARTS, Record
 from add.solve.step_equations import NewtonReport, Status
 from add.typing import FloatArray, IntArray

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, StateTangent, StateTangents
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, StepPart, TakenStep, shifted
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler

@@ -12,7 +12,7 @@ from add.compiled.steps import Timing
 from add.equations import charts
 from add.equations.kinematics import State
 from add.equations.system import System
-from add.simulation.implicit_solve import Solution
+from add.simulation.derivative import Solution
 from add.simulation.stepper import Record
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler

@@ -20,7 +20,7 @@ from add.compiled.steps import Steps, Timing
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.term import AllCandidates
-from add.simulation.implicit_solve import Solution
+from add.simulation.derivative import Solution
 from add.simulation.stepper import NO_CHARTS, Record
 from add.solve.step_equations import NewtonReport, Status
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray

@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.equations.kinematics import Carry, State, StateTangent
+from add.equations.kinematics import Carry, Directions, State, StateTangent, StateTangents
 from add.equations.memory import Memory, Timing
-from add.equations.tangents import Directions, StateTangents
 from add.errors import InputError
 from add.simulation.bdf import BDF
 from add.simulation.composed import AroundSteps

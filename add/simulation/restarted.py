@@ -7,8 +7,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.simulation.composed import AroundSteps
 from add.simulation.derivative import Linearised
 from add.simulation.stepper import ContactForces, Pair, PushedStep, Record, TakenStep

@@ -9,12 +9,10 @@ import numpy as np
 
 from add.compiled.run import WITHIN, CompiledRun
 from add.compiled.stages import Tableau
-from add.equations.kinematics import Kinematics, State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
-from add.simulation.derivative import Linearised
+from add.simulation.derivative import Linearised, Solution
 from add.simulation.formula import finished
-from add.simulation.implicit_solve import Solution
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, TakenStep
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status

@@ -9,11 +9,9 @@ from typing import final
 import numpy as np
 
 from add.equations.initial import InitialState
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, StateTangent, StateTangents, ThetaMap, push
 from add.errors import SolverError
-from add.simulation.derivative import Instant
-from add.simulation.implicit_solve import NewtonSolve, Solution
+from add.simulation.derivative import Instant, NewtonSolve, Solution
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray

@@ -2,7 +2,7 @@
 
 A step maps the pairs (q, v) of a state, newest first, to those of the next one: x' = f(x, theta). Its derivatives are
 those of the step's equations on the branch that the record keeps, J u_dot = -(what else moves) (see
-`add.simulation.implicit_solve`): one factorisation of J, one solve for all columns. They are what the sweeps of
+`add.simulation.derivative`): one factorisation of J, one solve for all columns. They are what the sweeps of
 `add.adjoint` chain, so that products of them are the derivatives of a run.
 """
 
@@ -16,9 +16,8 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.equations.kinematics import State, StateTangent
+from add.equations.kinematics import Directions, SparseMatrix, State, StateTangent, StateTangents
 from add.equations.system import System
-from add.equations.tangents import Directions, SparseMatrix, StateTangents
 from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread

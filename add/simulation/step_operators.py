@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from add.equations.kinematics import StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, StateTangent, StateTangents
 from add.equations.twists import Chart, Twists
 from add.simulation.derivative import Linearised
 from add.simulation.step_jacobians import Step, StepDerivatives

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from add.equations import charts
-from add.equations.kinematics import StateTangent, Weights
-from add.equations.tangents import Columns, Directions
+from add.equations.kinematics import Columns, Directions, StateTangent, Weights
 from add.linalg import DenseLU, LinearSolve
 from add.simulation.derivative import linearise, named_instant
 from add.simulation.stepper import Record

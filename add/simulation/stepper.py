@@ -10,11 +10,19 @@ import numpy as np
 
 from add.compiled.run import Block
 from add.equations import charts
-from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State, StateTangent
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
+from add.equations.kinematics import (
+    NO_CARRY,
+    Carry,
+    Columns,
+    Directions,
+    Kinematics,
+    State,
+    StateTangent,
+    StateTangents,
+    StretchTangents,
+)
 from add.equations.term import Decisions
-from add.simulation.derivative import Instant, Linearised
-from add.simulation.implicit_solve import Solution
+from add.simulation.derivative import Instant, Linearised, Solution
 from add.solve.step_equations import NewtonOptions, NewtonReport
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray

@@ -9,9 +9,17 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
-from add.equations.kinematics import NO_CARRY, Carry, State, StateTangent
+from add.equations.kinematics import (
+    NO_CARRY,
+    Carry,
+    Columns,
+    Directions,
+    State,
+    StateTangent,
+    StateTangents,
+    StretchTangents,
+)
 from add.equations.lift import Lift
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.simulation.bdf import BDF
 from add.simulation.blocks import stepwise

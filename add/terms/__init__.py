@@ -8,7 +8,7 @@ from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
 from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
-from add.terms.joint_laws import AxisLaw, BallLaws, JointLimits, JointResistance, JointSprings
+from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
 from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path
 from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
@@ -24,7 +24,6 @@ from add.terms.wrenches import Wrench
 
 __all__ = [
     "Activation",
-    "AxisLaw",
     "BallFriction",
     "BallLaws",
     "BallLimits",

@@ -197,22 +197,6 @@ class HeldTurns(StickConstraint):
         parts = weights.q * D + weights.v * J, weights.multiplier * J.transpose(0, 2, 1), weights.q * bent
         np.add.at(data, slots, np.concatenate(parts).ravel())
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add nothing: the rows have no numbers."""
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add nothing."""
-
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
         return StickOperators(*_turned(self._first, kin))

@@ -280,22 +280,6 @@ class HeldJoints(StickConstraint):
         """Add the weighted derivatives of both parts."""
         np.add.at(data, slots, np.repeat([weights.v, weights.multiplier], self.which.size))
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add nothing: the rows have no numbers."""
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add nothing."""
-
     @property
     def dofs(self) -> IntArray:
         """The coordinate (k, 1) of each joint."""

@@ -10,7 +10,7 @@ import numpy as np
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints
 from add.equations.signals import Signal
-from add.equations.term import Constraint
+from add.equations.term import Constraint, Entries
 from add.typing import FloatArray, IntArray
 
 
@@ -65,21 +65,8 @@ class PointConstraint(Constraint):
         np.add.at(data, slots[: values.size], weights.q * values)
         np.add.at(data, slots[values.size :], weights.multiplier * values)
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of the places."""
-        bar = np.einsum("r,pi->pri", self.signal.weights(kin.t), lam_rows.reshape(-1, 3))
-        np.subtract.at(out, self.rows, bar)
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the tangents of the places."""
-        rows -= self._places(kin.t, theta_dot).ravel()
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """See `Constraint.by_numbers`."""
+        place = kin.q.size + np.arange(self.n_rows).reshape(-1, 1, 3)
+        values = -self.signal.weights(kin.t)[:, None]
+        return Entries(*(part.ravel() for part in np.broadcast_arrays(place, self.rows, values)))

@@ -13,7 +13,7 @@ from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
-from add.equations.term import Constraint
+from add.equations.term import Constraint, Entries
 from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
 from add.kernels.gas_faces import add_pressed, add_pressed_blocks, enclosed_volume
@@ -303,25 +303,10 @@ class Chamber(Constraint):
         np.add.at(data, row, weights.q * found.by_v / self.area * by_x)
         data[slots[-1]] += weights.multiplier * found.by_p * unit / self.area
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of what fills it."""
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """See `Constraint.by_numbers`."""
         found = self._balance(kin, mu, theta)
-        np.add.at(out, found.entries, lam_rows[0] / self.area * found.slopes)
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the tangent of what fills it."""
-        found = self._balance(kin, mu, theta)
-        rows += found.slopes @ theta_dot[found.entries] / self.area
+        return Entries(np.full(found.entries.size, kin.q.size), found.entries, found.slopes / self.area)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of what fills it [J]."""

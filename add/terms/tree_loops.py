@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Constraint
+from add.equations.term import Constraint, Entries
 from add.kernels.tree_loops import loop_curvature, loop_rows
 from add.typing import FloatArray, IntArray
 
@@ -80,24 +80,10 @@ class LinkLoops(Constraint):
             np.add.at(data, slots[2 * n :], weights.q * H.ravel())
         np.add.at(data, slots[n : 2 * n], weights.multiplier * G)
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of the distances."""
-        there = self.length >= 0
-        np.subtract.at(out, self.length[there], lam_rows[there])
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the tangents of the distances."""
-        rows -= np.where(self.length >= 0, theta_dot[self.length], 0.0)
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """See `Constraint.by_numbers`."""
+        rows = np.flatnonzero(self.length >= 0)
+        return Entries(kin.q.size + rows, self.length[rows], -np.ones(rows.size))
 
 
 class Sums(NamedTuple):
@@ -107,9 +93,9 @@ class Sums(NamedTuple):
     dof: IntArray
     factor: IntArray
 
-    def factors(self, theta: FloatArray, one: float = 1.0) -> FloatArray:
-        """Return the factors (e,), or their tangents with ``one`` zero."""
-        return np.where(self.factor >= 0, theta[self.factor], one)
+    def factors(self, theta: FloatArray) -> FloatArray:
+        """Return the factors (e,)."""
+        return np.where(self.factor >= 0, theta[self.factor], 1.0)
 
     def of(self, values: FloatArray, n: int) -> FloatArray:
         """Return the sums (n,) of values by entry."""
@@ -187,36 +173,21 @@ class JointCouplings(Constraint):
         curved = -weights.q * (mu * bend)[self.x.row[left]] * by_x[left] * by_x[right]
         np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, curved]))
 
-    def parameter_vjp(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
-    ) -> None:
-        """Add the cotangents of coefficients and factors."""
-        powers, by_x, x, y = self._powers(kin, theta), self.x.factors(theta), self.x, self.y
-        along = x.of(by_x * lam[x.dof], self.n_rows)
-        there, bar = self.coefficients >= 0, lam_rows[:, None] * powers[0] + (along * mu)[:, None] * powers[1]
-        np.subtract.at(out, self.coefficients[there], bar[there])
+    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
+        """See `Constraint.by_numbers`."""
+        powers, by_x, x, y, n = self._powers(kin, theta), self.x.factors(theta), self.x, self.y, kin.q.size
         _, slope, bend = (powers * self._numbers(theta)).sum(axis=2)
-        of_y = lam_rows[y.row] * kin.q[y.dof] + lam[y.dof] * mu[y.row]
-        of_x = (lam_rows * slope + mu * bend * along)[x.row] * kin.q[x.dof] + (mu * slope)[x.row] * lam[x.dof]
-        np.add.at(out, y.factor[y.factor >= 0], of_y[y.factor >= 0])
-        np.subtract.at(out, x.factor[x.factor >= 0], of_x[x.factor >= 0])
-
-    def parameter_jvp(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        theta_dot: FloatArray,
-        out: FloatArray,
-        rows: FloatArray,
-    ) -> None:
-        """Add the tangents of coefficients and factors."""
-        powers, by_x, x, y = self._powers(kin, theta), self.x.factors(theta), self.x, self.y
-        value, slope_dot, _ = (powers * self._numbers(theta_dot)).sum(axis=2)
-        _, slope, bend = (powers * self._numbers(theta)).sum(axis=2)
-        y_dot, x_dot = self.y.factors(theta_dot, 0.0), self.x.factors(theta_dot, 0.0)
-        way = x.of(x_dot * kin.q[x.dof], self.n_rows)
-        rows += y.of(y_dot * kin.q[y.dof], self.n_rows) - value - slope * way
-        np.add.at(out, y.dof, y_dot * mu[y.row])
-        turned = by_x * ((slope_dot + bend * way) * mu)[x.row] + x_dot * (slope * mu)[x.row]
-        np.subtract.at(out, x.dof, turned)
+        left, right = self._pairs
+        parts = (
+            (n + np.arange(self.n_rows)[:, None], self.coefficients, -powers[0]),
+            (x.dof[:, None], self.coefficients[x.row], -by_x[:, None] * (mu[:, None] * powers[1])[x.row]),
+            (n + y.row, y.factor, kin.q[y.dof]),
+            (y.dof, y.factor, mu[y.row]),
+            (n + x.row, x.factor, -slope[x.row] * kin.q[x.dof]),
+            (x.dof, x.factor, -(mu * slope)[x.row]),
+            (x.dof[left], x.factor[right], -(mu * bend)[x.row[left]] * by_x[left] * kin.q[x.dof[right]]),
+        )
+        flat = ([one.ravel() for one in np.broadcast_arrays(*part)] for part in parts)
+        place, number, value = (np.concatenate(own) for own in zip(*flat, strict=True))
+        there = number >= 0
+        return Entries(place[there], number[there], value[there])

@@ -1,7 +1,7 @@
 """Pictures, films and a window of a run, through pyvista, which is imported when something is drawn."""
 
 from add.view.look import Look
-from add.view.quantities import COLOURS, Quantity, quantity
+from add.view.quantities import COLOURS
 from add.view.render import Camera, export_html, movie, screenshot
 from add.view.window import show
 

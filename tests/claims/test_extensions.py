@@ -21,8 +21,9 @@ from add.joints.formulas import TURN, JointFormula
 from add.machine.extensions import VARIABLE, load_installed
 from add.mocap import read_take
 from add.scene.build.inverse_problem import inverse_problem
-from add.scene.spec.common import by_value
+from add.scene.spec.couplings import SpringSpec
 from add.scene.spec.schema import json_schema
+from add.scene.spec.unions import by_value
 
 FOLDER = Path(__file__).parents[1] / "extensions"
 
@@ -311,7 +312,7 @@ def test_the_name_of_a_kind_of_the_format():
 
         type: Literal["spring"] = "spring"
 
-    choose = by_value("type", "spring", further=Own).discriminator
+    choose = by_value("type", further=Own).among((SpringSpec, Own)).branch
     with pytest.raises(InputError, match=r"name of a kind of the format, 'spring' .*One"):
         choose({"type": One().type})
 

@@ -9,9 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import NodalBody
-from add.equations.kinematics import Kinematics, State
+from add.equations.kinematics import Directions, Kinematics, State
 from add.equations.points import PointMap
-from add.equations.tangents import Directions
 from add.equations.twists import Chart
 from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
@@ -75,7 +74,7 @@ class BuiltScene(Summarised):
         return {name: reactions(self.model, parts, kin, theta) for name, parts in owned.items()}
 
     def tree_reactions(self, record: Record, theta: FloatArray | None = None) -> dict[str, dict[str, FloatArray]]:
-        """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.tree_reactions`."""
+        """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.joint_reactions`."""
         branch = self.simulation.system.on_branch(record.decisions, record.solution.candidates)
         return tree_reactions(self.model, branch, record.kin, record.mu, self.theta if theta is None else theta)
 

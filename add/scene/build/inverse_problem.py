@@ -9,13 +9,12 @@ import numpy as np
 from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError
 from add.inverse.experiment import Experiment
-from add.inverse.maps import Linear, Log, Softplus, Transform
+from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
-from add.inverse.parameters import DesignParameter, Prior
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
@@ -23,9 +22,8 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.one_step import judged_simulation, one_step_objective
 from add.scene.build.phase_overrides import number_overrides
-from add.scene.build.placements import recording_placement
 from add.scene.build.pose_weights import whitened
-from add.scene.build.recordings import cloud_tracking, load_recording
+from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement
 from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import over_time, roughness, target_tracking
 from add.scene.read.reader import experiment_scenes

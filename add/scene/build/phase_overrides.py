@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from add.errors import InputError
+from add.inverse.maps import DesignParameter
 from add.inverse.overrides import NumberOverride
-from add.inverse.parameters import DesignParameter
 from add.scene.build.built import BuiltScene
 from add.scene.read.paths import get_value
 from add.scene.read.recorded_starts import numbers_of

@@ -14,8 +14,7 @@ from add.mocap import Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
-from add.scene.build.placements import placed_positions
-from add.scene.build.recordings import load_recording, recording_doubts, whole_recording
+from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
 from add.typing import FloatArray

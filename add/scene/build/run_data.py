@@ -17,7 +17,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.contact_forces import contact_forces, contact_terms
 from add.scene.build.drawing_data import ContactTracks, JointTracks, goals
 from add.scene.build.numbers import CLOCK
-from add.scene.build.placements import placed_positions
+from add.scene.build.recordings import placed_positions
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.terms import (

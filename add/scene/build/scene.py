@@ -37,7 +37,7 @@ from add.scene.build.muscles import muscles
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import Adjustable, adjustable_obstacle, obstacle
-from add.scene.build.placements import placement_blocks
+from add.scene.build.recordings import placement_blocks
 from add.scene.build.relaxation import remembering
 from add.scene.build.rigid_bodies import rigid_body
 from add.scene.build.signals import require_width, signal_of

@@ -30,9 +30,8 @@ from add.scene.spec.bodies import (
     SphereMeshSpec,
     SurfaceMeshSpec,
 )
-from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.contact_classes import ContactClasses, met_shapes
 from add.scene.spec.links import all_bodies, robot_of, trees
-from add.scene.spec.met_shapes import met_shapes
 from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation

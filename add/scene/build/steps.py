@@ -10,8 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from add.equations.kinematics import State, StateTangent
-from add.equations.tangents import Directions, StateTangents
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.scene.build.inputs import Values, as_numbers

@@ -9,8 +9,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.inverse.maps import Log
-from add.inverse.parameters import DesignParameter
+from add.inverse.maps import DesignParameter, Log
 from add.inverse.problem import InverseProblem
 from add.scene.read.paths import nearest
 from add.typing import FloatArray

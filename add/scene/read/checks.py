@@ -11,11 +11,10 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.contact import ContactPairSpec
-from add.scene.spec.contact_classes import ContactClasses
+from add.scene.spec.contact_classes import ContactClasses, may_have_mesh, met_shapes
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.met_shapes import may_have_mesh, met_shapes
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import (
     ContactObjectiveSpec,

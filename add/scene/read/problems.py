@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel, Tag, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from add.errors import InputError
 from add.scene.read.paths import nearest
 from add.scene.spec.extension import Extension
 from add.scene.spec.scene import SceneSpec
+from add.scene.spec.unions import Branches
 
 _SHOWN = 5  # problems listed in one error
 _LETTERS = 600  # of a part of one
@@ -178,16 +179,22 @@ def _branch(keys: list[str], value: Any, context: dict[str, Any]) -> Problem:
 
 
 def _members(kind: Any) -> list[tuple[Any, str | None]]:
-    """(type, tag) of each branch of a union; of the type alone otherwise, or if the union has a tag itself."""
-    tag = None
+    """(type, tag) of each member of a union; a union in a union stays as it is under its tag, none has no tag."""
+    how = None
     while get_origin(kind) is Annotated:
-        tag = next((item.tag for item in kind.__metadata__ if isinstance(item, Tag)), tag)
+        how = next((item for item in kind.__metadata__ if isinstance(item, Branches)), how)
         kind = kind.__origin__
     if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
-        return [(own, tag) for own in (kind, *kind.known().values())]
-    if tag is None and get_origin(kind) in (Union, types.UnionType):
+        return [(own, None) for own in (kind, *kind.known().values())]
+    if get_origin(kind) not in (Union, types.UnionType):
+        return [(kind, None)]
+    if how is None:
         return [member for branch in get_args(kind) if branch is not type(None) for member in _members(branch)]
-    return [(kind, tag)]
+    found: list[tuple[Any, str | None]] = []
+    for branch, tag in zip(get_args(kind), how.among(get_args(kind)).tags, strict=True):
+        inner = _members(branch)
+        found += [(branch, tag)] if any(name for _, name in inner) else [(one, tag) for one, _ in inner]
+    return found
 
 
 def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, str | None]]:
@@ -197,7 +204,8 @@ def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, 
     for kind, _ in kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             for name, field in kind.model_fields.items():
-                found += _members(field.annotation) if (field.alias or name) == part else []
+                if (field.alias or name) == part:
+                    found += _members(Annotated[field.annotation, None, *field.metadata])
         elif get_origin(kind) is dict:
             found += _members(get_args(kind)[1])
         elif get_origin(kind) is tuple:

@@ -13,12 +13,10 @@ from add.scene.robots.filters import exclusions
 from add.scene.robots.inertia import check_moving
 from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
 from add.scene.robots.mjcf_checks import note_others, refuse_others
-from add.scene.robots.mjcf_joints import read_joints
-from add.scene.robots.mjcf_keyframes import read_keyframes
+from add.scene.robots.mjcf_joints import read_joints, read_keyframes
 from add.scene.robots.mjcf_loops import read_loops
-from add.scene.robots.mjcf_model import Names, compiled, switch_off
+from add.scene.robots.mjcf_model import Names, compiled, refuse_too_many, switch_off
 from add.scene.robots.mjcf_shapes import read_shapes
-from add.scene.robots.mjcf_size import refuse_too_many
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
 from add.scene.robots.plausible import require_plausible
 from add.scene.robots.source import MJCF_WORDS, Source

@@ -127,17 +127,7 @@ def note_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
 def _note_solver(source: Source, mujoco: Any, option: Any) -> None:
     """Note settings of MuJoCo's solver, and flags that say how it computes."""
     usual = mujoco.MjSpec().option
-    own = {
-        "timestep",
-        "integrator",
-        "gravity",
-        "density",
-        "viscosity",
-        "disableflags",
-        "enableflags",
-        "disableactuator",
-    }
-    keys = [key for key in dir(usual) if not key.startswith("_") and key not in own]
+    keys = [key for key in dir(usual) if not key.startswith("_") and key not in _READ_OPTIONS]
     others = [key for key in keys if hasattr(option, key) and np.any(getattr(option, key) != getattr(usual, key))]
     if others:
         source.note("<option>", f"{', '.join(others)}: of MuJoCo's solver")

@@ -1,9 +1,14 @@
-"""A compiled MuJoCo model and the names of its objects."""
+"""A compiled MuJoCo model and the names of its objects.
+
+What an MJCF multiplies too often is refused before MuJoCo makes it, which may not end.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +18,7 @@ from add.scene.robots.model import WORLD
 from add.scene.robots.names import usable
 from add.scene.robots.source import Source
 from add.scene.robots.turns import from_quaternion
+from add.scene.robots.xml_file import XmlNode, numbers_in, read_xml
 from add.ties import unit_vector
 from add.typing import FloatArray
 
@@ -161,3 +167,36 @@ class Names:
         if any(of == kind and to == name for (of, _), to in self.source.renamed.items()):
             return True
         return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)
+
+
+#: Copies that <replicate> and <flexcomp> of a file may make.
+COPIES = 10_000
+_MULTIPLY = ("replicate", "flexcomp", "composite")
+
+
+def refuse_too_many(source: Source, root: XmlNode) -> None:
+    """Refuse a file, with those that it includes, in which nested counts exceed `COPIES`.
+
+    Raises
+    ------
+    InputError
+        naming the file and the line; also of an included file that is no XML.
+    """
+    seen = {source.file.resolve()}
+    waiting: list[tuple[Path, XmlNode, float]] = [(source.file, root, 1.0)]
+    total = 0.0
+    while waiting:
+        file, node, copies = waiting.pop()
+        if node.tag in _MULTIPLY:
+            counts = numbers_in(node.attributes.get("count", "1"))
+            copies *= math.prod(max(float(count), 1.0) for count in counts) if counts is not None else 1.0
+            total += copies
+            if total > COPIES:
+                here = Source(file, source.words, source.ignore)
+                here.fail(f"line {node.line}, <{node.tag}>", "too many copies", f"{total:g}", f"at most {COPIES}")
+        if node.tag == "include":
+            other = source.file.parent / node.attributes.get("file", "")
+            if other.is_file() and other.resolve() not in seen:
+                seen.add(other.resolve())
+                waiting.append((other, read_xml(other), copies))
+        waiting += [(file, child, copies) for child in node.children]

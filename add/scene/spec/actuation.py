@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     Index,
@@ -14,12 +14,12 @@ from add.scene.spec.common import (
     SelectorSpec,
     Spec,
     Vector3,
-    by_value,
     exactly_one,
     problem,
 )
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.element_values import DirectionFieldSpec
+from add.scene.spec.unions import by_value
 from add.terms.pressure import ATMOSPHERE
 
 
@@ -74,11 +74,8 @@ class JoinedChamberSpec(_ChamberSpec):
 
 
 ChamberSpec = Annotated[
-    Annotated[PressureChamberSpec, Tag("<pressure>")]
-    | Annotated[GasChamberSpec, Tag("<gas>")]
-    | Annotated[VolumeChamberSpec, Tag("<volume>")]
-    | Annotated[JoinedChamberSpec, Tag("<joined>")],
-    by_value("type", "pressure", "gas", "volume", "joined"),
+    PressureChamberSpec | GasChamberSpec | VolumeChamberSpec | JoinedChamberSpec,
+    by_value("type"),
 ]
 
 
@@ -158,9 +155,6 @@ class VolumetricActuatorSpec(_MuscleSpec):
 
 
 MuscleSpec = Annotated[
-    Annotated[ActiveStressMuscleSpec, Tag("<active-stress>")]
-    | Annotated[QuadraticMuscleSpec, Tag("<quadratic-fibre>")]
-    | Annotated[HillMuscleSpec, Tag("<hill>")]
-    | Annotated[VolumetricActuatorSpec, Tag("<volumetric-actuator>")],
-    by_value("type", "active-stress", "quadratic-fibre", "hill", "volumetric-actuator"),
+    ActiveStressMuscleSpec | QuadraticMuscleSpec | HillMuscleSpec | VolumetricActuatorSpec,
+    by_value("type"),
 ]

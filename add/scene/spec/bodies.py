@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.scene.spec.actuation import ChamberSpec, MuscleSpec
 from add.scene.spec.common import (
@@ -28,12 +28,11 @@ from add.scene.spec.common import (
     SphereSelectorSpec,
     ValueSpec,
     Vector3,
-    by_key,
-    by_value,
     exactly_one,
     problem,
 )
 from add.scene.spec.materials import AnyMaterialSpec
+from add.scene.spec.unions import by_key, by_value
 
 GridCorner = tuple[Index, Index, Index]
 
@@ -118,17 +117,12 @@ class TorusMeshSpec(Spec):
 
 
 ShapeMeshSpec = Annotated[
-    Annotated[BoxMeshSpec, Tag("<box>")]
-    | Annotated[SphereMeshSpec, Tag("<sphere>")]
-    | Annotated[CylinderMeshSpec, Tag("<cylinder>")]
-    | Annotated[TorusMeshSpec, Tag("<torus>")],
-    by_value("shape", "box", "sphere", "cylinder", "torus"),
+    BoxMeshSpec | SphereMeshSpec | CylinderMeshSpec | TorusMeshSpec,
+    by_value("shape"),
 ]
 
 MeshSpec = Annotated[
-    Annotated[FileMeshSpec, Tag("<file>")]
-    | Annotated[SurfaceMeshSpec, Tag("<surface>")]
-    | Annotated[ShapeMeshSpec, Tag("<shape>")],
+    FileMeshSpec | SurfaceMeshSpec | ShapeMeshSpec,
     by_key("file", "surface", "shape"),
 ]
 
@@ -190,9 +184,7 @@ class RegionSpec(Spec):
     """Elements of another material: those whose middle is in a box or sphere of the rest frame, or by cell data."""
 
     where: Annotated[
-        Annotated[BoxSelectorSpec, Tag("<box>")]
-        | Annotated[SphereSelectorSpec, Tag("<sphere>")]
-        | Annotated[CellDataSelectorSpec, Tag("<cell_data>")],
+        BoxSelectorSpec | SphereSelectorSpec | CellDataSelectorSpec,
         by_key("box", "sphere", "cell_data"),
     ] = Field(description="the elements")
     material: AnyMaterialSpec = Field(description="their material")

@@ -1,18 +1,14 @@
-"""Building blocks of the scene format: strict numbers, vectors, names, selectors and values.
-
-Unions carry tags in angle brackets ("<box>"), which the reader removes from the JSON path of an error; names in scenes
-cannot contain such brackets.
-"""
+"""Building blocks of the scene format: strict numbers, vectors, names, selectors and values."""
 
 from collections.abc import Callable
 from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
-from add.errors import InputError
+from add.scene.spec.unions import by_key, by_type
 
 
 class Role(Enum):
@@ -221,78 +217,6 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
         return {} if facts.meshes_meet else {"thickness": "no two meshes meet"}
 
 
-# --- unions --------------------------------------------------------------------------------------------------------
-
-
-def by_value(
-    key: str,
-    *expected: str,
-    default: str | None = None,
-    further: Any = None,
-    **branches: str,
-) -> Discriminator:
-    """Choose the branch `<value>` of a union by the string under `key`, or by `default` where there is none.
-
-    Values that share a branch are said in ``branches``: the branch and its values, with spaces between them. Others
-    that ``further``, a class of extensions, has by this name belong to the branch `<extension>`.
-    """
-    tags = {value: value for value in expected}
-    tags |= {value: tag for tag, values in branches.items() for value in values.split()}
-
-    def branch(data: Any) -> str | None:
-        value = data.get(key, default) if isinstance(data, dict) else getattr(data, key, None)
-        if not isinstance(value, str):
-            return None
-        if value in tags:
-            if further is not None and value in further.known():
-                other = further.known()[value]
-                raise InputError(f"an extension has the name of a kind of the format, '{value}'",
-                                 found=f"{other.__module__}.{other.__qualname__}", expected="another one")  # fmt: skip
-            return f"<{tags[value]}>"
-        return "<extension>" if further is not None and further.named(value) is not None else None
-
-    return _discriminator(branch, key=key, expected=list(tags), further=further)
-
-
-def by_key(*keys: str) -> Discriminator:
-    """Choose the branch `<key>` of a union by the first of `keys` that is there."""
-
-    def branch(data: Any) -> str | None:
-        for key in keys:
-            if (key in data) if isinstance(data, dict) else hasattr(data, key):
-                return f"<{key}>"
-        return None
-
-    return _discriminator(branch, keys=list(keys))
-
-
-def by_type(expected: str, **kinds: type | tuple[type, ...]) -> Discriminator:
-    """Choose the branch `<kind>` of a union by the type of the JSON value; `expected` words the choice."""
-
-    def branch(data: Any) -> str | None:
-        for kind, types in kinds.items():
-            if isinstance(data, types) and not (isinstance(data, bool) and types is not bool):
-                return f"<{kind}>"
-        return None
-
-    return _discriminator(branch, expected=expected)
-
-
-class _Context(dict[str, Any]):
-    """Context of an error that can be hashed, as `typing` wants for members of a union."""
-
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-
-def _discriminator(branch: Callable[[Any], str | None], **context: Any) -> Discriminator:
-    return Discriminator(
-        branch,
-        custom_error_type="branch",
-        custom_error_message="does not say which kind it is",
-        custom_error_context=_Context(context),
-    )
-
-
 # --- selectors: which nodes, in the rest frame of the mesh -----------------------------------------------------------
 
 Limit = tuple[Number | None, Number | None, Number | None]
@@ -351,11 +275,7 @@ class AllSelectorSpec(Spec):
 
 
 SelectorSpec = Annotated[
-    Annotated[BoxSelectorSpec, Tag("<box>")]
-    | Annotated[SphereSelectorSpec, Tag("<sphere>")]
-    | Annotated[NodesSelectorSpec, Tag("<nodes>")]
-    | Annotated[SurfaceSelectorSpec, Tag("<surface>")]
-    | Annotated[AllSelectorSpec, Tag("<all>")],
+    BoxSelectorSpec | SphereSelectorSpec | NodesSelectorSpec | SurfaceSelectorSpec | AllSelectorSpec,
     by_key("box", "sphere", "nodes", "surface", "all"),
 ]
 
@@ -369,22 +289,22 @@ class SignalReferenceSpec(Spec):
 
 
 ValueSpec = Annotated[
-    Annotated[Vector3, Tag("<vector>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
+    Vector3 | SignalReferenceSpec,
     by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
     Role.DRIVE,
 ]
 
 NumberOrVectorSpec = Annotated[
-    Annotated[Number, Tag("<number>")] | Annotated[Vector3, Tag("<vector>")],
+    Number | Vector3,
     by_type("a number or [x, y, z]", number=(int, float), vector=(list, tuple)),
 ]
 
 NumberOrListSpec = Annotated[
-    Annotated[Number, Tag("<number>")] | Annotated[tuple[Number, ...], Field(min_length=1), Tag("<list>")],
+    Number | Annotated[tuple[Number, ...], Field(min_length=1)],
     by_type("a number or a list of numbers", number=(int, float), list=(list, tuple)),
 ]
 
 TimeOrEndSpec = Annotated[
-    Annotated[NonNegative, Tag("<number>")] | Annotated[Literal["end"], Tag("<text>")],
+    NonNegative | Literal["end"],
     by_type('a time [s] or "end"', number=(int, float), text=str),
 ]

@@ -3,6 +3,8 @@
 Bodies and obstacles that a row names, and obstacles, have a class of their own, under their name. Other bodies are of
 the class that they say, or share the class `COMMON`; one that is alone there has its own. Where nodes have numbers of
 their own, classes of nodes and of frames are parted, by `COMMON_NODES` in their names.
+
+`met_shapes` are the names of the shapes that contact points can meet.
 """
 
 from __future__ import annotations
@@ -11,12 +13,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact import ContactPairSpec, NodeContactSpec
-from add.scene.spec.links import LinkOf, all_bodies
-from add.scene.spec.met_shapes import met_shapes
+from add.scene.spec.links import LinkOf, all_bodies, links_of, trees
 from add.scene.spec.nets import NetSpec
-from add.scene.spec.scene import SceneSpec
+from add.scene.spec.rigid import (
+    BoxGeometrySpec,
+    FileGeometrySpec,
+    KinematicBodySpec,
+    RigidBodySpec,
+)
+from add.scene.spec.scene import BodySpec, SceneSpec
+
+
+def met_shapes(spec: SceneSpec) -> list[str]:
+    """Return the names of everything that points can meet: obstacles, and bodies that carry a shape."""
+    carriers = [
+        name
+        for name, body in spec.bodies.items()
+        if isinstance(body, RigidBodySpec | KinematicBodySpec)
+        and body.collision.shape
+        and body.geometry is not None
+        and (body.collision.closed or not isinstance(body.geometry, FileGeometrySpec))
+    ]
+    links = [item.name for name, body in trees(spec).items() for item in links_of(name, body) if item.link.collision]
+    return [*spec.obstacles, *carriers, *links]
+
+
+def may_have_mesh(body: BodySpec | LinkOf | None) -> bool:
+    """Whether a body can have a surface that meets those of others."""
+    if body is None or isinstance(body, LinkOf | ArticulatedBodySpec):
+        return False
+    if isinstance(body, RigidBodySpec | KinematicBodySpec):
+        return isinstance(body.geometry, FileGeometrySpec | BoxGeometrySpec)
+    return not isinstance(body, NetSpec) or bool(body.collision)
+
 
 #: The class of bodies that say none and that no row names; no name of a scene may begin so.
 COMMON = "*"

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.joints.formulas import LINE, TURN, JointFormula, Measure
@@ -23,15 +23,14 @@ from add.scene.spec.common import (
     Text,
     ValueSpec,
     Vector3,
-    by_type,
-    by_value,
     problem,
 )
 from add.scene.spec.extension import Extension
 from add.scene.spec.formulas import _FormulaSpec
+from add.scene.spec.unions import by_type, by_value
 
 ScalarValueSpec = Annotated[
-    Annotated[Number, Tag("<number>")] | Annotated[SignalReferenceSpec, Tag("<signal>")],
+    Number | SignalReferenceSpec,
     by_type('a number or {"signal": name}', number=(int, float), signal=(dict, SignalReferenceSpec)),
     Role.DRIVE,
 ]
@@ -366,35 +365,19 @@ class PairExtension(CouplingExtension, _PairSpec):
 
 
 CouplingSpec = Annotated[
-    Annotated[SpringSpec, Tag("<spring>")]
-    | Annotated[HardeningSpringSpec, Tag("<hardening-spring>")]
-    | Annotated[FormulaCouplingSpec, Tag("<formula>")]
-    | Annotated[CableSpec, Tag("<cable>")]
-    | Annotated[BallSpec, Tag("<ball>")]
-    | Annotated[HingeSpec, Tag("<hinge>")]
-    | Annotated[FixedSpec, Tag("<fixed>")]
-    | Annotated[SliderSpec, Tag("<slider>")]
-    | Annotated[AttachmentSpec, Tag("<attachment>")]
-    | Annotated[ForceSpec, Tag("<force>")]
-    | Annotated[TorqueSpec, Tag("<torque>")]
-    | Annotated[DragSpec, Tag("<drag>")]
-    | Annotated[AirSpec, Tag("<air>")]
-    | Annotated[CouplingExtension, Tag("<extension>")],
-    by_value(
-        "type",
-        "spring",
-        "hardening-spring",
-        "formula",
-        "cable",
-        "ball",
-        "hinge",
-        "fixed",
-        "slider",
-        "attachment",
-        "force",
-        "torque",
-        "drag",
-        "air",
-        further=CouplingExtension,
-    ),
+    SpringSpec
+    | HardeningSpringSpec
+    | FormulaCouplingSpec
+    | CableSpec
+    | BallSpec
+    | HingeSpec
+    | FixedSpec
+    | SliderSpec
+    | AttachmentSpec
+    | ForceSpec
+    | TorqueSpec
+    | DragSpec
+    | AirSpec
+    | CouplingExtension,
+    by_value("type", further=CouplingExtension),
 ]

@@ -1,8 +1,8 @@
 """What a scene says of the elements of a mesh: fields of numbers, directions of fibres."""
 
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from add.scene.spec.common import (
     Direction,
@@ -14,9 +14,8 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
-    by_key,
-    by_type,
 )
+from add.scene.spec.unions import by_key, by_type
 
 
 class EachSpec(Spec, numbers=Role.PROPERTY):
@@ -38,40 +37,25 @@ class ElementFileSpec(Spec):
 
 
 ElementsSpec = Annotated[
-    Annotated[EachSpec, Tag("<each>")]
-    | Annotated[CellDataSpec, Tag("<cell_data>")]
-    | Annotated[ElementFileSpec, Tag("<file>")],
+    EachSpec | CellDataSpec | ElementFileSpec,
     by_key("each", "cell_data", "file"),
 ]
 
-_WORDS = "a number, a list with one for each element, or an object with 'each', 'cell_data' or 'file'"
-_KINDS: dict[str, Any] = {"number": (int, float), "list": (list, tuple), "field": (dict, Spec)}
+_T = TypeVar("_T")
+#: A number, or one for each element.
+_Field = Annotated[
+    _T | Annotated[tuple[_T, ...], Field(min_length=1)] | ElementsSpec,
+    by_type(
+        "a number, a list with one for each element, or an object with 'each', 'cell_data' or 'file'",
+        number=(int, float), list=(list, tuple), field=(dict, Spec),
+    ),
+]  # fmt: skip
 
-PositiveField = Annotated[
-    Annotated[Positive, Tag("<number>")]
-    | Annotated[tuple[Positive, ...], Field(min_length=1), Tag("<list>")]
-    | Annotated[ElementsSpec, Tag("<field>")],
-    by_type(_WORDS, **_KINDS),
-]
-NonNegativeField = Annotated[
-    Annotated[NonNegative, Tag("<number>")]
-    | Annotated[tuple[NonNegative, ...], Field(min_length=1), Tag("<list>")]
-    | Annotated[ElementsSpec, Tag("<field>")],
-    by_type(_WORDS, **_KINDS),
-]
-NumberField = Annotated[
-    Annotated[Number, Tag("<number>")]
-    | Annotated[tuple[Number, ...], Field(min_length=1), Tag("<list>")]
-    | Annotated[ElementsSpec, Tag("<field>")],
-    by_type(_WORDS, **_KINDS),
-]
 Poisson = Annotated[Number, Field(gt=-1, lt=0.5)]
-PoissonField = Annotated[
-    Annotated[Poisson, Tag("<number>")]
-    | Annotated[tuple[Poisson, ...], Field(min_length=1), Tag("<list>")]
-    | Annotated[ElementsSpec, Tag("<field>")],
-    by_type(_WORDS, **_KINDS),
-]
+PositiveField = _Field[Positive]
+NonNegativeField = _Field[NonNegative]
+NumberField = _Field[Number]
+PoissonField = _Field[Poisson]
 #: A modulus: one number, one for each element, or where they are found.
 FieldValue = float | tuple[float, ...] | EachSpec | CellDataSpec | ElementFileSpec
 
@@ -91,10 +75,7 @@ class HelixSpec(Spec):
 
 
 DirectionFieldSpec = Annotated[
-    Annotated[ConstantDirectionSpec, Tag("<direction>")]
-    | Annotated[HelixSpec, Tag("<around>")]
-    | Annotated[CellDataSpec, Tag("<cell_data>")]
-    | Annotated[ElementFileSpec, Tag("<file>")],
+    ConstantDirectionSpec | HelixSpec | CellDataSpec | ElementFileSpec,
     by_key("direction", "around", "cell_data", "file"),
 ]
 

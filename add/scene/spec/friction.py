@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.contact import CurveNumber, FrictionCurve, NormalFormula
 from add.contact.formulas import SLIDING
 from add.errors import InputError
-from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, by_type, by_value, problem
+from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, problem
 from add.scene.spec.extension import Extension
 from add.scene.spec.formulas import _FormulaSpec
+from add.scene.spec.unions import by_type, by_value
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
@@ -97,8 +98,8 @@ class FrictionExtension(Extension, numbers=Role.PROPERTY):
 
 
 FrictionCurveSpec = Annotated[
-    Annotated[FrictionFormulaSpec, Tag("<formula>")] | Annotated[FrictionExtension, Tag("<extension>")],
-    by_value("type", "formula", default="formula", further=FrictionExtension),
+    FrictionFormulaSpec | FrictionExtension,
+    by_value("type", default="formula", further=FrictionExtension),
 ]
 
 
@@ -145,11 +146,10 @@ class NormalExtension(Extension):
 
 
 NormalLawSpec = Annotated[
-    Annotated[Literal["penalty", "penalty+wall", "soft-max", "log-barrier"], Tag("<name>")]
+    Literal["penalty", "penalty+wall", "soft-max", "log-barrier"]
     | Annotated[
-        Annotated[NormalFormulaSpec, Tag("<formula>")] | Annotated[NormalExtension, Tag("<extension>")],
-        by_value("type", "formula", default="formula", further=NormalExtension),
-        Tag("<object>"),
+        NormalFormulaSpec | NormalExtension,
+        by_value("type", default="formula", further=NormalExtension),
     ],
     by_type("the name of a law, or an object", name=str, object=(dict, NormalFormulaSpec, NormalExtension)),
 ]

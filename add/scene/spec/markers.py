@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     BodyName,
@@ -22,10 +22,10 @@ from add.scene.spec.common import (
     Vector3,
     Window,
     Yes,
-    by_key,
     exactly_one,
     problem,
 )
+from add.scene.spec.unions import by_key
 
 # --- markers ---------------------------------------------------------------------------------------------------------
 
@@ -85,11 +85,7 @@ class CenterMarkerSpec(Spec):
 
 
 MarkerSpec = Annotated[
-    Annotated[PointMarkerSpec, Tag("<point>")]
-    | Annotated[NodesMarkerSpec, Tag("<nodes>")]
-    | Annotated[SurfaceMarkerSpec, Tag("<surface>")]
-    | Annotated[DirectionMarkerSpec, Tag("<direction>")]
-    | Annotated[CenterMarkerSpec, Tag("<center_of_mass>")],
+    PointMarkerSpec | NodesMarkerSpec | SurfaceMarkerSpec | DirectionMarkerSpec | CenterMarkerSpec,
     by_key("point", "nodes", "surface", "direction", "center_of_mass"),
 ]
 

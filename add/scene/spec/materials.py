@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.materials import DIRECTIONS, INVARIANTS, SILICONES, SOURCE, Formula, Material, formula_law, material
@@ -14,7 +14,6 @@ from add.scene.spec.common import (
     Positive,
     Role,
     Spec,
-    by_value,
     problem,
 )
 from add.scene.spec.element_values import (
@@ -28,6 +27,7 @@ from add.scene.spec.element_values import (
 from add.scene.spec.extension import Extension
 from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.relaxation import BandSpec, BranchSpec, RelaxationSpec
+from add.scene.spec.unions import Branches, Chosen, by_value
 
 
 class _MaterialSpec(Spec, numbers=Role.PROPERTY):
@@ -369,22 +369,19 @@ def _material_branch(data: Any) -> str:
 
 
 _MaterialOfFormat = Annotated[
-    Annotated[MaterialSpec, Tag("<lame>")]
-    | Annotated[MooneyRivlinMaterialSpec, Tag("<mooney-rivlin>")]
-    | Annotated[YeohMaterialSpec, Tag("<yeoh>")]
-    | Annotated[GentMaterialSpec, Tag("<gent>")]
-    | Annotated[OgdenMaterialSpec, Tag("<ogden>")]
-    | Annotated[HolzapfelOgdenMaterialSpec, Tag("<holzapfel-ogden>")]
-    | Annotated[HgoMaterialSpec, Tag("<hgo>")]
-    | Annotated[SiliconeMaterialSpec, Tag("<silicone>")]
-    | Annotated[FormulaMaterialSpec, Tag("<formula>")],
-    by_value(
-        "model", "mooney-rivlin", "yeoh", "gent", "ogden", "holzapfel-ogden", "hgo", "formula", default="neo-hookean",
-        lame="neo-hookean neo-hookean-ciarlet stvk linear corotated", silicone=" ".join(SILICONES),
-    ),
+    MaterialSpec
+    | MooneyRivlinMaterialSpec
+    | YeohMaterialSpec
+    | GentMaterialSpec
+    | OgdenMaterialSpec
+    | HolzapfelOgdenMaterialSpec
+    | HgoMaterialSpec
+    | SiliconeMaterialSpec
+    | FormulaMaterialSpec,
+    by_value("model", default="neo-hookean"),
 ]  # fmt: skip
 
 AnyMaterialSpec = Annotated[
-    Annotated[_MaterialOfFormat, Tag("<of the format>")] | Annotated[MaterialExtension, Tag("<extension>")],
-    Discriminator(_material_branch),
+    _MaterialOfFormat | MaterialExtension,
+    Branches(lambda members: Chosen(("<of the format>", "<extension>"), _material_branch, {})),
 ]

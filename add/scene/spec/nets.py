@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from add.errors import InputError
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
@@ -20,13 +20,11 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
-    by_key,
-    by_type,
-    by_value,
     problem,
 )
 from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.rigid import _MovingSpec
+from add.scene.spec.unions import by_key, by_type, by_value
 
 
 class NetSpec(_MovingSpec):
@@ -78,7 +76,7 @@ class PointsMeshSpec(Spec):
 
 
 ParticleMeshSpec = Annotated[
-    Annotated[PointsMeshSpec, Tag("<points>")] | Annotated[SheetMeshSpec, Tag("<shape>")],
+    PointsMeshSpec | SheetMeshSpec,
     by_key("points", "shape"),
 ]
 
@@ -126,11 +124,9 @@ class RectangleMeshSpec(Spec):
     )
 
 
-ClothMeshSpec = Annotated[
-    Annotated[FileMeshSpec, Tag("<file>")] | Annotated[RectangleMeshSpec, Tag("<shape>")], by_key("file", "shape")
-]
+ClothMeshSpec = Annotated[FileMeshSpec | RectangleMeshSpec, by_key("file", "shape")]
 ClothRestSpec = Annotated[
-    Annotated[Literal["mesh", "uv"], Tag("<text>")] | Annotated[FileMeshSpec, Tag("<file>")],
+    Literal["mesh", "uv"] | FileMeshSpec,
     by_type("'mesh', 'uv', or a file", text=str, file=(dict, FileMeshSpec)),
 ]
 Poisson = Annotated[Number, Field(gt=-1, lt=1)]
@@ -227,11 +223,8 @@ class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
 
 
 MembraneSpec = Annotated[
-    Annotated[IsotropicMembraneSpec, Tag("<isotropic>")]
-    | Annotated[OrthotropicMembraneSpec, Tag("<orthotropic>")]
-    | Annotated[BaraffWitkinMembraneSpec, Tag("<baraff-witkin>")]
-    | Annotated[FormulaMembraneSpec, Tag("<formula>")],
-    by_value("model", "orthotropic", "baraff-witkin", "formula", default="neo-hookean", isotropic="neo-hookean stvk"),
+    IsotropicMembraneSpec | OrthotropicMembraneSpec | BaraffWitkinMembraneSpec | FormulaMembraneSpec,
+    by_value("model", default="neo-hookean"),
 ]
 
 
@@ -256,8 +249,8 @@ class PlateBendingSpec(Spec, numbers=Role.PROPERTY):
 
 
 BendingSpec = Annotated[
-    Annotated[HingeBendingSpec, Tag("<hinge>")] | Annotated[PlateBendingSpec, Tag("<plate>")],
-    by_value("model", "hinge", "plate", default="hinge"),
+    HingeBendingSpec | PlateBendingSpec,
+    by_value("model", default="hinge"),
 ]
 
 
@@ -356,9 +349,7 @@ class PathMeshSpec(Spec):
     points: tuple[Vector3, ...] = Field(min_length=2, description="places of the nodes at the start [m]")
 
 
-RodMeshSpec = Annotated[
-    Annotated[PathMeshSpec, Tag("<points>")] | Annotated[LineMeshSpec, Tag("<shape>")], by_key("points", "shape")
-]
+RodMeshSpec = Annotated[PathMeshSpec | LineMeshSpec, by_key("points", "shape")]
 
 
 class RodBodySpec(NetSpec, numbers=Role.PROPERTY):

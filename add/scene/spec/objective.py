@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
@@ -24,7 +24,6 @@ from add.scene.spec.common import (
     TimeOrEndSpec,
     Vector3,
     Window,
-    by_value,
     check_samples,
     exactly_one,
     problem,
@@ -32,6 +31,7 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.extension import Extension
 from add.scene.spec.signals import Values
+from add.scene.spec.unions import by_value
 
 # --- objective -------------------------------------------------------------------------------------------------------
 
@@ -265,37 +265,21 @@ class ObjectiveExtension(Extension):
 
 
 ObjectiveSpec = Annotated[
-    Annotated[MarkersObjectiveSpec, Tag("<markers>")]
-    | Annotated[CloudObjectiveSpec, Tag("<cloud>")]
-    | Annotated[PointObjectiveSpec, Tag("<point>")]
-    | Annotated[NearestObjectiveSpec, Tag("<nearest>")]
-    | Annotated[ContactObjectiveSpec, Tag("<contact>")]
-    | Annotated[LineObjectiveSpec, Tag("<line>")]
-    | Annotated[TrackObjectiveSpec, Tag("<track>")]
-    | Annotated[PoseObjectiveSpec, Tag("<pose>")]
-    | Annotated[OneStepObjectiveSpec, Tag("<one-step>")]
-    | Annotated[PriorObjectiveSpec, Tag("<prior>")]
-    | Annotated[SmoothnessObjectiveSpec, Tag("<smoothness>")]
-    | Annotated[ProximityObjectiveSpec, Tag("<proximity>")]
-    | Annotated[RoughnessObjectiveSpec, Tag("<roughness>")]
-    | Annotated[ObjectiveExtension, Tag("<extension>")],
-    by_value(
-        "type",
-        "markers",
-        "cloud",
-        "point",
-        "nearest",
-        "contact",
-        "line",
-        "track",
-        "pose",
-        "one-step",
-        "prior",
-        "smoothness",
-        "proximity",
-        "roughness",
-        further=ObjectiveExtension,
-    ),
+    MarkersObjectiveSpec
+    | CloudObjectiveSpec
+    | PointObjectiveSpec
+    | NearestObjectiveSpec
+    | ContactObjectiveSpec
+    | LineObjectiveSpec
+    | TrackObjectiveSpec
+    | PoseObjectiveSpec
+    | OneStepObjectiveSpec
+    | PriorObjectiveSpec
+    | SmoothnessObjectiveSpec
+    | ProximityObjectiveSpec
+    | RoughnessObjectiveSpec
+    | ObjectiveExtension,
+    by_value("type", further=ObjectiveExtension),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------

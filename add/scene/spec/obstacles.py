@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from add.scene.spec.common import (
     Direction,
@@ -15,8 +15,8 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
-    by_value,
 )
+from add.scene.spec.unions import by_value
 
 
 class _ObstacleSpec(Spec, numbers=Role.PROPERTY):
@@ -84,11 +84,6 @@ class MeshObstacleSpec(_OrientedSpec):
 
 
 ObstacleSpec = Annotated[
-    Annotated[PlaneSpec, Tag("<plane>")]
-    | Annotated[SphereSpec, Tag("<sphere>")]
-    | Annotated[BoxObstacleSpec, Tag("<box>")]
-    | Annotated[CapsuleSpec, Tag("<capsule>")]
-    | Annotated[CylinderSpec, Tag("<cylinder>")]
-    | Annotated[MeshObstacleSpec, Tag("<mesh>")],
-    by_value("shape", "plane", "sphere", "box", "capsule", "cylinder", "mesh"),
+    PlaneSpec | SphereSpec | BoxObstacleSpec | CapsuleSpec | CylinderSpec | MeshObstacleSpec,
+    by_value("shape"),
 ]

@@ -1,12 +1,14 @@
-"""The optimizer of the scene format: method, phases, starts."""
+"""The optimizer of the scene format: method, phases, starts; the intervals beside the standard errors of a fit."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from add.scene.spec.common import (
     Count,
     Facts,
+    FilePath,
+    Flag,
     Index,
     Name,
     NonEmpty,
@@ -16,6 +18,7 @@ from add.scene.spec.common import (
     Spec,
     Window,
     problem,
+    unique,
 )
 
 
@@ -118,3 +121,26 @@ class OptimizerSpec(Spec):
         }
         others = {key for keys in read.values() for key in keys} - set(read[self.method])
         return dict.fromkeys(sorted(others), f"'{self.method}' has none")
+
+
+class UncertaintySpec(Spec):
+    """Error bars beyond noise, correlated residuals and the spread of takes, which are always counted."""
+
+    convergence: FilePath | None = Field(
+        None,
+        description="file that `add converge` wrote for this scene: its discretisation errors enter the error bars; "
+        "null = those of the run folder, if `add converge` filled it",
+    )
+    profile: Annotated[tuple[NonEmpty, ...], AfterValidator(unique)] = Field(
+        (),
+        description="paths of `parameters` whose 95 % interval is found by profile likelihood: some tens of "
+        "simulations with derivatives for each number",
+    )
+    bootstrap: Annotated[Count, Field(ge=20, le=100000)] | None = Field(
+        None, description="draws of the bootstrap over takes, or over stretches of time where there are fewer than four"
+    )
+    candidates: Flag = Field(
+        True,
+        description="whether takes that are only predicted and markers that were not recorded are tried, one "
+        "simulation with derivatives each, where the data hardly see a combination of parameters",
+    )

@@ -3,9 +3,10 @@
 import math
 from typing import Annotated
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from add.scene.spec.common import Positive, Role, Spec, by_key, problem
+from add.scene.spec.common import Positive, Role, Spec, problem
+from add.scene.spec.unions import by_key
 
 
 class BranchSpec(Spec, numbers=Role.PROPERTY):
@@ -43,6 +44,4 @@ class BandSpec(Spec, numbers=Role.PROPERTY):
         return self
 
 
-RelaxationSpec = Annotated[
-    Annotated[BranchSpec, Tag("<share>")] | Annotated[BandSpec, Tag("<loss>")], by_key("share", "loss")
-]
+RelaxationSpec = Annotated[BranchSpec | BandSpec, by_key("share", "loss")]

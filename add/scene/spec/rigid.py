@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     BodyContactSpec,
@@ -19,12 +19,11 @@ from add.scene.spec.common import (
     ValueSpec,
     Vector3,
     Window,
-    by_key,
-    by_value,
     exactly_one,
     problem,
 )
 from add.scene.spec.extension import Extension
+from add.scene.spec.unions import by_key, by_value
 
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
@@ -75,15 +74,12 @@ class FileGeometrySpec(Spec):
 
 
 PrimitiveSpec = Annotated[
-    Annotated[BoxGeometrySpec, Tag("<box>")]
-    | Annotated[SphereGeometrySpec, Tag("<sphere>")]
-    | Annotated[CapsuleGeometrySpec, Tag("<capsule>")]
-    | Annotated[CylinderGeometrySpec, Tag("<cylinder>")],
-    by_value("shape", "box", "sphere", "capsule", "cylinder"),
+    BoxGeometrySpec | SphereGeometrySpec | CapsuleGeometrySpec | CylinderGeometrySpec,
+    by_value("shape"),
 ]
 
 GeometrySpec = Annotated[
-    Annotated[FileGeometrySpec, Tag("<file>")] | Annotated[PrimitiveSpec, Tag("<shape>")],
+    FileGeometrySpec | PrimitiveSpec,
     by_key("file", "shape"),
 ]
 

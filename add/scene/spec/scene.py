@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, Tag, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
@@ -27,8 +27,6 @@ from add.scene.spec.common import (
     Spec,
     Text,
     Vector3,
-    by_type,
-    by_value,
     exactly_one,
     problem,
 )
@@ -39,33 +37,23 @@ from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.obstacles import ObstacleSpec
-from add.scene.spec.optimizer import OptimizerSpec
+from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
-from add.scene.spec.uncertainty import UncertaintySpec
+from add.scene.spec.unions import by_type, by_value
 
 SCHEMA = "add-scene/1"
 
 BodySpec = Annotated[
-    Annotated[SoftBodySpec, Tag("<soft>")]
-    | Annotated[RigidBodySpec, Tag("<rigid>")]
-    | Annotated[MassSpringBodySpec, Tag("<mass-spring>")]
-    | Annotated[ClothBodySpec, Tag("<cloth>")]
-    | Annotated[RodBodySpec, Tag("<rod>")]
-    | Annotated[KinematicBodySpec, Tag("<kinematic>")]
-    | Annotated[ArticulatedBodySpec, Tag("<articulated>")]
-    | Annotated[BodyExtension, Tag("<extension>")],
-    by_value(
-        "type",
-        "soft",
-        "rigid",
-        "kinematic",
-        "articulated",
-        "cloth",
-        "rod",
-        further=BodyExtension,
-        **{"mass-spring": "mass-spring particles"},
-    ),
+    SoftBodySpec
+    | RigidBodySpec
+    | MassSpringBodySpec
+    | ClothBodySpec
+    | RodBodySpec
+    | KinematicBodySpec
+    | ArticulatedBodySpec
+    | BodyExtension,
+    by_value("type", further=BodyExtension, also={"particles": "mass-spring"}),
 ]
 
 
@@ -87,12 +75,10 @@ class SolverExtension(Extension):
 
 _BY_WORD = by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
 IntegratorSpec = Annotated[
-    Annotated[Literal["bdf1", "bdf2", "rk4"], Tag("<text>")] | Annotated[IntegratorExtension, Tag("<extension>")],
+    Literal["bdf1", "bdf2", "rk4"] | IntegratorExtension,
     _BY_WORD,
 ]
-LinearSolverSpec = Annotated[
-    Annotated[Literal["auto", "cholmod"], Tag("<text>")] | Annotated[SolverExtension, Tag("<extension>")], _BY_WORD
-]
+LinearSolverSpec = Annotated[Literal["auto", "cholmod"] | SolverExtension, _BY_WORD]
 
 
 class NewtonSpec(Spec):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from add.scene.spec.common import (
     Count,
@@ -12,10 +12,10 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
-    by_value,
     check_samples,
     problem,
 )
+from add.scene.spec.unions import by_value
 
 #: Degree of the B-spline of each basis.
 CONTROL_DEGREES = {"constant": 0, "linear": 1, "cubic": 3}
@@ -161,10 +161,6 @@ class ControlSignalSpec(Spec, numbers=Role.DRIVE):
 
 
 SignalSpec = Annotated[
-    Annotated[TableSignalSpec, Tag("<table>")]
-    | Annotated[SplineSignalSpec, Tag("<spline>")]
-    | Annotated[ConstantSignalSpec, Tag("<constant>")]
-    | Annotated[SineSignalSpec, Tag("<sine>")]
-    | Annotated[ControlSignalSpec, Tag("<control>")],
-    by_value("type", "table", "spline", "constant", "sine", "control"),
+    TableSignalSpec | SplineSignalSpec | ConstantSignalSpec | SineSignalSpec | ControlSignalSpec,
+    by_value("type"),
 ]

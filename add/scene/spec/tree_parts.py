@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     Facts,
@@ -14,10 +14,10 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
-    by_value,
     problem,
 )
 from add.scene.spec.couplings import ScalarValueSpec
+from add.scene.spec.unions import by_value
 
 
 class DriveSpec(Spec, numbers=Role.PROPERTY):
@@ -157,6 +157,6 @@ class JointLoopSpec(Spec, numbers=Role.PROPERTY):
 
 
 LoopSpec = Annotated[
-    Annotated[LinkLoopSpec, Tag("<link>")] | Annotated[JointLoopSpec, Tag("<joints>")],
-    by_value("type", joints="joints", link="point hinge fixed slider distance"),
+    LinkLoopSpec | JointLoopSpec,
+    by_value("type"),
 ]

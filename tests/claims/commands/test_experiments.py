@@ -9,8 +9,7 @@ from commands.test_sweep import SCENE
 from add.commands.cli import main
 from add.commands.optimize import optimize_scene
 from add.commands.parallel.cluster import cluster
-from add.commands.parallel.experiments import evaluated_by
-from add.commands.parallel.workers import LocalProcesses, Session, Workers
+from add.commands.parallel.workers import LocalProcesses, Session, Workers, evaluated_by
 from add.errors import SolverError
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict

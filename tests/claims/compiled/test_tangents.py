@@ -9,7 +9,7 @@ from support.places import SCENES
 
 import add.simulation.bdf as bdf
 from add.adjoint.forward import pushforward, stretches
-from add.equations.tangents import Directions, StretchTangents
+from add.equations.kinematics import Directions, StretchTangents
 from add.scene import load_scene, scene_from_dict
 from add.simulation.run import Simulation
 

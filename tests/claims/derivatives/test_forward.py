@@ -7,7 +7,7 @@ from support.small_models import RoughObjective, hanging_block, two_bodies
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
-from add.equations.tangents import Directions, StateTangents, ThetaMap, push
+from add.equations.kinematics import Directions, StateTangents, ThetaMap, push
 from add.geometry import HEX8, TET4
 from add.scene import scene_from_dict
 

@@ -8,10 +8,17 @@ from derivatives.test_lift import crowd, joint_sites, lifted
 from derivatives.test_point_maps import POINT_MAPS
 from derivatives.test_trees import scene
 
-from add.equations.kinematics import Kinematics, StateTangent
+from add.equations.kinematics import (
+    Columns,
+    Directions,
+    Kinematics,
+    StateTangent,
+    StateTangents,
+    StretchTangents,
+    generic,
+)
 from add.equations.points import LiftedPoints, PointMap
 from add.equations.site_points import SitePoints
-from add.equations.tangents import Columns, Directions, StateTangents, StretchTangents, generic
 from add.objectives import Cauchy, Tracking
 from add.objectives.placement import Placement
 from add.scene import scene_from_dict

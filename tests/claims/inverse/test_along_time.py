@@ -9,12 +9,11 @@ import pytest
 from inverse.test_least_squares import PARAMETERS, controlled
 from inverse.test_problem import SCENE, TWO, problem_of
 
-from add.equations.kinematics import Weights
-from add.equations.tangents import Directions
+from add.equations.kinematics import Directions, Weights
 from add.equations.term import UNIT
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
 from add.inverse.along_time import AlongTime, along_time, may_go_backward, observed
-from add.inverse.normal import WholeNormal
+from add.inverse.residuals import WholeNormal
 from add.scene import scene_from_dict
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,6 +13,7 @@ from add.errors import InputError
 from add.extensions import Extension
 from add.scene.spec.common import Spec
 
+NAMES = {name for name in vars(objects) if not name.startswith("_")}
 FLOOR = add.PlaneObstacle(point=np.zeros(3), normal=(0, 0, 1))
 
 
@@ -97,10 +98,10 @@ def test_every_object_of_the_format_has_a_public_name():
         for _, kind in inspect.getmembers(__import__(f"add.scene.spec.{name}", fromlist=["x"]), inspect.isclass)
         if issubclass(kind, Spec) and not issubclass(kind, Extension) and not kind.__name__.startswith("_")
     }
-    public = {getattr(objects, name) for name in objects.__all__}
+    public = {getattr(objects, name) for name in NAMES}
     assert specs - public - {Spec, add.Scene.__mro__[1]} == set()
-    assert all(getattr(add, name) is getattr(objects, name) for name in objects.__all__)
-    assert set(objects.__all__) <= set(dir(add))
+    assert all(getattr(add, name) is getattr(objects, name) for name in NAMES)
+    assert NAMES <= set(dir(add))
 
 
 def test_summary():

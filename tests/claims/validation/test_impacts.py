@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from add.commands.impact_log import shortest_impacts
+from add.commands.impact_log import ImpactLog
 from add.commands.report import write_report
 from add.contact.impacts import impact_duration, restitution_error, restitution_of_law
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.io.impacts import warn_of_impacts
+from add.model.impacts import Impact
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.doubts import warn
@@ -17,6 +18,13 @@ from add.scene.build.doubts import warn
 MASS, K_N, SPEED = 0.5, 1e5, 6.3
 #: Without any ramp the force jumps, and some steps have no solution; this one is a hundredth of the depth.
 RAMP = 1e-4
+
+
+def _shortest(built: BuiltScene) -> list[Impact]:
+    """Return the shortest impact of every pair that meets in a run."""
+    log = ImpactLog()
+    log.add(built, built.run(), built.theta)
+    return log.shortest(built, built.theta)
 
 
 def _bounce(
@@ -67,7 +75,7 @@ def test_duration(e: float, adhesive_damping: bool) -> None:
     formula = damping_from_restitution if adhesive_damping else clipped_damping_from_restitution
     duration = impact_duration(formula(e, K_N, MASS), K_N, MASS, adhesive_damping=adhesive_damping)
     built = _bounce(e, duration / 400, adhesive_damping=adhesive_damping, steps=420)
-    (impact,) = shortest_impacts(built, built.run(), built.theta) or [None]
+    (impact,) = _shortest(built) or [None]
     assert impact is not None
     assert impact.steps == pytest.approx(400, abs=3)
     assert impact.speed == pytest.approx(SPEED)
@@ -146,4 +154,4 @@ def test_damping_alone_is_said_only_below_twenty_steps() -> None:
         time = raw["time"] | {"dt": _duration(0.39) / n, "steps": 60}
         built = scene_from_dict(raw | {"contact": contact, "time": time}).build()
         assert warn(built) == []
-        assert sum(impact.few for impact in shortest_impacts(built, built.run(), built.theta)) == said
+        assert sum(impact.few for impact in _shortest(built)) == said

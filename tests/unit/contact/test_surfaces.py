@@ -1,8 +1,9 @@
 """Surfaces of several bodies in one numbering."""
 
 import numpy as np
+from support.static_part import static_part
 
-from add.contact.surfaces import ContactSurface, SurfacePart, static_part
+from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.sites import NO_INDICES
 from add.geometry import TET4, box_mesh, surface
 

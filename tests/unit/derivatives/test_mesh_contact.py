@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.static_part import static_part
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart, static_part
+from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.sites import NO_INDICES

@@ -14,8 +14,8 @@ from add.kernels.stencil import (
     FACE_VERTEX,
     N_REGIONS,
     NORMAL,
+    WAYS,
     across,
-    distance_hessian,
     edge_cross_square,
     edges_region,
     face_region,
@@ -31,11 +31,14 @@ NAMES |= {f"EA{a}_EB{b}": ENDS + 2 * a + b for a in range(2) for b in range(2)}
 
 def distance(region: int, x: np.ndarray, n: int = 4) -> tuple[float, np.ndarray, np.ndarray]:
     """Return d, its gradient and Hessian."""
-    c, g, P, Q, H = np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3)), np.zeros((3, 3)), np.zeros((12, 12))
+    c, g, P, Q = np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3)), np.zeros((3, 3))
     d, free = stencil(region, x, n, 2, c, g, P)
     across(free, d, P, Q)
-    distance_hessian(n, d, c, g, P, Q, H)
-    return d, np.outer(c, P[NORMAL]).ravel(), H
+    normal, ways = P[NORMAL], P[WAYS : WAYS + 4]
+    bent = np.einsum("i,j,ab->jaib", c, c, Q) - np.einsum("ij,a,b->jaib", g * d, normal, normal)
+    bent -= np.einsum("j,ia,b->jaib", c, ways, normal) + np.einsum("i,a,jb->jaib", c, normal, ways)
+    bent[n:], bent[:, :, n:] = 0.0, 0.0
+    return d, np.outer(c, normal).ravel(), bent.reshape(12, 12)
 
 
 def test_distances_in_all_regions() -> None:
