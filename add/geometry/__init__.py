@@ -9,6 +9,7 @@ from add.geometry.contact_points import (
     surface_points,
 )
 from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, Quadrature, family_by_name
+from add.geometry.laplace import laplace_gradient
 from add.geometry.locate import Located, Locator, locate
 from add.geometry.mass_matrix import MassPairs, element_masses, mass_pairs
 from add.geometry.mass_properties import (
@@ -62,6 +63,7 @@ __all__ = [
     "enhanced_geometry",
     "facets",
     "family_by_name",
+    "laplace_gradient",
     "locate",
     "mass_pairs",
     "mesh_solid",
