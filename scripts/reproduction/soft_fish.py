@@ -145,9 +145,9 @@ def reach(
     best = np.sqrt(np.minimum.accumulate(values))
     needed = int(np.argmax(best < goal * way)) + 1 if best[-1] < goal * way else -1
     rows = [
-        Row(f"{about}: way to the point, distance with the first wave [m]", f"{way:.3f}, {start:.4f}"),
+        Row(f"{about}: way to the point, distance at first [m]", f"{way:.3f}, {start:.4f}"),
         Row(
-            f"runs with gradient to {100 * goal:.0f} % of the way", str(needed) if needed > 0 else f"not in {best.size}"
+            f"runs with gradient to {100 * goal:.2g} % of the way", str(needed) if needed > 0 else f"not in {best.size}"
         ),
         Row(f"distance after {best.size} runs [m] ({taken.seconds:.0f} s)", f"{best[-1]:.2g}", published),
     ]
