@@ -141,7 +141,8 @@ def run(context: Context) -> Outcome:
                 x, _, z = 1e3 * np.array(along).T
                 side.plot(x, z, f"C{k}-", label=f"{trajectory.t[at]:.2f} s" if arm == 0 else None)
         side.plot(1e3 * WAY[0], 1e3 * WAY[2], "kx", label="point")
-        side.set(xlabel="x [mm]", ylabel="z [mm]", aspect="equal")
+        side.set_aspect("equal", adjustable="datalim")
+        side.set(xlabel="x [mm]", ylabel="z [mm]")
         side.legend()
     caption = "Distance to the point against runs; way of the best run; two arms from the side, at four times."
     return Outcome(tuple(found.rows), {"soft_octopus.png": caption}, NOTES, found.values)
