@@ -119,21 +119,19 @@ def run(context: Context) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         problem, size = problem_of(Path(folder), short=context.short)
     with figure(context.image("soft_octopus.png"), 6.4, 5.2) as drawn:
-        way = float(np.linalg.norm(WAY))
-        found = reach(
-            context, problem, drawn.add_subplot(221), f"octopus ({size})", way, 0.02, CMA_RUNS, "soft4.distance"
-        )
+        way, axes = float(np.linalg.norm(WAY)), drawn.subplot_mosaic("ab;cc")
+        found = reach(context, problem, axes["a"], f"octopus ({size})", way, 0.02, CMA_RUNS, "soft4.distance")
         (trajectory,) = problem.value(found.x)[1].values()
         _, grid = octopus_mesh()
         places = trajectory.q.reshape(len(trajectory.q), -1, 3)
-        path = drawn.add_subplot(222)
+        path = axes["b"]
         path.plot(trajectory.t, 1e3 * places.mean(axis=1), label=["x", "y", "z"])
         for axis, wanted in enumerate(WAY):
             path.plot(trajectory.t[-1], 1e3 * wanted, f"C{axis}x")
         path.set(xlabel="time [s]", ylabel="mean of the nodes [mm]")
         path.legend()
         # The middle of the upper and lower surface of four arms, which lie opposite each other by twos, from the side.
-        side = drawn.add_subplot(212)
+        side = axes["c"]
         for k in range(4):
             at = round(k / 3 * (len(places) - 1))
             for arm in (0, ARMS // 2):
