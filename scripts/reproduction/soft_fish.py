@@ -116,7 +116,15 @@ class Reached(NamedTuple):
 
 
 def reach(
-    context: Context, problem: InverseProblem, axes: Any, about: str, way: float, goal: float, runs: int, published: str
+    context: Context,
+    problem: InverseProblem,
+    axes: Any,
+    about: str,
+    way: float,
+    goal: float,
+    runs: int,
+    published: str,
+    seeds: int = 3,
 ) -> Reached:
     """Go to a point by gradients, then by CMA-ES for as many runs and seconds, and draw the distances left.
 
@@ -136,6 +144,8 @@ def reach(
         Of CMA-ES, at most.
     published : str
         Key of what was published.
+    seeds : int
+        Of CMA-ES.
     """
     start = float(np.sqrt(problem.value(problem.x0)[0]))
     problem.value_and_grad(problem.x0)
@@ -152,7 +162,7 @@ def reach(
         Row(f"distance after {best.size} runs [m] ({taken.seconds:.0f} s)", f"{best[-1]:.2g}", published),
     ]
     axes.semilogy(np.arange(1, best.size + 1), best / way, "C0-", label="L-BFGS-B")
-    for seed in (1,) if context.short else (1, 2, 3):
+    for seed in range(1, 2 if context.short else seeds + 1):
         most = 5 if context.short else runs
         other = search(problem, SPREAD, most, (goal * way) ** 2, seed, diagonal=problem.n > 2000)
         if other is None:
