@@ -31,7 +31,11 @@ class MassSpringBody(NetBody):
         blocks: list[Block] = [(f"bodies.{self.name}.{key}", (), unit) for key, unit in scalars]
         if self.edges.size:
             blocks.append((f"bodies.{self.name}.lengths", (self.edges.shape[0],), "m"))
-        return [*blocks, *((f"bodies.{self.name}.{key}", (3,), unit) for key, unit in POSE_VECTORS)]
+        return [
+            *blocks,
+            *((f"bodies.{self.name}.{key}", (3,), unit) for key, unit in POSE_VECTORS),
+            *self.load_places(),
+        ]
 
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return inertia and weight, springs, loads."""

@@ -8,13 +8,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Body, Layouts
+from add.bodies.base import POSE_VECTORS, Block, Body, Layouts
 from add.equations.initial import BodyPose, Pose
 from add.equations.kinematics import Kinematics
 from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.terms import NodalForce
 from add.typing import FloatArray, IntArray
+
+#: Below this share of their largest extent nodes have none: those of a face lie in a plane.
+_FLAT = 1e-6
 
 
 @final
@@ -30,11 +33,49 @@ class Pin:
 @final
 @dataclass(frozen=True)
 class NodalLoad:
-    """A total force [N] shared by nodes."""
+    """A total force [N] shared by nodes, as it is given or such that it acts at a place X of the rest frame.
+
+    Attributes
+    ----------
+    nodes : (k,)
+    shares : (k,)
+        Share of each; with a place the share is shares_i + slopes_i . X.
+    force : SignalParameter
+    slopes : (k, 3), optional
+        [1/m]
+    place : str, optional
+        The parameter X.
+    """
 
     nodes: IntArray
     shares: FloatArray
     force: SignalParameter
+    slopes: FloatArray | None = None
+    place: str | None = None
+
+    @classmethod
+    def at_place(cls, nodes: IntArray, points: FloatArray, force: SignalParameter, place: str) -> NodalLoad:
+        """Return a load whose force and torque at rest are those of its force at a place.
+
+        Of all shares that sum to one and have their mean place at X, those with the least squares: with the mean X_m of
+        the points X_i and S = sum_i (X_i - X_m)(X_i - X_m)^T,
+
+            share_i = 1/k + (X_i - X_m) . S^+ (X - X_m),
+
+        linear in X. Points in a plane or on a line know nothing of a place beside it, see `off_span`.
+        """
+        middle = points.mean(axis=0)
+        arms = points - middle
+        slopes = arms @ np.linalg.pinv(arms.T @ arms, rcond=_FLAT**2, hermitian=True)
+        return cls(nodes, 1.0 / nodes.size - slopes @ middle, force, slopes, place)
+
+
+def off_span(points: FloatArray, place: FloatArray) -> float:
+    """Return how far a place (3,) is from the plane, the line or the point that points (k, 3) lie in [m]."""
+    middle = points.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(points - middle, full_matrices=False)
+    along = axes[sizes > _FLAT * sizes[0]]
+    return float(np.linalg.norm(place - middle - along.T @ (along @ (place - middle))))
 
 
 class NodalBody(Body):
@@ -91,11 +132,22 @@ class NodalBody(Body):
 
     def load_terms(self, at: Layouts) -> list[NodalForce]:
         """Return the forces on nodes."""
-        nodes, index = self.first_node(at), at.parameters
+        nodes, index, none = self.first_node(at), at.parameters, np.zeros(0, dtype=np.int64)
         return [
-            NodalForce(nodes + load.nodes, load.shares, load.force.signal, index[load.force.parameter].indices)
+            NodalForce(
+                nodes + load.nodes,
+                load.shares,
+                load.force.signal,
+                index[load.force.parameter].indices,
+                np.zeros((load.nodes.size, 3)) if load.slopes is None else load.slopes,
+                none if load.place is None else index[load.place].indices,
+            )
             for load in self.loads
         ]
+
+    def load_places(self) -> list[Block]:
+        """Return the places of loads among the numbers of the body."""
+        return [(load.place, (3,), "m") for load in self.loads if load.place]
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return mass, centre of mass and its velocity."""

@@ -184,7 +184,7 @@ class SoftBody(NodalBody):
             for part in self.tied_masses(tie):
                 blocks += [(f"{part.name}.mass", (), "kg"), (f"{part.name}.centre", (3,), "m")]
                 blocks.append((f"{part.name}.inertia", (6,), "kg m^2"))
-        return [*blocks, *((mass.parameter, (), "kg") for mass in self.masses)]
+        return [*blocks, *((mass.parameter, (), "kg") for mass in self.masses), *self.load_places()]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return the signals of pins, loads and anchors."""

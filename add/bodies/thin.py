@@ -85,7 +85,7 @@ class ThinBody(NetBody):
         for k in range(len(self.seams)):
             numbers = (("stiffness", "N/m"), ("damping", "N s/m"), ("length", "m"))
             blocks += [(f"{at}.seams.{k}.{key}", (), unit) for key, unit in numbers]
-        return [*blocks, *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS)]
+        return [*blocks, *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *self.load_places()]
 
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return inertia and weight, layers, seams and loads."""

@@ -9,6 +9,7 @@ from add.geometry.contact_points import (
     surface_points,
 )
 from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh
+from add.geometry.laplace import laplace_gradient
 from add.geometry.locate import Locator, locate
 from add.geometry.mass_properties import (
     MassPairs,
@@ -54,6 +55,7 @@ __all__ = [
     "element_volumes",
     "enhanced_geometry",
     "facets",
+    "laplace_gradient",
     "locate",
     "mass_pairs",
     "mesh_solid",

@@ -1,6 +1,7 @@
 """Force families of single bodies: one file each."""
 
 from add.terms.activation import Activation, Integral, Lag
+from add.terms.added_mass import AddedMass
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
@@ -24,6 +25,7 @@ from add.terms.wrenches import Wrench
 
 __all__ = [
     "Activation",
+    "AddedMass",
     "BallFriction",
     "BallLaws",
     "BallLimits",

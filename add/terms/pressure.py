@@ -79,8 +79,8 @@ def _inputs(arena, k, at, rows, indptr, found):
 KIND = Kind("pressure", _Arrays, _forces, _parameters, _jacobian, _inputs)
 
 
-def _face_pattern(triangles: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the entries of `add_pressed_blocks`."""
+def face_pattern(triangles: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the entries of dense blocks of triangles: corner, axis, corner, axis."""
     dofs = (3 * triangles[:, :, None] + np.arange(3)).reshape(-1, 9)
     return np.repeat(dofs, 9, axis=1).ravel(), np.tile(dofs, 9).ravel()
 
@@ -118,7 +118,7 @@ class Pressure(FamilyTerm):
 
     def family(self) -> Family:
         """Return a dense block a triangle."""
-        pattern = _face_pattern(self.triangles)
+        pattern = face_pattern(self.triangles)
         return Family(KIND, _Arrays(self.triangles, self.rows), pattern, self.signal, followers=1)
 
     def state(self, kin: Kinematics, theta: FloatArray) -> tuple[float, float]:
@@ -256,7 +256,7 @@ class Chamber(Constraint):
 
     @cached_property
     def _faces(self) -> tuple[IntArray, IntArray]:
-        return _face_pattern(self.triangles)
+        return face_pattern(self.triangles)
 
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
         """Return the blocks of the faces, the column and the row of p, and their common entry."""

@@ -73,11 +73,12 @@ def run(context: Context) -> Outcome:
 
 
 NOTES = (
-    "The peak of the process less that after import, and less that after a gradient of six tetrahedra, which loads the "
-    "same compiled code and libraries. Mesh, matrix and factors are nearly all of the figure for ten steps. Without "
-    "checkpoints the published program keeps tapes of automatic differentiation, with them one checkpoint a step. Ours "
-    "keeps every step; states alone, from which steps are made again without solving; or few states, with one more "
-    "run.",
+    "The peak of the process less that after import, and less that after a gradient of six tetrahedra, which loads "
+    "the same compiled code and libraries: of the 0.11 GB between them about 50 MB are modules of this program that "
+    "load when first used, 30 MB what loads compiled code, 20 MB that code. Mesh, matrix and factors are nearly all "
+    "of the figure for ten steps. Without checkpoints the published program keeps tapes of automatic differentiation, "
+    "with them one checkpoint a step. Ours keeps every step; states alone, from which steps are made again without "
+    "solving; or few states, with one more run.",
 )
 
 ENTRY = Entry(

@@ -61,7 +61,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft, cloth = ["soft1", "soft2", "soft3"], [f"cloth{k}" for k in range(1, 6)]
+    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 6)]
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -457,6 +457,13 @@ def test_memory_of_a_gradient(run):
 @pytest.mark.slow
 def test_the_fish_swims(run):
     assert run("soft3").values["last"] < 10.0
+
+
+@pytest.mark.slow
+def test_the_octopus_swims_and_the_gripper_closes(run):
+    """A few steps with three evaluations: what they do lowers the distance."""
+    assert run("soft4").values["last"] < 1.2
+    assert run("soft5").values["last"] < 1.2
 
 
 @pytest.mark.slow

@@ -93,6 +93,7 @@ def attached_model(family: ElementFamily, lumped: bool) -> Model:
                 right, shares / shares.sum(), SignalParameter(Spline(np.array([0.0, 0.02, 0.04, 0.2])), "spline")
             ),
             NodalLoad(right[:2], np.array([0.5, 0.5]), table),
+            NodalLoad.at_place(right, one.points[right], table, "place"),
         ),
         pins=(Pin(np.array([0, 2]), (0, 2), SignalParameter(Sine(3.0, 0.3), "sine")),),
         anchors=tuple(PointAnchor(x.nodes, x.weights, place) for x, place in zip(inside, (table, table), strict=True)),
@@ -122,12 +123,13 @@ def gravity(rng: np.random.Generator) -> None:
 
 def load(rng: np.random.Generator) -> None:
     model = attached_model(TET4, False)
-    terms = model.term(NodalForce)
-    theta = random_theta(model, rng)
-    for term in terms:
+    *terms, placed = model.term(NodalForce)
+    theta, places = random_theta(model, rng), model.system.parameters["place"].indices
+    for term in (*terms, placed):
         for t in (0.0, 0.0123, 0.1, 3.0):
             found = check_term(term, replace(deformed(model, rng), t=t), theta, rng=rng)
-            assert found.parameters
+            assert set(places) & set(found.parameters) == (set(places) if term is placed else set())
+            assert len(found.parameters) >= 3
     assert len(terms) == 2
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
-from add.bodies import Block, Body, Layouts, NetBody
+from add.bodies import Block, Body, Layouts, NetBody, NodalBody
 from add.equations.memory import Memory
 from add.equations.signals import SignalParameter, constant
 from add.equations.sites import SiteKind
@@ -24,6 +24,7 @@ from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.scene.spec.links import robot_of
 from add.scene.spec.tree_parts import FluidSpec
+from add.terms import AddedMass
 from add.ties import Multiple, Rule
 from add.typing import FloatArray, IntArray
 
@@ -192,6 +193,17 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
     kind, corners = AirOnClosedFaces if closed else AirOnFaces, tuple(sites[k] for k in faces.ravel())
     parts.joint_parts.append(JointPart(kind, corners, (density, coefficient, friction), wind))
+    if item.depth is not None:
+        if nodes is None or not isinstance(body, NodalBody) or body.own_nodes.size < body.rest.shape[0]:
+            raise InputError("the medium follows nodes, none of which another body carries", place=f"{at}.depth",
+                             found=f"'{item.body}'", expected="null")  # fmt: skip
+        depth, owner, walls = parts.number(f"{at}.depth", item.depth, "m"), body, nodes[used][faces]
+
+        def carried(_: Sequence[Body], layouts: Layouts) -> list[AddedMass]:
+            numbers = np.concatenate([layouts.parameters[key].indices.ravel() for key in (density, depth)])
+            return [AddedMass(owner.first_node(layouts) + walls, numbers)]
+
+        parts.terms.append(carried)
 
 
 def _surface(body: Body) -> tuple[FloatArray, IntArray | None, IntArray]:

@@ -9,10 +9,11 @@ import numpy as np
 from add.bodies import Region
 from add.bodies.soft_parts import MATERIAL_SCALARS
 from add.errors import InputError
-from add.geometry import SoftMesh
+from add.geometry import SoftMesh, laplace_gradient
 from add.materials import DIRECTIONS, Formula, element_loops
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.relaxation import relaxation
+from add.scene.build.selections import select
 from add.scene.build.ties import Derived, OfScene
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import CellDataSelectorSpec, FileMeshSpec, SoftBodySpec
@@ -24,6 +25,7 @@ from add.scene.spec.element_values import (
     ElementFileSpec,
     FieldValue,
     HelixSpec,
+    LaplaceSpec,
 )
 from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec, MaterialSpec
 from add.ties import LameFromYoung
@@ -112,6 +114,10 @@ class ElementSource:
                 raise InputError("the axis goes through the middle of an element, where nothing goes round it",
                                  place=place, found=f"element {self.elements[np.argmin(size)]}")  # fmt: skip
             vectors = np.cos(source.pitch) * round_axis / size + np.sin(source.pitch) * axis
+        elif isinstance(source, LaplaceSpec):
+            low, high = (select(self.mesh, end, f"{place}.between.{k}") for k, end in enumerate(source.between))
+            with asked_for_by(f"{place}.between"):
+                vectors = laplace_gradient(self.mesh, low, high)[self.elements]
         else:
             vectors = self.of_mesh(source, 3, place)
         length = np.linalg.norm(vectors, axis=-1, keepdims=True)

@@ -14,7 +14,7 @@ from add.materials.strains import PLATE, StrainLaw
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.rigid_bodies import pose_numbers
-from add.scene.build.selections import select_points
+from add.scene.build.selections import nodal_load, select_points
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import FileMeshSpec
 from add.scene.spec.nets import (
@@ -66,7 +66,10 @@ def _held(
         nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
         if isinstance(load.force, tuple):
             numbers.append(_number(path, load.force, "N"))
-        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), driven(load.force, path, "N", 3)))
+        force = driven(load.force, path, "N", 3)
+        loads.append(nodal_load(load, nodes, points, force, f"{at}.loads.{k}"))
+        if load.at is not None:
+            numbers.append(_number(f"{at}.loads.{k}.at", load.at, "m"))
     return pins, loads, numbers
 
 

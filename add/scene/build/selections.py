@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from add.bodies import NodalLoad
+from add.bodies.nodal import off_span
+from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
@@ -14,6 +17,7 @@ from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,
     FileMeshSpec,
+    LoadSpec,
     SoftBodySpec,
     SphereMeshSpec,
     SurfaceMeshSpec,
@@ -151,6 +155,24 @@ def locate_point(
     """Return nodes and weights of a rest position, at most ``limit`` outside the mesh [m]."""
     located = Locator(mesh).locate(np.array(point))
     return place_within((located.nodes, located.weights, located.distance), point, limit, place)
+
+
+def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: SignalParameter, at: str) -> NodalLoad:
+    """Return a load on nodes of a body, whose nodes are at ``points`` (n, 3) at rest.
+
+    Raises
+    ------
+    InputError
+        For a place beside the plane or line that the nodes lie in.
+    """
+    if load.at is None:
+        return NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force)
+    away = off_span(points[nodes], np.array(load.at))
+    if away > 1e-6 * float(np.ptp(points, axis=0).max()):
+        raise InputError("the nodes do not span the place: no forces on them act there", place=f"{at}.at",
+                         found=f"{_shown(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
+                         expected="a place in it, or nodes that span more")  # fmt: skip
+    return NodalLoad.at_place(nodes, points[nodes], force, f"{at}.at")
 
 
 def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from add.bodies import NodalLoad, Pin, PointAnchor, PointMass, SoftBody
+from add.bodies import Pin, PointAnchor, PointMass, SoftBody
 from add.errors import InputError
 from add.geometry import HEX8
 from add.kernels.rotation import rotation_vector
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.materials import materials
 from add.scene.build.numbers import SceneParameter, pose_of
-from add.scene.build.selections import body_mesh, locate_point, select
+from add.scene.build.selections import body_mesh, locate_point, nodal_load, select
 from add.scene.build.ties import Derived
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -36,7 +36,7 @@ def soft_body(
     for k, load in enumerate(body.loads):
         nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
         force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
-        loads.append(NodalLoad(nodes, np.full(nodes.size, 1.0 / nodes.size), force))
+        loads.append(nodal_load(load, nodes, mesh.points, force, f"{at}.loads.{k}"))
     masses = []
     for k, mass in enumerate(body.point_masses):
         place = f"{at}.point_masses.{k}"
@@ -85,6 +85,9 @@ def _starts(name: str, body: SoftBodySpec, numbers: list[SceneParameter], derive
     add(f"{at}.angular_velocity", body.angular_velocity, "rad/s")
     for k, mass in enumerate(body.point_masses):
         add(f"{at}.point_masses.{k}.mass", mass.mass, "kg")
+    for k, load in enumerate(body.loads):
+        if load.at is not None:
+            add(f"{at}.loads.{k}.at", load.at, "m")
     values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
     values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
     for k, anchor in enumerate(body.anchors):

@@ -141,7 +141,12 @@ class LoadSpec(Spec):
     """A force on nodes, the same in the world whatever the body does."""
 
     where: SelectorSpec = Field(description="the nodes, in the rest frame of the mesh")
-    force: ValueSpec = Field(description="total force over the selected nodes [N], world axes, shared equally")
+    force: ValueSpec = Field(description="total force over the selected nodes [N], world axes")
+    at: Annotated[Vector3 | None, Role.PROPERTY] = Field(
+        None,
+        description="place in the rest frame of the mesh at which the force acts [m], a parameter: shares of the nodes "
+        "are linear in it, and force and torque at rest are its own; null = all nodes share equally",
+    )
     name: Name | None = Field(None, description="name of the load in reports")
 
 

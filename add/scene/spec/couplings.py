@@ -320,10 +320,10 @@ class AirSpec(_CouplingSpec):
     density: Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
     coefficient: NonNegative = Field(
         2.0,
-        description="of the pressure [-]; 2 = the air is stopped (a ball then has the drag coefficient 1). On a closed "
-        "surface it acts from outside alone, on a sheet from both sides",
+        description="of the pressure [-]; 2 = it is stopped (1 for a ball as a whole); from outside alone if closed",
     )
     friction: NonNegative = Field(0.0, description="along the face, over its area and the speed [kg/(m^2 s)]")
+    depth: Positive | None = Field(None, description="of the layer of it that a face accelerates [m]; null = none")
     wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
 
 

@@ -12,6 +12,7 @@ from add.scene.spec.common import (
     Number,
     Positive,
     Role,
+    SelectorSpec,
     Spec,
     Vector3,
 )
@@ -74,9 +75,17 @@ class HelixSpec(Spec):
     pitch: Number = Field(0.0, description="angle from the circumference towards the axis [rad]")
 
 
+class LaplaceSpec(Spec):
+    """Directions that lead from one end of a body to another along its shape: grad u of Laplace's equation."""
+
+    between: tuple[SelectorSpec, SelectorSpec] = Field(
+        description="nodes of the end that the fibres leave, where u = 0, and of the one that they reach, where u = 1"
+    )
+
+
 DirectionFieldSpec = Annotated[
-    ConstantDirectionSpec | HelixSpec | CellDataSpec | ElementFileSpec,
-    by_key("direction", "around", "cell_data", "file"),
+    ConstantDirectionSpec | HelixSpec | LaplaceSpec | CellDataSpec | ElementFileSpec,
+    by_key("direction", "around", "between", "cell_data", "file"),
 ]
 
 

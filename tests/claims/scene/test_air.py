@@ -100,6 +100,25 @@ def test_pressure_of_a_steady_wind_on_a_box(body):
     np.testing.assert_allclose(momentum / dt, force, rtol=1e-4)
 
 
+@pytest.mark.parametrize("edge, error", [(0.03, 0.12), (0.015, 0.03)])
+def test_a_ball_in_water_has_half_its_displacement_added(edge, error):
+    """F = (m + rho V/2) a with d = R/2, for a force in any direction; water is met across faces, not beside."""
+    force, mesh = np.array([3.0, -1.0, 2.0]), {"shape": "sphere", "radius": 0.05, "edge": edge}
+    ball = SOFT | {"mesh": mesh, "material": SOFT["material"] | {"young": 1e6, "density": 500}}
+    ball["loads"] = [{"where": {"all": True}, "force": force.tolist()}]
+    air = on_faces(density=1000, coefficient=0.0, depth=0.025)
+    built = scene(ball, time={"dt": 1e-3, "steps": 20}, gravity=(0, 0, 0), **air).build()
+    shares, volume = built.model.bodies[0].mass_shares(), 4.0 / 3.0 * np.pi * 0.05**3
+    speed = shares @ built.run().v[-1].reshape(-1, 3)
+    np.testing.assert_allclose(speed / 0.02, force / (500 * volume + 500 * volume), rtol=error)
+
+
+def test_added_mass_of_what_has_no_nodes_of_its_own_is_refused():
+    with pytest.raises(InputError) as caught:
+        scene(BOX, **on_faces(depth=0.1)).build()
+    assert "couplings.air.depth: the medium follows nodes" in str(caught.value)
+
+
 def test_friction_alone_drags_a_plate_along_itself():
     """f = c A w along, nothing across."""
     dt = 1e-6
@@ -116,6 +135,7 @@ GIVEN = {
     "faces of a box": (BOX, on_faces(friction=0.2), ("density", "coefficient", "friction")),
     "faces of a sheet": (SHEET, on_faces(friction=0.2), ("density", "coefficient", "friction")),
     "faces of a soft block": (SOFT, on_faces(friction=0.2), ("density", "coefficient", "friction")),
+    "faces with added mass": (SOFT, on_faces(depth=0.5), ("density", "coefficient", "depth")),
 }
 
 

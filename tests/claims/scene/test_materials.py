@@ -17,6 +17,7 @@ from add.io.trajectory import read_run, write_run
 from add.scene.build.run_data import run_data
 from add.scene.build.targets import roughness
 from add.scene.build.write_back import with_values
+from add.terms import NodalForce
 from add.view.quantities import von_mises
 
 DAMPED = {"density": 1000, "viscosity": 4, "rayleigh_stiffness": 1e-3}
@@ -53,6 +54,11 @@ def block(material: dict[str, Any], n_steps: int = 4, **body: Any) -> dict[str, 
 INCLUSION = {"core": {"where": {"box": {"min": [0, None, None]}}, "material": DAMPED | OGDEN | {"density": 1500}}}
 
 
+RIGHT = {"box": {"min": [0.0499, None, None]}}
+LEFT_HALF = {"box": {"max": [0.01, None, None]}}
+PLACED = {"where": RIGHT, "force": [0, 0.02, -0.05], "at": [0.05, 0.012, 0.02]}
+
+
 def relaxing(law: dict[str, Any], core: dict[str, Any]) -> dict[str, Any]:
     """Both a field of moduli and a region relax, in enhanced elements."""
     two = {"fast": {"share": 0.2, "time": 0.004}, "slow": {"share": 0.1, "time": 0.05}}
@@ -61,6 +67,8 @@ def relaxing(law: dict[str, Any], core: dict[str, Any]) -> dict[str, Any]:
         "enhanced": True, "regions": {"core": INCLUSION["core"] | {"material": DAMPED | core | {"relaxation": two}}},
     }  # fmt: skip
 
+
+FINER = {"shape": "box", "size": [0.1, 0.05, 0.05], "divisions": [4, 3, 3]}
 
 CASES: dict[str, dict[str, Any]] = {
     "field-and-region": {"material": FIELD, "regions": INCLUSION},
@@ -71,10 +79,14 @@ CASES: dict[str, dict[str, Any]] = {
         "material": FIELD | {"viscosity_exponent": 1.4}, "element": "hex8", "enhanced": True, "regions": INCLUSION
     },
     "relaxing": relaxing({"model": "neo-hookean"}, {"model": "neo-hookean", "young": 6e4, "poisson": 0.2}),
+    "load-at-a-place": {"material": FIELD, "loads": [PLACED]},
 }  # fmt: skip
 LONG = {
     "relaxing-stretches": relaxing({}, OGDEN),
-    **{f"{case}-200": CASES[case] | {"n_steps": 200} for case in ("field-and-region", "heart", "artery-mean")},
+    **{
+        f"{case}-200": CASES[case] | {"n_steps": 200}
+        for case in ("field-and-region", "heart", "artery-mean", "load-at-a-place")
+    },
 }
 
 
@@ -175,6 +187,37 @@ def test_helix() -> None:
     np.testing.assert_allclose(found[:, 2], np.sin(0.3), rtol=1e-12)
 
 
+def test_fibres_between_ends() -> None:
+    """From one end of a block to the other they lead along it, in each region that has them."""
+    between = {"fibre": {"between": [{"box": {"max": [-0.0499, None, None]}}, RIGHT]}}
+    for given in ({}, {"regions": INCLUSION}):
+        built = scene_from_dict(block(ARTERY | {"fibres": between}, **given)).build()
+        found = [built.model.system.parameters.view(built.theta, f"bodies.block.fibre.{axis}") for axis in "xyz"]
+        assert found[0].size == (6 if given else 12)
+        np.testing.assert_allclose(np.stack(found, axis=1), np.tile([1.0, 0.0, 0.0], (found[0].size, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "place", [[0.05, 0.012, 0.02], [0.05, -0.3, 0.4]], ids=["on the face", "far beside it: forces that pull and push"]
+)
+def test_a_load_at_a_place(place: list[float]) -> None:
+    """Force and torque of all nodes are those of the force at its place; in their middle they share alike."""
+    scene = block(FIELD, loads=[PLACED | {"at": place}], mesh=FINER)
+    built = scene_from_dict(scene).build()
+    (term,) = built.model.term(NodalForce)
+    forces = np.zeros(built.model.system.n)
+    kin = built.run(n_steps=1).kinematics(0)
+    term.residual(kin, built.theta, forces)
+    forces, points = -forces.reshape(-1, 3), built.model.body("block").mesh.points
+    np.testing.assert_allclose(forces.sum(axis=0), PLACED["force"], atol=1e-15)
+    np.testing.assert_allclose(np.cross(points, forces).sum(axis=0), np.cross(place, PLACED["force"]), atol=1e-15)
+    last = [
+        scene_from_dict(block(FIELD, loads=[load], mesh=FINER)).build().run().q[-1]
+        for load in (PLACED | {"at": [0.05, 0, 0]}, {key: PLACED[key] for key in ("where", "force")})
+    ]
+    assert np.abs(last[0] - last[1]).max() < 1e-13
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "enhanced-tet": ({"material": FIELD, "enhanced": True}, "only hexahedra are enhanced (found tet4; expected hex8)"),
     "enhanced-mean": ({"material": FIELD, "element": "hex8", "enhanced": True, "mean_dilatation": True},
@@ -194,6 +237,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"material": ARTERY | {"fibres": {"fibre": {"around": [0, 0, 1], "point": [-0.025, 0, 0]}}}, "element": "hex8"},
         "goes through the middle of an element",
     ),
+    "one-end": ({"material": ARTERY | {"fibres": {"fibre": {"between": [RIGHT, RIGHT]}}}},
+                "fibres.fibre.between: the two ends have a node in common"),
+    "no-way-between": ({"material": ARTERY | {"fibres": {"fibre": {"between": [LEFT_HALF, RIGHT]}}}},
+                       "a fibre without a length"),
+    "off-the-nodes": ({"material": FIELD, "loads": [PLACED | {"at": [0.04, 0, 0]}]},
+                      "bodies.block.loads.0.at: the nodes do not span the place"),
     "no-fibres": ({"material": {key: value for key, value in ARTERY.items() if key != "fibres"}}, "fibres"),
     "no-sheet": ({"material": HEART | {"fibres": {"fibre": ROUND}}}, "the law needs this direction (found no 'sheet'"),
     "sheet-for-nothing": ({"material": ARTERY | {"fibres": {"fibre": ROUND, "sheet": ROUND}}},

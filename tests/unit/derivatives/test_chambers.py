@@ -9,7 +9,7 @@ from support.reference_tables import table
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Constant, Sine, Table
 from add.kernels.gas_faces import add_pressed, add_pressed_blocks, enclosed_volume
-from add.terms import Chamber, GivenVolume, IsothermalGas, Pressure
+from add.terms import AddedMass, Chamber, GivenVolume, IsothermalGas, Pressure
 from add.testing import check_constraint, check_term
 
 #: An octahedron, outward, and the same without one face.
@@ -36,6 +36,14 @@ def test_pressure(closed: bool, rng: np.random.Generator) -> None:
         )
         assert found.q > 0.0 and found.v == found.a == 0.0
         assert len(found.parameters) == (2 if len(rows) == 3 else 1)
+
+
+def test_added_mass(rng: np.random.Generator) -> None:
+    found = check_term(
+        AddedMass(CLOSED[1:], np.array([0, 2])), moving(rng), np.array([900.0, 1.0, 0.02]), rng=rng, scales={"q": 0.01}
+    )
+    assert found.q > 0.0 and found.a > 0.0 and found.v == 0.0
+    assert found.parameters == (0, 2)
 
 
 def test_pressure_of_an_open_surface_is_unsymmetric(rng: np.random.Generator) -> None:

@@ -24,6 +24,7 @@ from add.joints.law_term import JointLaw
 from add.materials import GENT, MATERIALS, MOONEY_RIVLIN, NEO_HOOKEAN, NEO_HOOKEAN_CIARLET, YEOH
 from add.scene.spec.friction import CURVES
 from add.terms import (
+    AddedMass,
     BallFriction,
     BallLaws,
     BallLimits,
@@ -146,6 +147,7 @@ ELSEWHERE = {
     MeshContactBranch,
     StickingBodies,
     StickingPrimitives,
+    AddedMass,
     BallFriction,
     BallLaws,
     BallLimits,
