@@ -159,6 +159,7 @@ PUBLISHED: dict[str, Published] = {
         {
             "cloth2.16": "13",
             "cloth2.32": "11",
+            "cloth2.64": "72",
             "cloth4.density": "1.8 +- 2.0",
             "cloth4.linear stretch": "45 +- 41",
             "cloth4.non-linear stretch": "57 +- 29",
