@@ -1,7 +1,7 @@
 """Make meshes like the ready ones of data/meshes: python scripts/make_meshes.py FOLDER.
 
 The round ones are others than the committed ones (see data/README.md), on which the numbers of the scenes rest. So the
-folder has to be named. The foot and the ring are the same.
+folder has to be named. The foot, the ring and the bowl are the same.
 """
 
 import argparse
@@ -72,6 +72,28 @@ def ring(radius: float = 0.05, tube: float = 0.02, n: int = 32, m: int = 16) -> 
     return "\n".join(lines) + "\n"
 
 
+def bowl(radius: float = 0.2, thickness: float = 0.02, n: int = 32, m: int = 8) -> str:
+    """Return the surface of half a hollow sphere, open above, as an OBJ file, counter-clockwise seen from outside."""
+    lines = [f"# A bowl, radius {radius} m, thickness {thickness} m: made by scripts/make_meshes.py"]
+    rises = 0.5 * np.pi * np.arange(1, m + 1) / m
+    ways = [((radius + thickness) * np.sin(r), -(radius + thickness) * np.cos(r)) for r in rises]
+    ways += [(radius * np.sin(r), -radius * np.cos(r)) for r in rises[::-1]]
+    rounds = [
+        (rho * np.cos(2 * np.pi * i / n), rho * np.sin(2 * np.pi * i / n), z) for rho, z in ways for i in range(n)
+    ]
+    for place in [(0.0, 0.0, -radius - thickness), *rounds, (0.0, 0.0, -radius)]:
+        lines.append("v " + " ".join(f"{round(float(x), 9) + 0.0:.9g}" for x in place))
+    last = 2 * m * n + 1
+    for i in range(n):
+        j = (i + 1) % n
+        lines.append(f"f 1 {2 + j} {2 + i}")
+        for k in range(2 * m - 1):
+            a, b = 2 + k * n, 2 + (k + 1) * n
+            lines += [f"f {a + i} {a + j} {b + j}", f"f {a + i} {b + j} {b + i}"]
+        lines.append(f"f {last + 1} {last + 1 - n + i} {last + 1 - n + j}")
+    return "\n".join(lines) + "\n"
+
+
 def make_meshes(folder: Path) -> dict[str, SoftMesh]:
     """Write every mesh of `MESHES` to a folder as MSH 2.2; returns them by name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,6 +106,7 @@ def make_meshes(folder: Path) -> dict[str, SoftMesh]:
     meshes["foot"] = foot()
     write_mesh(folder / "foot.msh", meshes["foot"])
     (folder / "ring.obj").write_text(ring(), encoding="utf-8")
+    (folder / "bowl.obj").write_text(bowl(), encoding="utf-8")
     return meshes
 
 

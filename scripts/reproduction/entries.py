@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scripts.reproduction import (
+    cloth_ablations,
     cloth_cubes,
     cloth_impacts,
     cloth_marble,
@@ -97,5 +98,6 @@ MODULES = (
     cloth_impacts,
     cloth_wind,
     cloth_cubes,
+    cloth_ablations,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

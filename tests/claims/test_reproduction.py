@@ -496,3 +496,11 @@ def test_material_is_seen_in_the_wind(run):
 def test_cubes_lie_on_the_floor(run):
     values = run("cloth5").values
     assert len(values["forward"]) == 2 and min(values["forward"] + values["backward"]) > 0.0
+
+
+@pytest.mark.slow
+def test_zones_and_sizes(run):
+    """Zones by themselves end where one loop over all does, with fewer iterations."""
+    values = run("cloth6").values
+    assert values["20"]["error"] < 1e-8 and values["20"]["iterations"][0] > values["20"]["iterations"][1]
+    assert len(values["sizes"]) == 2 and values["marble"]["best"][-1] < values["marble"]["best"][0]
