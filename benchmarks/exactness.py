@@ -12,6 +12,7 @@ from add.linalg import factorization_for
 from add.scene import apply_overrides, load_scene
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
+from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 from benchmarks.backends import DefaultLU
@@ -39,7 +40,7 @@ def difference(simulation: Simulation, steps: tuple[int, ...]) -> dict[str, floa
     Of the velocities, relative to the largest; of the reactions of what is held, likewise; of the cotangents of the
     state before and of theta, pulled back through the same record. Also whether all decisions were the same.
     """
-    stepper = simulation.stepper
+    stepper = whole_steps(simulation.stepper)
     assert isinstance(stepper, BDF)
     tight = replace(stepper, newton=TIGHT)
     trajectory = simulation.run(n_steps=max(steps))

@@ -20,6 +20,7 @@ from add.simulation import BDF, BDFFormula, ContactForces, Record, StartUp
 from add.simulation.composed import StepsInParts
 from add.simulation.derivative import Linearised, linearise
 from add.simulation.run import Simulation
+from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.terms import JointLimits
@@ -192,7 +193,7 @@ def with_impulse_contact(
     ValueError
         If it steps otherwise.
     """
-    bdf = simulation.stepper
+    bdf = whole_steps(simulation.stepper)
     if not isinstance(bdf, BDF) or bdf.bdf_order != 1:
         raise ValueError("contact in velocities steps by BDF1 only")
     contact, system = contact_term(simulation.system)

@@ -19,6 +19,7 @@ from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, Sta
 from add.simulation.derivative import Instant, Linearised
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, TakenStep
+from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -196,7 +197,7 @@ def with_exact_contact(simulation: Simulation, options: ExactOptions | None = No
     ValueError
         If it steps otherwise.
     """
-    bdf = simulation.stepper
+    bdf = whole_steps(simulation.stepper)
     if not isinstance(bdf, BDF):
         raise ValueError(f"exact contact steps by BDF only, not by {type(bdf).__name__}")
     contact, system = contact_term(simulation.system)

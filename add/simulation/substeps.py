@@ -25,7 +25,7 @@ from add.simulation.bdf import BDF
 from add.simulation.blocks import stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import BlockStepper, Record, StepPart
+from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -99,6 +99,11 @@ class Impacts:
             swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
             np.maximum(found, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=found)
         return found
+
+
+def whole_steps(stepper: Stepper) -> Stepper:
+    """Return the steps that are divided, of any other way to step itself."""
+    return stepper.inner if isinstance(stepper, Substeps) else stepper
 
 
 @final

@@ -20,7 +20,7 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.step_jacobians import StepDerivatives
-from add.simulation.substeps import Substeps
+from add.simulation.substeps import whole_steps
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -178,9 +178,7 @@ class StepFunction:
         inputs: tuple[str, ...] = (),
         bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        if isinstance(simulation.stepper, Substeps):
-            simulation = replace(simulation, stepper=simulation.stepper.inner)
-        self.simulation, self.numbers = simulation, numbers
+        self.simulation, self.numbers = replace(simulation, stepper=whole_steps(simulation.stepper)), numbers
         self.arguments = StepArguments(scene, simulation, numbers, controls, inputs, bounds or {})
         self.assembler: Assembler = simulation.assembler()
 

@@ -25,6 +25,7 @@ from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.terms.tree_inertia import TreeInertia
 
@@ -256,6 +257,7 @@ def test_what_is_near_changes_no_number() -> None:
 def test_shortened_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of bodies that fall on each other; what the limit raises comes through the compiled call."""
     simulation = load_scene(SCENES / "falling_things.json").build().simulation
+    simulation = replace(simulation, stepper=whole_steps(simulation.stepper))
     state, shares, ask = simulation.run(n_steps=80).state(80), [], CollisionLimit.share
 
     def asked(self, q0, q1, theta):
@@ -281,6 +283,7 @@ def test_shortened_trials(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pairs_beyond_the_candidates_are_left_to_the_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern has no place for what was no candidate: the step is begun anew, with one that has."""
     simulation = load_scene(SCENES / "two_soft_balls.json").build().simulation
+    simulation = replace(simulation, stepper=whole_steps(simulation.stepper))
     state = simulation.run(n_steps=20).state(20)
     expected = by_terms(simulation).run(n_steps=22, state=state)
     assert len(expected.records) == 2
@@ -373,7 +376,7 @@ def test_arrays_of_any_kind_are_taken() -> None:
 def test_a_step_that_needs_a_fallback_takes_the_terms(name: str) -> None:
     """With one iteration no step is found by the normal path; both take the same fallbacks."""
     scene = load_scene(SCENES / f"{name}.json").build().simulation
-    stepper = replace(scene.stepper, newton=NewtonOptions(max_iterations=1))
+    stepper = replace(whole_steps(scene.stepper), newton=NewtonOptions(max_iterations=1))
     ends = []
     for simulation in (replace(scene, stepper=stepper), by_terms(replace(scene, stepper=stepper))):
         run = simulation.run(n_steps=6)
@@ -385,7 +388,7 @@ def test_a_step_that_needs_a_fallback_takes_the_terms(name: str) -> None:
 def test_a_hard_step_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block that ends before a step which the normal path does not find leaves it to the terms."""
     scene = load_scene(SCENES / "bands_cubes.json").build().simulation
-    simulation = replace(scene, stepper=replace(scene.stepper, newton=NewtonOptions(max_iterations=2)))
+    simulation = replace(scene, stepper=replace(whole_steps(scene.stepper), newton=NewtonOptions(max_iterations=2)))
     take, ended, cut = CompiledRun.take, [], []
 
     def counted(self, timing, criteria, before, n, theta, replay=None):

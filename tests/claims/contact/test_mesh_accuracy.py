@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.static_part import static_part
 from support.surfaces import sheet
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact
 from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart, static_part
+from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.kinematics import Kinematics
 from add.equations.sites import NO_INDICES
 from add.geometry import surface

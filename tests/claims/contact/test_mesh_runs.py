@@ -16,6 +16,7 @@ from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.scene import build
 from add.simulation.run import Trajectory
+from add.simulation.substeps import whole_steps
 from add.terms import Inertia
 
 SCENE = SCENES / "two_soft_balls.json"
@@ -69,8 +70,9 @@ def test_gradient_of_two_balls(law: str, integrator: str) -> None:
     """Of all numbers: velocities, moduli, stiffness, damping, friction, depths and skins among them."""
     changed = QUICK | {"contact.friction_law": law, "time.integrator": integrator, "time.steps": 14}
     scene = built(**changed | ({"contact.mesh.stick_stiffness": 2e4} if law == "linear" else {}))
-    newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-    simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+    stepper = whole_steps(scene.simulation.stepper)
+    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
+    simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
     trajectory = check_gradient_of_run(
         simulation, RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     )
@@ -146,8 +148,9 @@ def test_gradient_of_crossed_bars_that_stick_and_slip() -> None:
         raw = crossed_bars(1e6, velocity=[speed, 0.3 * speed, 0.0], position=[0.02, 0.01, 0.1098])
         raw["time"]["steps"] = 8
         scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
-        newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-        simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+        stepper = whole_steps(scene.simulation.stepper)
+        newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
+        simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
         objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
         assert events(simulation, check_gradient_of_run(simulation, objective))[wanted] > 10
 
@@ -240,8 +243,9 @@ def test_gradient_of_blocks_that_stick_and_slip() -> None:
     raw["contact"]["pairs"] = [{"between": ["slider", "ground"], "friction": 0.05}]
     raw["time"]["steps"] = 6
     scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
-    newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-    simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+    stepper = whole_steps(scene.simulation.stepper)
+    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
+    simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
     objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     counts = events(simulation, check_gradient_of_run(simulation, objective))
     assert counts["sticking"] > 10 and counts["slipping"] > 10

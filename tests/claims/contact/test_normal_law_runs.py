@@ -17,6 +17,7 @@ from add.kernels.contact_pairs import BEYOND, BITS
 from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.substeps import whole_steps
 from add.terms import Inertia
 
 BALL = {
@@ -160,8 +161,9 @@ RIGID = {
 
 def tight(built: BuiltScene) -> Simulation:
     """Return the simulation with steps solved to round-off."""
-    newton = replace(built.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-    return replace(built.simulation, stepper=replace(built.simulation.stepper, newton=newton))
+    stepper = whole_steps(built.simulation.stepper)
+    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
+    return replace(built.simulation, stepper=replace(stepper, newton=newton))
 
 
 def run_under(bodies: dict[str, Any], friction: str, integrator: str, **contact: Any) -> BuiltScene:

@@ -50,7 +50,7 @@ def drop(seed: int) -> dict[str, Any]:
     stiffness = _log(rng, 1e5, 1e8)
     return {
         "schema": "add-scene/1",
-        "time": {"dt": 1 / 60, "steps": STEPS, "integrator": str(rng.choice(["bdf1", "bdf2"]))},
+        "time": {"dt": 1 / 60, "steps": STEPS, "integrator": str(rng.choice(["bdf1", "bdf2"])), "substeps": "off"},
         "bodies": bodies,
         "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
         "contact": {

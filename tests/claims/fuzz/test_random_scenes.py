@@ -9,6 +9,7 @@ from fuzz.random_scenes import JOINTS, KINDS, random_scene
 
 from add.errors import SolverError
 from add.scene.build.write_back import with_values
+from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 
 QUICK, LONG = 40, 1000
@@ -20,7 +21,7 @@ def tight(problem):
     options = NewtonOptions(atol=1e-13, rtol=1e-13, max_iterations=80)
     experiments = []
     for item in problem.experiments:
-        stepper = replace(item.simulation.stepper, newton=options)
+        stepper = replace(whole_steps(item.simulation.stepper), newton=options)
         experiments.append(replace(item, simulation=replace(item.simulation, stepper=stepper)))
     return replace(problem, experiments=tuple(experiments))
 

@@ -20,6 +20,7 @@ from add.scene.spec.common import (
     SurfaceSelectorSpec,
 )
 from add.simulation import StartUp
+from add.simulation.substeps import whole_steps
 from add.terms import Gravity, Inertia, NodalForce
 
 
@@ -71,10 +72,10 @@ def test_bodies_and_settings():
         "hex8",
     )
     assert np.ptp(cube.mesh.points, axis=0) == pytest.approx([0.2, 0.2, 0.2])
-    stepper = scene.simulation.stepper
+    stepper = whole_steps(scene.simulation.stepper)
     assert (stepper.dt, stepper.order, scene.simulation.n_steps) == (0.02, 1, 5)
     assert (stepper.newton.atol, stepper.newton.rtol, stepper.newton.norm) == (1e-5, 1e-3, 1)
-    assert built(("time.start", "straight-line")).simulation.stepper.start_up is StartUp.STRAIGHT_LINE
+    assert whole_steps(built(("time.start", "straight-line")).simulation.stepper).start_up is StartUp.STRAIGHT_LINE
 
 
 def test_initial_pose_and_velocity():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from support.compiled_runs import by_terms
 from support.crossings import crossing_pairs
+from support.static_part import static_part
 from support.surfaces import sheet
 
 from add.contact.limits import CollisionLimit
-from add.contact.surfaces import ContactSurface, SurfacePart, static_part
+from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.step_limit import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
