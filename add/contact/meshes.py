@@ -21,6 +21,7 @@ from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
+from add.kernels.boxes import near_primitives
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_derivatives import (
     Slots,
@@ -31,6 +32,7 @@ from add.kernels.mesh_derivatives import (
 )
 from add.kernels.mesh_held import holdable_rows
 from add.kernels.mesh_near import greatest_skin, near_pairs
+from add.kernels.stencil import edges_region, face_region, stencil
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
@@ -151,6 +153,31 @@ class MeshContact(RowContact):
             thickness=np.ascontiguousarray(self.thickness, dtype=np.int64),
             numbers=np.array([surface.rest_factor, sides.edge_reach]),
         )
+
+    def near_at_rest(self, theta: FloatArray) -> list[tuple[str, int, float]]:
+        """Return name, number of pairs and least distance [m] of bodies whose primitives are too near at rest to meet.
+
+        They have no point in common and are nearer than `ContactSurface.rest_factor` times the reach: no force acts
+        between them, but none passes through another (`add.contact.limits`).
+        """
+        meshes = self.arrays
+        reach = self.surface.rest_factor * np.where(self.thickness < 0, 0.0, theta[self.thickness])
+        found: dict[int, list[float]] = {}
+        c, g, P = np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
+        pairs = near_primitives(meshes, meshes.rest, meshes.rest, reach, reach)
+        for ends, others, region, two in zip(
+            (np.arange(len(meshes.rest))[:, None], meshes.edges), (meshes.faces, meshes.edges),
+            (face_region, edges_region), pairs, strict=True,
+        ):  # fmt: skip
+            points = np.hstack([ends[two[:, 0]], others[two[:, 1]]])
+            body = meshes.body[points]
+            apart = (np.diff(np.sort(points, axis=1), axis=1) > 0).all(axis=1) & (body[:, 0] == body[:, 3])
+            for four, own in zip(points[apart], body[apart, 0].tolist(), strict=True):
+                places = meshes.rest[four]
+                d = float(stencil(region(places), places, 4, 1, c, g, P)[0])
+                if d < 2.0 * reach[own]:
+                    found.setdefault(own, []).append(d)
+        return [(self.names[own], len(all_of), min(all_of)) for own, all_of in found.items()]
 
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""

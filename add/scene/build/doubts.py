@@ -9,6 +9,7 @@ import numpy as np
 
 from add.adjoint import Checkpoints
 from add.bodies import SoftBody, ThinBody, TreeBody
+from add.contact import MeshContact
 from add.errors import InputError
 from add.model import meeting_meshes
 from add.model.impacts import few_steps
@@ -57,7 +58,7 @@ def warn(built: BuiltScene) -> list[str]:
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     touching, others = (
-        (_deep, _untouchable, _torn, _round, _creep, _few_steps, _impacts, fast_impacts),
+        (_deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts),
         (
             _sizes,
             _room,
@@ -172,6 +173,18 @@ def _round(built: BuiltScene) -> Iterator[str]:
             named = ", ".join(f"{a} and {b}" for a, b in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN} more pairs" if len(found) > _SHOWN else ""
             yield f"contact: {named}{more}: the first {text}"
+
+
+def _near_at_rest(built: BuiltScene) -> Iterator[str]:
+    """Skins that meet themselves, and are too thick for their mesh."""
+    for term in built.model.term(MeshContact):
+        for name, number, least in term.near_at_rest(built.theta):
+            pairs = "1 pair of edges or faces" if number == 1 else f"{number} pairs of edges or faces"
+            yield (
+                f"bodies.{name}.contact.thickness: {pairs} of its mesh without a common node are so near at rest that "
+                "they push on nothing, and yet never pass: a fold that presses them together stops every step; below "
+                f"{least / term.surface.rest_factor:.2g} m they meet, or take a mesh of more even triangles"
+            )
 
 
 def _creep(built: BuiltScene) -> Iterator[str]:

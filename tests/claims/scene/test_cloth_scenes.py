@@ -272,3 +272,12 @@ def test_terms_and_compiled_steps_agree() -> None:
     assert built.simulation.packed is not None
     plain_run = replace(built.simulation, solver=lambda n: factorization_for(n)).run()
     assert np.abs(built.run().q - plain_run.q).max() < 1e-11
+
+
+@pytest.mark.parametrize(("share", "doubted"), [(0.99, False), (1.01, True)])
+def test_skins_that_are_too_thick_for_their_mesh_are_doubted(share: float, doubted: bool) -> None:
+    """The nearest primitives without a common node are a corner and the diagonal beside it, 0.1 m / sqrt(2) apart."""
+    thickness = share * 0.1 / np.sqrt(2.0) / 1.5
+    texts = " ".join(doubts(build(scene(contact={"self": True, "thickness": thickness}))))
+    assert ("of its mesh without a common node are so near at rest" in texts) == doubted
+    assert ("below 0.047 m they meet" in texts) == doubted
