@@ -103,7 +103,7 @@ class ImpactTimes:
 
     @property
     def _change(self) -> FloatArray:
-        """What the step does to the velocities without its impacts, a delay's share of it (n,)."""
+        """The change of the velocities (n,) by the step without its impacts, times the share of the delay."""
         return (self.free - self._before) * (self.delay / self._rows.dt)
 
     def shift(self, v_after: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ def require_names(names: Iterable[str], available: Sequence[str], *, source: str
 
 
 class Timed:
-    """What a recording holds over its frames: every array has a row for each of them.
+    """Arrays of a recording over its frames: every one has a row for each of them.
 
     Every method returns a new recording; the arrays are private read-only copies.
     """

@@ -222,7 +222,7 @@ PushedStep = tuple[StateTangents, FloatArray, FloatArray]
 
 
 class StepPart(ABC):
-    """What derivatives of a step are made of: the whole of it, or a part.
+    """A part of a step as its derivatives take it: the whole of it, or less.
 
     Both take the newest pair (q, v) at the end, in the chart of the step; older pairs and charts are the stepper's.
     """

@@ -143,7 +143,7 @@ class Balance(NamedTuple):
 
 
 class Filling(ABC):
-    """What fills a closed chamber, as an equation between its pressure p above that around [Pa] and its volume."""
+    """Equation of the filling of a closed chamber, between its pressure p above that around [Pa] and its volume."""
 
     @abstractmethod
     def balance(self, t: float, p: float, volume: float, theta: FloatArray) -> Balance:

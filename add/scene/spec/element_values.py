@@ -1,4 +1,4 @@
-"""What a scene says of the elements of a mesh: fields of numbers, directions of fibres."""
+"""Values for the elements of a mesh in a scene: fields of numbers, directions of fibres."""
 
 from typing import Annotated, TypeVar
 
@@ -26,7 +26,7 @@ class EachSpec(Spec, numbers=Role.PROPERTY):
 
 
 class CellDataSpec(Spec):
-    """What the mesh file says of each element."""
+    """Values of the elements from the mesh file."""
 
     cell_data: NonEmpty = Field(description="name of the data in the mesh file")
 

@@ -270,7 +270,7 @@ class SiliconeMaterialSpec(_RubberSpec):
 
     @property
     def source(self) -> str:
-        """Where the numbers are from, and which are the scene's own."""
+        """The source of the numbers, and which are the scene's own."""
         own = [key for key, number in SILICONES[self.model].numbers.items() if getattr(self, key) != number]
         return f"{self.model}: {SOURCE}" + (f"; {', '.join(own)} of the scene" if own else "")
 

@@ -241,7 +241,7 @@ class ProximityObjectiveSpec(Spec):
 
 
 class RoughnessObjectiveSpec(Spec):
-    """What a field of positive numbers varies over a body, u its logarithm: squares of gradients or total variation.
+    """Roughness of a field of positive numbers over a body, u its logarithm: squares of gradients or total variation.
 
     `squares`: the integral of |grad u|^2 over the volume V, divided by V^(1/3); a field is smooth then. `variation`:
     that of |grad u|, divided by V^(2/3), with jumps of u below `softness` rounded; a field may jump then [-].

@@ -148,6 +148,20 @@ def test_nothing_is_divided_where_nothing_meets() -> None:
     assert not any(divided(runs[0]))
 
 
+@pytest.mark.parametrize("law", ["linear", "hybrid"])  # under tanh the step has a solution
+def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
+    """Of a scene that gives its numbers and asks for nothing: one step is divided, all others are whole."""
+    raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / "drop_64.json").read_text())
+    raw["contact"]["friction_law"] = law
+    simulation = built(raw | {"time": raw["time"] | {"steps": 12}}).simulation
+    assert simulation.stepper.impacts is None
+    objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
+    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    (k,) = np.flatnonzero(divided(trajectory))
+    assert 0 < k < trajectory.n_steps - 1
+    assert any(part.decisions[0].size for part in trajectory.records[k].inner), "it touches"
+
+
 @pytest.mark.parametrize("number", [26, 49, 64])
 def test_steps_without_solution_are_divided(number: int) -> None:
     """Damping that jumps where a corner touches leaves these steps no solution; parts of them have one."""
