@@ -288,7 +288,8 @@ class ContactEquations:
             forces = np.linalg.lstsq(reduced, law_rhs - law_u @ freely, rcond=REDUNDANT)[0]
             step = freely + per_force @ forces
         else:
-            block = sp.block_diag(list(by_force), format="csc")
+            at = np.arange(rows.size + 1)
+            block = sp.bsr_array((by_force, at[:-1], at)).tocsc()
             both = sp.block_array([[matrix, -pull], [law_u, block]], format="csc")
             solution = self.factored(both).solve(np.concatenate([rhs, law_rhs]))
             step, forces = solution[: self.n_u], solution[self.n_u :]
