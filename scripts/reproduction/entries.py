@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.reproduction import (
     cloth_ablations,
+    cloth_basket,
     cloth_cubes,
     cloth_impacts,
     cloth_marble,
@@ -99,5 +100,6 @@ MODULES = (
     cloth_wind,
     cloth_cubes,
     cloth_ablations,
+    cloth_basket,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -499,6 +499,12 @@ def test_cubes_lie_on_the_floor(run):
 
 
 @pytest.mark.slow
+def test_a_cloth_is_thrown(run):
+    values = run("cloth7").values
+    assert values["errors"][-1] < 5.0 and values["crossing"] == 0
+
+
+@pytest.mark.slow
 def test_zones_and_sizes(run):
     """Zones by themselves end where one loop over all does, with fewer iterations."""
     values = run("cloth6").values

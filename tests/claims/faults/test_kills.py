@@ -18,7 +18,7 @@ from add.io.atomic import replacing
 from add.io.runfolder import RunFolder
 from add.plot._figure import figure
 
-#: Two in the quick tier, a run and a fit; the others are long.
+#: A run is killed in the quick tier; `test_resume.py` kills a fit there. The others are long.
 QUICK, ALL = 2, 50
 SWEEP = ("--parameter", "bodies.a.velocity.0=0:1:5", "--parameter", "contact.friction=0.1:0.5:4", "--jobs", "1")
 COMMANDS = {
@@ -75,7 +75,9 @@ def cuts(n):
         yield list(COMMANDS)[k % 3], tuple(rng.uniform(0.05, 1.05) for _ in range(rng.choice((1, 1, 2))))
 
 
-@pytest.mark.parametrize(("name", "moments"), list(cuts(QUICK)))
+@pytest.mark.parametrize(
+    ("name", "moments"), [case if case[0] == "simulate" else long_case(*case) for case in cuts(QUICK)]
+)
 def test_killed_runs_go_on(whole, name, moments):
     folder, seconds = whole
     kill(folder, moments, name, seconds(name))

@@ -6,8 +6,9 @@ import signal
 import time
 
 import pytest
-from faults.runs import FIT, begun, ran, scene
+from faults.runs import FIT, begun, scene
 
+from add.commands.cli import main
 from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.lock import LOCK, Holder, holder_of
@@ -88,20 +89,27 @@ def wait_for(condition, seconds=300.0):
         time.sleep(0.02)
 
 
-def test_two_processes(tmp_path):
+def test_two_processes(tmp_path, monkeypatch, capsys):
     """The second is refused while the first works, and may begin when the first is killed."""
+    monkeypatch.chdir(tmp_path)
+
+    def ended(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(list(arguments))
+        return end.value.code, *capsys.readouterr()
+
     (tmp_path / "scene.json").write_text(json.dumps(scene(200_000)))
     first = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q")
     try:
         wait_for(lambda: holder_of(tmp_path / "run") is not None)
         assert holder_of(tmp_path / "run").pid == first.pid
-        code, out, err = ran(tmp_path, "simulate", "scene.json", "-o", "run", "--force", "-q")
+        code, out, err = ended("simulate", "scene.json", "-o", "run", "--force", "-q")
         assert (code, out) == (2, "") and f"in use by `add simulate`, process {first.pid}" in err
-        code, out, _ = ran(tmp_path, "info", "run")
+        code, out, _ = ended("info", "run")
         assert code == 0 and f"running: `add simulate`, process {first.pid}" in out
     finally:
         first.send_signal(signal.SIGKILL)
         first.communicate()
     assert holder_of(tmp_path / "run") is None and (tmp_path / "run" / LOCK).exists()
     (tmp_path / "scene.json").write_text(json.dumps(scene(3)))
-    assert ran(tmp_path, "simulate", "scene.json", "-o", "run", "--force", "-q")[0] == 0
+    assert ended("simulate", "scene.json", "-o", "run", "--force", "-q")[0] == 0

@@ -193,8 +193,10 @@ def test_the_same_iterates(name, monkeypatch):
     assert isinstance(problem.normal_equations(point, free), AlongTime)
     found, wanted = iterates(problem, 8), iterates(Forward(problem), 8)
     assert len(found) == len(wanted) > 4
+    # The first step of the swing has a nearly singular matrix: rounding alone moves it by 3e-9 to 2e-8 of its size.
+    near = 1e-8 if name == "box" else 1e-7
     for one, other in zip(found, wanted, strict=True):
-        assert one.x == pytest.approx(other.x, rel=0, abs=1e-8 * np.abs(other.x).max())
+        assert one.x == pytest.approx(other.x, rel=0, abs=near * np.abs(other.x).max())
         assert one.value == pytest.approx(other.value, rel=1e-7)
     lower, upper = problem.bounds
     assert name == "box" or ((wanted[-1].x == lower) | (wanted[-1].x == upper)).any()
