@@ -358,8 +358,9 @@ class InverseProblem(Summarised):
         """Return the objective and the runs it was found on."""
         x = np.asarray(x, dtype=float)
         p = self.values(x)
-        value = sum(prior.value(p) for prior in self.priors)
-        runs = {}
+        value, runs = 0.0, {}
+        for prior in self.priors:
+            value += prior.value(p)
         for experiment in self.experiments:
             objective, n_steps = experiment.within(window)
             part, runs[experiment.name] = evaluate(

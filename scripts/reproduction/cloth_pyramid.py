@@ -132,13 +132,14 @@ def run(context: Context) -> Outcome:
 
 
 NOTES = (
-    "Published is the time of the layer that solves and differentiates impact zones, by QR, a step. Here contact is a "
-    "force of the step like others; its time is that of its own parts on the pairs of the run: matrix, products with "
-    "the adjoint, products by its numbers. Steps of 5 ms, 120 and then the 30 that are measured, where the published "
-    "ones are of 20 ms: at 20 ms many steps need fallbacks and take seconds. The impact-zone method is not run here. A "
-    "neo-Hookean cloth of 25 N/m stands for the measured fabric. Diagonals alternate: on an irregular mesh of 64 x 64 "
-    "cells some edges without a common node are nearer at rest than 1.5 times the published skin, so that they do not "
-    "push each other, and a step in which one is folded onto the other has surfaces in its way and no force from them.",
+    "Published is the time of the layer that solves and differentiates impact zones, by QR, a step. Here contact is "
+    "a force of the step like others; its time is that of its own parts on the pairs of the run: matrix, products "
+    "with the adjoint, products by its numbers. Steps of 5 ms, 120 and then the 30 that are measured, where the "
+    "published ones are of 20 ms: at 20 ms many steps need fallbacks and take seconds. One step by impact zones is "
+    "below. A neo-Hookean cloth of 25 N/m stands for the measured fabric. Diagonals alternate: on an irregular mesh "
+    "of 64 x 64 cells some edges without a common node are nearer at rest than 1.5 times the published skin, so that"
+    " they do not push each other, and a step in which one is folded onto the other has surfaces in its way and no "
+    "force from them.",
 )
 
 ENTRY = Entry(

@@ -10,6 +10,7 @@ from scripts.reproduction import (
     cloth_marble,
     cloth_pyramid,
     cloth_wind,
+    cloth_zones,
     cma_comparison,
     cma_counts,
     fig02_cylinder,
@@ -101,5 +102,6 @@ MODULES = (
     cloth_cubes,
     cloth_ablations,
     cloth_basket,
+    cloth_zones,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

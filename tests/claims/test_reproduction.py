@@ -61,7 +61,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 7)]
+    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 9)]
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -502,6 +502,15 @@ def test_cubes_lie_on_the_floor(run):
 def test_a_cloth_is_thrown(run):
     values = run("cloth7").values
     assert values["errors"][-1] < 5.0 and values["crossing"] == 0
+
+
+@pytest.mark.slow
+def test_a_step_by_impact_zones(run):
+    """Its derivative by QR is that of its active set; it ends a skin apart, and contact slows what falls in both."""
+    values = run("cloth8").values
+    freely, zones, ours = values["heights"]
+    assert values["error"] < 1e-6 and values["gaps"][0] < values["gaps"][2] < values["gaps"][1] + 1e-9
+    assert abs(values["gaps"][1]) < 1e-8 and freely > zones > 0.0 and freely > ours > 0.0
 
 
 @pytest.mark.slow
