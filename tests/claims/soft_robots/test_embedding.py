@@ -50,6 +50,40 @@ def test_gradient_of_a_run(links: str, integrator: str, element: str, steps: int
     check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.density", "bodies.tissue.viscosity", *own)
 
 
+def by_multipliers(scene: dict[str, Any]) -> dict[str, Any]:
+    """Return the scene with all nodes held by multipliers."""
+    for item in scene["bodies"]["tissue"]["embedded"]:
+        item["by"] = "multipliers"
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("links", "integrator", "law", "steps"),
+    [
+        ("tree", "bdf2", "tanh", 20), ("free", "bdf1", "exact", 12),
+        long_case("tree", "bdf1", "impulse", 12), long_case("free", "bdf1", "impulse", 12),
+        long_case("tree", "bdf1", "tanh", 200), long_case("free", "bdf2", "tanh", 200),
+    ],
+)  # fmt: skip
+def test_gradient_of_a_run_with_multipliers(links: str, integrator: str, law: str, steps: int) -> None:
+    """The same with nodes held by multipliers: stress that relaxes, or contact without penalties."""
+    scene = by_multipliers(small_arm(links, steps, integrator))
+    own = TREE if links == "tree" else FREE
+    if law == "tanh":
+        scene["bodies"]["tissue"]["material"]["relaxation"] = {"slow": {"share": 0.3, "time": 0.02}}
+        check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.relaxation.slow.shares", *own)
+        return
+    # Nodes inside are tied: those that touch are none of them.
+    scene["bodies"]["tissue"]["mesh"]["divisions"] = [6, 4, 2]
+    for item, name in zip(scene["bodies"]["tissue"]["embedded"], ("upper", "fore"), strict=True):
+        item.pop("where")
+        item |= {"within": 0.004, "body": name if links == "free" else f"arm/{name}"}
+    scene["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, -0.0215], "normal": [0, 0, 1]}}
+    scene["contact"] = {"friction_law": law, "friction": 0.3}
+    built = check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.density", own[0], own[-1])
+    assert places(built, built.run())[:, 2].min() == pytest.approx(-0.0215, abs=1e-9)
+
+
 def places(built: BuiltScene, run: Any) -> np.ndarray:
     """Return the places of all nodes at the end."""
     lift = built.model.lift
@@ -57,12 +91,21 @@ def places(built: BuiltScene, run: Any) -> np.ndarray:
 
 
 def test_stiff_springs_tend_to_it() -> None:
-    """At rest, nodes on springs are away from where they are tied by a force over the stiffness."""
+    """At rest, nodes on springs are away from where they are tied by a force over the stiffness, held ones nowhere.
+
+    Those are the forces between tissue and bones: together its weight.
+    """
     scene = small_arm("tree", 4, mass="lumped")
     scene["time"]["dt"] = 1e3
     scene["signals"] = {key: {"type": "constant", "value": x} for key, x in (("angle", 0.3), ("torque", 0.1))}
     built = scene_from_dict(scene).build()
     tied = places(built, built.run())
+    by_forces = scene_from_dict(by_multipliers(scene)).build()
+    run = by_forces.run()
+    assert np.allclose(places(by_forces, run), tied, rtol=0.0, atol=1e-9)
+    forces = by_forces.ties(run.records[-1])
+    weight = 1000 * 0.2 * 0.04 * 0.04 * 9.81
+    assert np.allclose(sum(one.force for one in forces.values()), [0, 0, -weight], rtol=0.0, atol=1e-8 * weight)
     nodes = [tie.nodes.tolist() for tie in built.model.body("tissue").ties]
     del scene["bodies"]["tissue"]["embedded"]
     away = []
