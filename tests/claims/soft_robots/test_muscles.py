@@ -40,17 +40,17 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "integrator"),
+    ("kind", "integrator", "steps"),
     [
-        ("active-stress", "bdf2"), ("line", "bdf1"),
-        *(long_case(kind, "bdf2") for kind in ("hill", "quadratic-fibre", "line", "volumetric-actuator")),
-        *(long_case(kind, "bdf1") for kind in ("active-stress", "hill", "quadratic-fibre", "volumetric-actuator")),
+        ("active-stress", "bdf2", 130), ("line", "bdf1", 200),
+        *(long_case(kind, integrator, 200) for kind in MUSCLES for integrator in ("bdf1", "bdf2")
+          if (kind, integrator) != ("line", "bdf1")),
     ],
 )  # fmt: skip
-def test_gradient_of_a_run(kind: str, integrator: str) -> None:
-    """Over 200 steps: reverse = forward to 1e-10, and replayed differences to 1e-6, by activations and numbers."""
+def test_gradient_of_a_run(kind: str, integrator: str, steps: int) -> None:
+    """Reverse = forward to 1e-10, and replayed differences to 1e-6, by activations and numbers."""
     at = "bodies.block.muscles.m"
-    scene = hollow_block(200, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES[kind]})
+    scene = hollow_block(steps, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES[kind]})
     check_gradient(
         scene, f"signals.{'j' if kind == 'volumetric-actuator' else 'a'}.-", *(f"{at}.{key}" for key in NUMBERS[kind])
     )
