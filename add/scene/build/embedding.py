@@ -79,10 +79,10 @@ def _refuse(spec: SceneSpec, own: SoftBodySpec, at: str) -> None:
     if law in ("exact", "impulse"):
         raise InputError("contact without penalties knows no tied nodes", place="contact.friction_law",
                          found=f"'{law}', and {at}.embedded",
-                         expected="'none', 'linear', 'tanh' or 'hybrid'; `by` 'multipliers'")  # fmt: skip
+                         expected="'none', 'linear', 'tanh' or 'hybrid', or `by` 'multipliers'")  # fmt: skip
     if any(material.branches for material in (own.material, *(part.material for part in own.regions.values()))):
         raise InputError("stress of a body with tied nodes does not relax", place=f"{at}.embedded",
-                         found="material.relaxation", expected="a material without; `by` 'multipliers'")  # fmt: skip
+                         found="material.relaxation", expected="a material without, or `by` 'multipliers'")  # fmt: skip
 
 
 def _refuse_held(body: SoftBody, ties: list[NodeTie], at: str) -> None:

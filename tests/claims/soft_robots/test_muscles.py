@@ -176,10 +176,12 @@ def test_what_is_no_muscle_is_refused(change: dict, says: str) -> None:
 DYNAMICS = {"dynamics": {"rise": 0.03, "fall": 0.08}}
 
 
-@pytest.mark.parametrize("integrator", ["bdf2", long_case("bdf1")])
-def test_gradient_by_the_times_of_activation(integrator: str) -> None:
-    """Over 200 steps: by what excites a muscle, by both times and by the strength."""
-    scene = hollow_block(200, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
+@pytest.mark.parametrize(
+    ("integrator", "steps"), [("bdf2", 130), long_case("bdf1", 200), long_case("bdf2", 200)]
+)  # fmt: skip
+def test_gradient_by_the_times_of_activation(integrator: str, steps: int) -> None:
+    """By what excites a muscle, by both times and by the strength."""
+    scene = hollow_block(steps, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
     at = "bodies.block.muscles.m"
     check_gradient(scene, "signals.a.-", f"{at}.dynamics.rise", f"{at}.dynamics.fall", f"{at}.strength")
 
