@@ -160,6 +160,8 @@ def _stamped(dispatcher: Any, kept: bool) -> Any:
 
 def _loaded(cache: Any, signature: Any, context: Any) -> Any:
     """Return a function that is kept, or None, without what numba reads before to compile others: 0.15 s, 10 MB."""
+    from numba.cpython import hashing  # noqa: F401  gives symbols that functions with strings or sets have
+
     rtsys.initialize(context)
     with cache._guard_against_spurious_io_errors():
         return cache._load_overload(signature, context)

@@ -73,15 +73,16 @@ def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled
     (tmp_path / "own.py").write_text(
         "from add.kernels.caching import njit\n"
         "@njit(cache=True)\ndef half(x):\n    return 0.5 * x\n"
+        "@njit(cache=True)\ndef hashed(s):\n    return hash(s)\n"
         "@njit\ndef quarter(x):\n    return half(half(x))\n"
     )
-    code = "import own\nprint(own.half(6.0), own.half.stats.cache_hits.total())"
-    assert printed(tmp_path, code) == ["3.0", "0"]
+    code = "import own\nprint(own.hashed('a') == hash('a'), own.half(6.0), own.half.stats.cache_hits.total())"
+    assert printed(tmp_path, code) == ["True", "3.0", "0"]
     code += (
         "\nloaded = own.half.overloads[own.half.signatures[0]].library\n"
         "print(loaded._shared_module, own.quarter(6.0), loaded._shared_module)"
     )
-    assert printed(tmp_path, code) == ["3.0", "1", "None", "1.5", "None"]
+    assert printed(tmp_path, code) == ["True", "3.0", "1", "None", "1.5", "None"]
 
 
 STAMPS = """
