@@ -219,7 +219,7 @@ class Body(ABC):
         """Return what it remembers from step to step."""
         return []
 
-    def constraints(self, at: Layouts) -> list[Constraint]:
+    def constraints(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Constraint]:
         """Return what holds it exactly."""
         return []
 

@@ -135,7 +135,7 @@ class RigidBody(Body):
         own: list[Part | Term] = [
             Part(FRAME_INERTIA, inertia), Part(WEIGHT, (np.array([start // 3]), np.ones(1), mass))
         ]  # fmt: skip
-        if self.grafts:
+        if any(graft.masses for graft in self.grafts):
             own.append(Part(OF_COORDINATES, TreeInertia(self._tree(at)[0], at.dofs[self.name].start, 6)))
         return own
 

@@ -31,7 +31,7 @@ from add.geometry import (
     surface,
 )
 from add.materials import NEO_HOOKEAN, Material, element_loops
-from add.terms import PointConstraint, Relaxation
+from add.terms import PointConstraint, Relaxation, TiedPoints
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Numbers of the branches by which stress relaxes.
@@ -94,10 +94,11 @@ class SoftBody(NodalBody):
 
     @cached_property
     def tie_of(self) -> IntArray:
-        """Number of the tie of each node (n,); -1 for none."""
+        """Number of the tie of each node (n,) that is no coordinate; -1 for others."""
         out = np.full(len(self.rest), -1, dtype=np.int64)
         for k, tie in enumerate(self.ties):
-            out[tie.nodes] = k
+            if not tie.held:
+                out[tie.nodes] = k
         return out
 
     @cached_property
@@ -112,11 +113,15 @@ class SoftBody(NodalBody):
     def tied_rows(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Carried]:
         """Return the tied nodes."""
         out = []
-        for tie in self.ties:
-            frame, first = bodies[bodies[tie.carrier].owner].grafted(tie.path, at)
+        for tie in (tie for tie in self.ties if not tie.held):
             rows = 3 * (self.first_node(at) + tie.nodes)[:, None] + np.arange(3)
-            out.append(Carried(TiedNodes(frame, self.rest[tie.nodes]), first, rows.ravel()))
+            out.append(Carried(*self._carried(tie, at, bodies), rows.ravel()))
         return out
+
+    def _carried(self, tie: NodeTie, at: Layouts, bodies: Mapping[str, Body]) -> tuple[TiedNodes, int]:
+        """Return nodes in the frame of their carrier, and the first coordinate of it."""
+        frame, first = bodies[bodies[tie.carrier].owner].grafted(tie.path, at)
+        return TiedNodes(frame, self.rest[tie.nodes]), first
 
     def _mass_pairs(self, region: Region) -> tuple[MassPairs, MassPairs]:
         """Return the mass matrix of a region at unit density: of its own nodes, and of those that are tied.
@@ -135,7 +140,7 @@ class SoftBody(NodalBody):
     def tied_masses(self, tie: NodeTie) -> list[TiedMass]:
         """Return the tissue of each region on the nodes of a tie; of regions that have any there."""
         out = []
-        for k, region in enumerate(self.materials):
+        for k, region in enumerate(() if tie.held else self.materials):
             rows, cols, values = self._mass_pairs(region)[1]
             inside = self.tie_of[rows] == self.tie_of[tie.nodes[0]]
             mass = float(values[inside].sum())
@@ -290,9 +295,14 @@ class SoftBody(NodalBody):
             out.append(mu * (3.0 * lam + 2.0 * mu) / (lam + mu))
         return np.concatenate(out)
 
-    def constraints(self, at: Layouts) -> list[Constraint]:
-        """Return the anchors."""
-        return [
+    def constraints(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Constraint]:
+        """Return the anchors, and nodes held on carriers, of each body in a block of its own."""
+        start = at.dofs[self.name].start
+        held: list[Constraint] = []
+        for tie in (tie for tie in self.ties if tie.held):
+            nodes = start + 3 * np.searchsorted(self.own_nodes, tie.nodes)
+            held.append(TiedPoints(self.name, tie.carrier, nodes, *self._carried(tie, at, bodies)))
+        return held + [
             PointConstraint(
                 WeightedPoints(self.first_node(at) + anchor.nodes[None, :], anchor.weights[None, :]),
                 anchor.place.signal,
@@ -344,4 +354,5 @@ class SoftBody(NodalBody):
 
     def fingerprint(self) -> list[Any]:
         """Return nodes and cells, and what is tied."""
-        return [self.mesh.points, self.mesh.cells, *([self.tie_of] if self.ties else [])]
+        held = [tie.nodes for tie in self.ties if tie.held]
+        return [self.mesh.points, self.mesh.cells, *([self.tie_of] if self.ties else []), *held]

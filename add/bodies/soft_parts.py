@@ -51,12 +51,14 @@ class PointAnchor:
 class NodeTie:
     """Nodes (k,) fixed to a link or a rigid body, ``carrier``; ``path`` names their frame in theta.
 
-    They are no coordinates: their places follow from those of the carrier, and their mass is part of it.
+    They are no coordinates: their places follow from those of the carrier, and their mass is part of it. Nodes that
+    are ``held`` by multipliers are coordinates with a mass as all others.
     """
 
     nodes: IntArray
     carrier: str
     path: str
+    held: bool = False
 
 
 class TiedMass(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, final
@@ -237,7 +237,7 @@ class TreeBody(Body):
         """Return the activations of its actuators."""
         return [memory for drive in self.length_drives for memory in drive.memory(at)]
 
-    def constraints(self, at: Layouts) -> list[Constraint]:
+    def constraints(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Constraint]:
         """Return the rows that close its loops, and the equations between its joints."""
         loops = [link_loops(self.name, self.loops, self.kept_rows, at)] if self.kept_rows.size else []
         start = at.dofs[self.name].start

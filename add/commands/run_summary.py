@@ -67,6 +67,8 @@ def summary(
             }
     if tally.chambers:
         out["chambers"] = tally.chambers
+    if tally.ties:
+        out["ties"] = tally.ties
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts

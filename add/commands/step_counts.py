@@ -124,6 +124,7 @@ class Tally:
     depths : DepthLog
     sunk : SunkLog
     chambers : ``body/chamber`` -> pressure, and volume of closed ones, at the end of the last step
+    ties : ``body/carrier`` -> force and torque on the carrier of nodes that multipliers hold, likewise
     """
 
     steps: int = 0
@@ -138,6 +139,7 @@ class Tally:
     depths: DepthLog = field(default_factory=DepthLog)
     sunk: SunkLog = field(default_factory=SunkLog)
     chambers: dict[str, dict[str, float]] = field(default_factory=dict)
+    ties: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
         """Count the steps of a trajectory, too."""
@@ -164,6 +166,10 @@ class Tally:
             found = built.chambers(trajectory.records[-1], theta)
             pairs = {name: state._asdict().items() for name, state in found.items()}
             self.chambers = {name: {key: x for key, x in pair if math.isfinite(x)} for name, pair in pairs.items()}
+            held = built.ties(trajectory.records[-1], theta)
+            self.ties = {
+                name: {"force": one.force.tolist(), "torque": one.torque.tolist()} for name, one in held.items()
+            }
         return self
 
     def _count(self, key: str, events: Mapping[str, int]) -> None:
@@ -203,4 +209,5 @@ class Tally:
             DepthLog.parsed(found["depths"]),
             SunkLog.parsed(found.get("sunk", [])),
             dict(found.get("chambers", {})),
+            dict(found.get("ties", {})),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -56,7 +56,8 @@ class PackedSystem:
     system : System
     kinds : of its families, in their order
     table : (n, 10) the arena's table of families without addresses, which differ between processes
-    parts, forms : the arrays of the arena, and dimensions and type of each
+    arrays : the arrays of the arena in one piece, as `packed` gives them
+    parts, forms : the same one by one, and dimensions and type of each; empty where none changes from step to step
     signals : of families and moves, in the order of their numbers
     trees : whether there are any
     sparse : whether matrices are
@@ -68,6 +69,7 @@ class PackedSystem:
     system: System
     kinds: tuple[Kind, ...]
     table: IntArray
+    arrays: tuple[IntArray, AnyArray, IntArray]
     parts: tuple[AnyArray, ...]
     forms: tuple[tuple[int, Any], ...]
     signals: tuple[Signal, ...]
@@ -92,7 +94,7 @@ class PackedSystem:
         table = self.table.copy()
         for row, kind in zip(table, self.kinds, strict=True):
             row[: INPUTS + 1] = [kind.address(k) for k in range(INPUTS + 1)]
-        return Arena(*packed(self.parts, self.forms), table)
+        return Arena(*self.arrays, table)
 
     def _others(self, parts: Mapping[int, AnyArray]) -> Others:
         """Return arrays that stand in place of some of the parts, by their numbers, packed; equal ones left out."""
@@ -244,17 +246,19 @@ class _Packing:
             table.append([0, 0, 0, 0, first, first + len(of_kind), number, own, signal, family.followers])
             arrays += [*family.arrays, place]
             kinds += [*of_kind, (1, np.int64)]
+        changing = {k: number for k, (family, number, _) in enumerate(self.families) if family.changes}
         return PackedSystem(
             system=system,
             kinds=tuple(family.kind for family, _, _ in self.families),
             table=np.array(table, dtype=np.int64).reshape(-1, COLUMNS),
-            parts=tuple(arrays),
-            forms=tuple(kinds),
+            arrays=packed(arrays, kinds),
+            parts=tuple(arrays) if changing else (),
+            forms=tuple(kinds) if changing else (),
             signals=tuple(self.signals),
             trees=bool(self.trees),
             sparse=sparse,
-            whole=whole,
-            changing={k: number for k, (family, number, _) in enumerate(self.families) if family.changes},
+            whole=None if whole is None else replace(whole, slots=()),
+            changing=changing,
         )
 
     def _signal(self, signal: Signal) -> int:

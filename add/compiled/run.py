@@ -177,14 +177,17 @@ class CompiledRun:
         arena, routines = self._common(self._nothing if replay is None else replay[1], candidates)
         if self._limit is not None:
             routines = routines._replace(limit=self._limit.asked_at(theta))
-        found, *steps = take_steps(
+        found, *fields = take_steps(
             arena, routines, timing, criteria, (q, v), n,
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
         if self._limit is not None:
             self._limit.check()
         self._failed_at = timing.dt, timing.first + found if found < n else -1
-        return Block(self.system, timing, Steps(*steps), found, q[0], v[0], candidates)
+        steps = Steps(*fields)
+        if not steps.turned.any():  # states are solutions: kept once
+            steps = steps._replace(states_q=steps.q, states_v=steps.v)
+        return Block(self.system, timing, steps, found, q[0], v[0], candidates)
 
     def pull_back(
         self,

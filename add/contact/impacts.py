@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from add.contact.restitution import damping_ratio
 from add.kernels.contact_laws import damping_ramp, elastic_law
@@ -77,6 +76,8 @@ def restitution_of_law(
     Onset and ramp [m] take from the damping where the contact is shallow: e grows, the more the slower the impact.
     Other parameters as in `add.contact.restitution`.
     """
+    from scipy.integrate import solve_ivp
+
     k, d = n_points * stiffness, n_points * k_d
     omega = math.sqrt(k / mass)
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.optimize import brentq
-
 from add.errors import InputError
 
 
@@ -139,6 +137,8 @@ def _pulling_ratio(restitution: float) -> float:
 
 
 def _clipped_ratio(restitution: float) -> float:
+    from scipy.optimize import brentq
+
     _check_restitution(restitution)
     loss = -math.log(restitution)
     if loss == 0.0:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
-from scipy.optimize import minimize
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Constraint
@@ -171,6 +170,8 @@ class Assembly:
     def _closest(self, theta: FloatArray, q_g: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the closed pose closest to q_g, from a closed one, and its multipliers."""
         own, none = self._moved, np.zeros(self._rows[-1])
+
+        from scipy.optimize import minimize
 
         def whole(x: FloatArray) -> FloatArray:
             out = q.copy()

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from add.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 
 class Signal(ABC):
@@ -137,6 +139,8 @@ class Spline(Signal):
     _basis: CubicSpline = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        from scipy.interpolate import CubicSpline
+
         object.__setattr__(self, "_basis", CubicSpline(self.times, np.eye(self.times.size), bc_type="natural"))
 
     @property

@@ -1,19 +1,23 @@
 """HDF5 files: written in one piece, and read only where they hold what they say themselves."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
 from add.errors import InputError
 from add.io.atomic import CannotWrite, replacing
 from add.machine.files import in_bytes, is_text, open_regular
 from add.machine.resources import available_memory
+
+if TYPE_CHECKING:
+    import h5py
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 #: How many times its size the best compression that HDF5 has (gzip) can hold, and more than that is a bomb.
@@ -34,6 +38,8 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
     CannotWrite
         naming the file.
     """
+    import h5py
+
     content = io.BytesIO()
     with h5py.File(content, "w", track_order=True) as file:
         yield file
@@ -60,6 +66,8 @@ def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h
         naming the file: not HDF5, damaged, with links into other files or data that lie in them, or larger than the
         memory.
     """
+    import h5py
+
     try:
         number = open_regular(path, follow=follow)
     except FileNotFoundError:
@@ -86,6 +94,8 @@ def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h
 
 def _require_own(file: h5py.File) -> None:
     """Refuse content that lies in other files, or is none: links, raw storage and views elsewhere, giants, circles."""
+    import h5py
+
     total, memory = 0.0, available_memory()
     waiting, seen = [file["/"]], set()
     while waiting:

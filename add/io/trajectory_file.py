@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
-import h5py
 import numpy as np
 
 from add.equations.kinematics import NO_CARRY, Carry, State
@@ -263,6 +262,8 @@ def _part(group: Any, key: str) -> Any:
 
 
 def _array(group: Any, key: str) -> Any:
+    import h5py
+
     part = _part(group, key)
     if not isinstance(part, h5py.Dataset):
         raise InputError("not a dataset", place=part.name)

@@ -245,14 +245,16 @@ def _views(kind: type, numbers: Iterator[int], known: dict[str, Any]) -> str:
 
 
 def packed(arrays: Sequence[AnyArray], kinds: Sequence[tuple[int, Any]]) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return arrays one behind the other, integers and floats, and their `Arena.fields`."""
+    """Return arrays one behind the other, integers and floats, each once, and their `Arena.fields`."""
     ints, floats, fields = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], []
-    sizes = {np.int64: 0, np.float64: 0}
+    sizes, places = {np.int64: 0, np.float64: 0}, dict[tuple[int, int, Any], int]()
     for array, (dimensions, dtype) in zip(arrays, kinds, strict=True):
         values = np.ascontiguousarray(array, dtype=dtype)
         if values.ndim != dimensions:
             raise ValueError(f"an array of {values.ndim} dimensions, not {dimensions}")
-        fields.append([sizes[dtype], *values.shape, *[0] * (4 - dimensions)])
-        (ints if dtype is np.int64 else floats).append(values.ravel())
-        sizes[dtype] += values.size
+        begin = places.setdefault((values.ctypes.data, values.size, dtype), sizes[dtype])
+        fields.append([begin, *values.shape, *[0] * (4 - dimensions)])
+        if begin == sizes[dtype]:
+            (ints if dtype is np.int64 else floats).append(values.ravel())
+            sizes[dtype] += values.size
     return np.concatenate(ints), np.concatenate(floats), np.array(fields, dtype=np.int64).reshape(-1, 5)

@@ -63,20 +63,23 @@ class Pattern:
     def _with(
         self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None, base: Pattern | None
     ) -> Pattern:
+        # Families of the same elements share their entries, and then their slots.
+        own = {id(entry): entry for entry in entries}
         rows, cols = (
-            np.concatenate([np.zeros(0, dtype=np.int64), *(np.ravel(entry[k]) for entry in entries)]).astype(np.int64)
+            np.concatenate([np.zeros(0, dtype=np.int64), *(np.ravel(one[k]) for one in own.values())], dtype=np.int64)
             for k in (0, 1)
         )
         if compressed is not None:
             rows, cols = compressed[rows], compressed[cols]
         indptr, indices, place, slots = merged(self.indptr, self.indices, rows, cols)
-        bounds = np.cumsum([0, *(rows.size for rows, _ in entries)])
+        bounds = np.cumsum([0, *(rows.size for rows, _ in own.values())])
+        found = {key: slots[a:b] for key, (a, b) in zip(own, pairwise(bounds), strict=True)}
         return Pattern(
             id=next(_pattern_ids),
             n=self.n,
             indptr=indptr,
             indices=indices,
-            slots=tuple(slots[a:b] for a, b in pairwise(bounds)),
+            slots=tuple([found[id(entry)] for entry in entries]),
             base=base,
             place=place if base is not None else None,
         )

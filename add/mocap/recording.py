@@ -9,7 +9,6 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from add.errors import InputError
 
@@ -209,6 +208,8 @@ class Recording(Timed):
         elif not max_gap >= 0.0:
             raise InputError("max_gap must not be negative", file=self.source, found=max_gap, expected=">= 0 s")
         positions = np.full((len(times), self.n_markers, 3), np.nan)
+        from scipy.interpolate import CubicSpline
+
         for marker in range(self.n_markers):
             frames = np.flatnonzero(self.valid[:, marker])
             breaks = np.flatnonzero(np.diff(self.times[frames]) > max_gap) + 1

@@ -2,7 +2,7 @@
 
 from add.model.build import Model, build_model
 from add.model.chambers import ChamberState, chamber_states, storing_chambers
-from add.model.joint_reactions import Reaction, reactions, tree_reactions
+from add.model.joint_reactions import Reaction, reactions, tie_forces, tree_reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.obstacles import ContactModel, MeshModel, Obstacle, ShapeName
 
@@ -22,5 +22,6 @@ __all__ = [
     "meeting_meshes",
     "reactions",
     "storing_chambers",
+    "tie_forces",
     "tree_reactions",
 ]

@@ -195,7 +195,7 @@ def build_model(
     carried = tuple(item for body in bodies for item in body.tied_rows(at, named))
     lift = Lift(dofs, rows, tuple(embedding for embedding in embeddings if embedding is not None), carried)
     smooth, deciding = joint_terms(joint_parts, bodies, at)
-    constraints: list[Constraint] = [constraint for body in bodies for constraint in body.constraints(at)]
+    constraints: list[Constraint] = [constraint for body in bodies for constraint in body.constraints(at, named)]
     for term in (term for make in further for term in make(bodies, at)):
         if isinstance(term, Constraint):
             constraints.append(term)

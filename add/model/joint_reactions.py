@@ -15,6 +15,7 @@ from add.joints.parts import JointPart
 from add.kernels.rotation import left_jacobian
 from add.model.build import Model
 from add.model.joint_terms import joint_terms
+from add.terms import TiedPoints
 from add.typing import FloatArray
 
 
@@ -27,7 +28,7 @@ class Reaction:
     ----------
     force : (3,) [N]
     torque : (3,)
-        About the centre of mass of a rigid body [N m]; zero for bodies of nodes.
+        About the centre of mass of a rigid body, or the origin of a link [N m]; zero for bodies of nodes.
     """
 
     force: FloatArray
@@ -67,6 +68,22 @@ def reactions(
     return out
 
 
+def tie_forces(model: Model, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> dict[str, Reaction]:
+    """Return ``body/carrier`` -> what nodes that multipliers hold do to their carrier, at the end of a step.
+
+    The torque is about the centre of mass of a rigid body, and the origin of a link.
+    """
+    at, out = model.lift.kinematics(kin, theta), dict[str, Reaction]()
+    for constraint, part in model.system.parts:
+        if isinstance(constraint, TiedPoints):
+            centre = at.q[model.lift.rows[constraint.carrier].slice][:3]
+            force, name = mu[part].reshape(-1, 3), f"{constraint.body}/{constraint.carrier}"
+            moment = np.cross(constraint.places(kin.q) - centre, force).sum(axis=0)
+            before = out.get(name, Reaction(np.zeros(3), np.zeros(3)))
+            out[name] = Reaction(before.force + force.sum(axis=0), before.torque + moment)
+    return out
+
+
 def tree_reactions(
     model: Model, branch: BranchEquations, kin: Kinematics, mu: FloatArray, theta: FloatArray
 ) -> dict[str, dict[str, FloatArray]]:
@@ -87,7 +104,7 @@ def tree_reactions(
     first = 0
     out: dict[str, dict[str, FloatArray]] = {}
     for body in model.bodies:
-        constraints = body.constraints(model.layouts)
+        constraints = body.constraints(model.layouts, {one.name: one for one in model.bodies})
         if isinstance(body, TreeBody):
             start, found = model.system.dofs[body.name].start, {}
             for at, joint in zip(body.first, body.joints, strict=True):

@@ -18,6 +18,7 @@ from add.terms.pressure import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
+from add.terms.tied_points import TiedPoints
 from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
@@ -64,6 +65,7 @@ __all__ = [
     "Stencils",
     "Strained",
     "Sums",
+    "TiedPoints",
     "TreeInertia",
     "Viscous",
     "VolumetricActuator",

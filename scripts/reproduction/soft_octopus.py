@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import meshio
 import numpy as np
 
 import add
@@ -14,7 +13,7 @@ from add.geometry import TET4, SoftMesh, box_mesh
 from add.inverse import InverseProblem
 from scripts.reproduction.drawing import figure
 from scripts.reproduction.entry import Context, Entry, Outcome
-from scripts.reproduction.soft_fish import WATER, reach
+from scripts.reproduction.reaching import Task, draw_way, reach, swimming, towards
 
 #: Radii of the hole and of the head, length of an arm and height of the head [m]; what is left of the arm at its tip.
 HOLE, HEAD, ARM, HEIGHT, TIP = 0.012, 0.03, 0.1, 0.024, 0.4
@@ -24,10 +23,10 @@ ARMS, CELLS, SEGMENTS = 8, 8, 4
 RINGS = range(CELLS + 2)
 #: Step [s], steps, and how many an activation is held.
 DT, STEPS, HELD = 0.005, 400, 6
-#: Where the point is from the start [m]; most evaluations; first strokes of the arms: activation and seconds.
-WAY, MOST, STROKE = (0.02, 0.01, 0.05), 50, (0.3, 0.5)
-#: Runs of CMA-ES.
-CMA_RUNS = 60
+#: Where the point is from the start [m]; first strokes of the arms: activation and seconds.
+WAY, STROKE = (0.02, 0.01, 0.05), (0.3, 0.5)
+#: Most evaluations, runs of CMA-ES.
+MOST, CMA_RUNS = 50, 60
 
 
 def octopus_mesh() -> tuple[SoftMesh, np.ndarray]:
@@ -58,7 +57,6 @@ def octopus_mesh() -> tuple[SoftMesh, np.ndarray]:
 
 def scene(file: Path, mesh: SoftMesh, grid: np.ndarray, steps: int, most: int) -> dict[str, Any]:
     """Return the octopus at rest in water, with muscles along its arms, and the point that it is to be at."""
-    meshio.write_points_cells(file, mesh.points, [("tetra", mesh.cells)])
     around, ring, up = grid.T
     fibres = {"between": [{"nodes": np.flatnonzero(ring == end).tolist()} for end in (1, CELLS + 1)]}
     rows = -(-steps // HELD)
@@ -83,26 +81,9 @@ def scene(file: Path, mesh: SoftMesh, grid: np.ndarray, steps: int, most: int) -
                     "fibres": fibres,
                     "where": {"nodes": np.flatnonzero(inside).tolist()},
                 }
-    return {
-        "schema": "add-scene/1",
-        "time": {"dt": DT, "steps": steps},
-        "gravity": [0, 0, 0],
-        "signals": signals,
-        "contact": {"friction_law": "none"},
-        "bodies": {
-            "octopus": {
-                "type": "soft",
-                "mesh": {"file": str(file)},
-                "material": {"young": 2e4, "poisson": 0.4, "density": 1000, "viscosity": 20},
-                "muscles": muscles,
-            }
-        },
-        "couplings": {"water": {"type": "air", "body": "octopus"} | WATER},
-        "markers": {"octopus": {"body": "octopus", "surface": {"all": True}}},
-        "objective": [{"type": "point", "marker": "octopus", "target": list(WAY), "time": "end"}],
-        "parameters": [{"path": f"signals.{name}.values", "bounds": [0, 1], "scale": 0.1} for name in signals],
-        "optimizer": {"method": "l-bfgs-b", "max_evaluations": most},
-    }
+    raw = swimming("octopus", mesh, file, DT, steps, muscles=muscles)
+    paths = {f"signals.{name}.values": {"bounds": [0, 1], "scale": 0.1} for name in signals}
+    return raw | {"signals": signals} | towards("octopus", WAY, "xyz", paths, most)
 
 
 def problem_of(folder: Path, *, short: bool) -> tuple[InverseProblem, str]:
@@ -120,16 +101,12 @@ def run(context: Context) -> Outcome:
         problem, size = problem_of(Path(folder), short=context.short)
     with figure(context.image("soft_octopus.png"), 6.4, 5.2) as drawn:
         way, axes = float(np.linalg.norm(WAY)), drawn.subplot_mosaic("ab;cc")
-        found = reach(context, problem, axes["a"], f"octopus ({size})", way, 0.02, CMA_RUNS, "soft4.distance")
-        (trajectory,) = problem.value(found.x)[1].values()
+        task = Task(problem, f"octopus ({size})", way, 0.02, CMA_RUNS, "soft4.distance")
+        found = reach(context, task, axes["a"])
+        trajectory = found.trajectory
         _, grid = octopus_mesh()
         places = trajectory.q.reshape(len(trajectory.q), -1, 3)
-        path = axes["b"]
-        path.plot(trajectory.t, 1e3 * places.mean(axis=1), label=["x", "y", "z"])
-        for axis, wanted in enumerate(WAY):
-            path.plot(trajectory.t[-1], 1e3 * wanted, f"C{axis}x")
-        path.set(xlabel="time [s]", ylabel="mean of the nodes [mm]")
-        path.legend()
+        draw_way(axes["b"], trajectory.t, places.mean(axis=1), WAY, "mean of the nodes")
         # The middle of the upper and lower surface of four arms, which lie opposite each other by twos, from the side.
         side = axes["c"]
         for k in range(4):
@@ -143,7 +120,7 @@ def run(context: Context) -> Outcome:
         side.set(xlabel="x [mm]", ylabel="z [mm]")
         side.legend()
     caption = "Distance to the point against runs; way of the best run; two arms from the side, at four times."
-    return Outcome(tuple(found.rows), {"soft_octopus.png": caption}, NOTES, found.values)
+    return Outcome(found.rows, {"soft_octopus.png": caption}, NOTES, found.values)
 
 
 NOTES = (

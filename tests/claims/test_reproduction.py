@@ -451,7 +451,8 @@ def test_bridges_come_down_by_gradients(run):
 def test_memory_of_a_gradient(run):
     values = run("soft2").values
     assert set(values) == {"all", "states", "checkpoints"}
-    assert all(0.0 <= loaded < whole < 0.5 for found in values.values() for whole, loaded in found)
+    cases = [case for found in values.values() for case in found]
+    assert all(modules < six <= peak < modules + 0.1 for modules, six, peak in cases)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import minimize
 
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult, PhaseRun, with_gradient
 from add.inverse.optimizers.starts import ONE_START, Starts
@@ -47,6 +46,8 @@ class LBFGSB(PhasedOptimizer):
         """Run L-BFGS-B; the best evaluation is kept whatever ends it."""
         first = with_gradient(run, run.start)
         scale = abs(first.value) or 1.0
+        from scipy.optimize import minimize
+
         # SciPy asks for the start again: the answer is known.
         pending = [first]
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-import c3d
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +41,8 @@ class C3D(Format):
         return len(capture.data) >= 2 and capture.data[1] == 0x50 and 1 <= capture.data[0] <= 64
 
     def read(self, capture: Capture, choices: Choices) -> Take:
+        import c3d
+
         if len(capture.data) < _BLOCK * 2:
             raise InputError(
                 "the file is cut off",

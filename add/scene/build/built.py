@@ -12,7 +12,7 @@ from add.bodies import NodalBody
 from add.equations.kinematics import Directions, Kinematics, State
 from add.equations.points import PointMap
 from add.equations.twists import Chart
-from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tree_reactions
+from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tie_forces, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
@@ -81,6 +81,10 @@ class BuiltScene(Summarised):
     def chambers(self, record: Record, theta: FloatArray | None = None) -> dict[str, ChamberState]:
         """Return ``body/chamber`` -> pressure and volume at the end of a step; see `add.model.chamber_states`."""
         return chamber_states(self.model, record.kin, record.mu, self.theta if theta is None else theta)
+
+    def ties(self, record: Record, theta: FloatArray | None = None) -> dict[str, Reaction]:
+        """Return ``body/carrier`` -> what nodes held by multipliers do to their carrier; see `add.model.tie_forces`."""
+        return tie_forces(self.model, record.kin, record.mu, self.theta if theta is None else theta)
 
     def run(self, theta: FloatArray | None = None, **options: Any) -> Trajectory:
         """Run the simulation; see `add.simulation.run.Simulation.run`."""

@@ -45,6 +45,8 @@ BEYOND = 1e-3
 _SHOWN = 3
 #: Membrane stiffness of an edge over its bending from which on constant strains lock.
 LOCKING = 1e5
+#: Joints one behind the other from which on tissue is faster on free bodies (docs/soft-robots.md#bones).
+MANY_JOINTS = 8
 
 
 def warn(built: BuiltScene) -> list[str]:
@@ -64,6 +66,7 @@ def doubts(built: BuiltScene) -> list[str]:
             _room,
             _soft,
             _locking,
+            _long_chains,
             _torn,
             _markers,
             _centres,
@@ -185,6 +188,21 @@ def _near_at_rest(built: BuiltScene) -> Iterator[str]:
                 "they push on nothing, and yet never pass: a fold that presses them together stops every step; below "
                 f"{least / term.surface.rest_factor:.2g} m they meet, or take a mesh of more even triangles"
             )
+
+
+def _long_chains(built: BuiltScene) -> Iterator[str]:
+    """Trees with tissue on more joints one behind the other than they are fast with."""
+    for body in built.model.bodies:
+        if isinstance(body, TreeBody) and body.grafts:
+            behind: dict[int, int] = {}
+            for k, joint in enumerate(body.joints):
+                behind[k] = behind.get(joint.parent, 0) + (joint.n > 0)
+            most = max(behind[graft.joint] for graft in body.grafts)
+            if most > MANY_JOINTS:
+                yield (
+                    f"bodies.{body.name}: tissue is tied behind {most} joints one behind the other; beyond about "
+                    f"{MANY_JOINTS} steps are faster with rigid bodies, hinges between them, and `by` 'multipliers'"
+                )
 
 
 def _creep(built: BuiltScene) -> Iterator[str]:

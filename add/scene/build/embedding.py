@@ -45,7 +45,8 @@ def embedded(
             continue
         at, body = f"bodies.{name}", bodies[place[name]]
         assert isinstance(body, SoftBody)
-        _refuse(spec, own, at)
+        if any(item.by == "condensation" for item in own.embedded):
+            _refuse(spec, own, at)
         ties: list[NodeTie] = []
         for k, item in enumerate(own.embedded):
             carrier = bodies[place[item.body]]
@@ -61,7 +62,7 @@ def embedded(
                         f"node {both[0]} is tied twice", place=f"{at}.embedded.{k}",
                         found=f"{both.size} nodes that are tied to '{other.carrier}', too", expected="one link a node",
                     )  # fmt: skip
-            ties.append(NodeTie(nodes, item.body, f"{at}.embedded.{k}"))
+            ties.append(NodeTie(nodes, item.body, f"{at}.embedded.{k}", item.by == "multipliers"))
             tied |= {(name, item.body), (item.body, name)}
         _refuse_held(body, ties, at)
         made = replace(body, ties=tuple(ties))
@@ -73,15 +74,15 @@ def embedded(
 
 
 def _refuse(spec: SceneSpec, own: SoftBodySpec, at: str) -> None:
-    """Refuse what has no equations with tied nodes."""
+    """Refuse what has no equations with nodes that are no unknowns."""
     law = spec.contact.friction_law
     if law in ("exact", "impulse"):
         raise InputError("contact without penalties knows no tied nodes", place="contact.friction_law",
                          found=f"'{law}', and {at}.embedded",
-                         expected="'none', 'linear', 'tanh' or 'hybrid'")  # fmt: skip
+                         expected="'none', 'linear', 'tanh' or 'hybrid', or `by` 'multipliers'")  # fmt: skip
     if any(material.branches for material in (own.material, *(part.material for part in own.regions.values()))):
         raise InputError("stress of a body with tied nodes does not relax", place=f"{at}.embedded",
-                         found="material.relaxation", expected="a material without")  # fmt: skip
+                         found="material.relaxation", expected="a material without, or `by` 'multipliers'")  # fmt: skip
 
 
 def _refuse_held(body: SoftBody, ties: list[NodeTie], at: str) -> None:

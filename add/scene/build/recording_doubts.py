@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
@@ -190,6 +189,8 @@ def _other_names(
     off = float(np.sqrt(((seen - meant) ** 2).sum(axis=1).mean()))
     if off <= OFF * size or not size:
         return
+    from scipy.optimize import linear_sum_assignment
+
     apart = np.linalg.norm(seen[:, None] - meant, axis=2) ** 2
     _, order = linear_sum_assignment(apart)
     exchanged = float(np.sqrt(apart[np.arange(len(order)), order].mean()))

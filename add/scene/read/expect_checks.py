@@ -90,7 +90,13 @@ def _summary(full: dict[str, Any]) -> dict[str, Any]:
         for key, item in body.get("chambers", {}).items()
         if item["type"] != "joined"
     }
-    return {**_RUN, "bodies": bodies, "markers": markers, "chambers": chambers}
+    ties = {
+        f"{name}/{item['body']}": {"force": 3, "torque": 3}
+        for name, body in full["bodies"].items()
+        for item in body.get("embedded", ())
+        if item["by"] == "multipliers"
+    }
+    return {**_RUN, "bodies": bodies, "markers": markers, "chambers": chambers, "ties": ties}
 
 
 def _simulated(full: dict[str, Any]) -> dict[str, Any]:

@@ -206,6 +206,10 @@ class EmbeddingSpec(Spec):
         None,
         description="how far a node may be outside those shapes [m]; null = 0 without `where`, any distance with it",
     )
+    by: Literal["condensation", "multipliers"] = Field(
+        "condensation",
+        description="whether the nodes are no unknowns, or unknowns held by forces that results have as `ties`",
+    )
 
 
 class SoftBodySpec(Spec, numbers=Role.PROPERTY):

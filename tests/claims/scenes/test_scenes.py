@@ -127,6 +127,7 @@ QUICK = {
     "silicone_beam": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "silicone_beam_takes": ({"bodies.beam.mesh.divisions": [2, 1, 1]}, 5, ()),
     "stiff_inclusion": ({"bodies.block.mesh.divisions": [3, 3, 2]}, 2, ()),
+    "tissue_on_peg": ({"bodies.tissue.mesh.divisions": [2, 2, 4]}, 3, ()),
     "twisting_muscle": ({"bodies.bar.mesh.edge": 0.02}, 3, ()),
     "yielding_clamp": ({"bodies.beam.mesh.divisions": [4, 1, 1]}, 2, ()),
     "curtain_in_wind": ({"bodies.curtain.mesh.cells": [4, 3]}, 2, ()),

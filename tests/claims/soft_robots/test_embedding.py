@@ -11,7 +11,9 @@ from support.tiers import long_case
 from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
+from add.scene.build.doubts import doubts
 from add.terms import Inertia, TreeInertia
+from scripts.tissue_chains import scene as chain
 
 #: Two whole sections of the arm on each bone: nodes of the surface, and elements that do not deform.
 SECTIONS = (
@@ -50,6 +52,40 @@ def test_gradient_of_a_run(links: str, integrator: str, element: str, steps: int
     check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.density", "bodies.tissue.viscosity", *own)
 
 
+def by_multipliers(scene: dict[str, Any]) -> dict[str, Any]:
+    """Return the scene with all nodes held by multipliers."""
+    for item in scene["bodies"]["tissue"]["embedded"]:
+        item["by"] = "multipliers"
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("links", "integrator", "law", "steps"),
+    [
+        ("tree", "bdf2", "tanh", 20), ("free", "bdf1", "exact", 12),
+        long_case("tree", "bdf1", "impulse", 12), long_case("free", "bdf1", "impulse", 12),
+        long_case("tree", "bdf1", "tanh", 200), long_case("free", "bdf2", "tanh", 200),
+    ],
+)  # fmt: skip
+def test_gradient_of_a_run_with_multipliers(links: str, integrator: str, law: str, steps: int) -> None:
+    """The same with nodes held by multipliers: stress that relaxes, or contact without penalties."""
+    scene = by_multipliers(small_arm(links, steps, integrator))
+    own = TREE if links == "tree" else FREE
+    if law == "tanh":
+        scene["bodies"]["tissue"]["material"]["relaxation"] = {"slow": {"share": 0.3, "time": 0.02}}
+        check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.relaxation.slow.shares", *own)
+        return
+    # Nodes inside are tied: those that touch are none of them.
+    scene["bodies"]["tissue"]["mesh"]["divisions"] = [6, 4, 2]
+    for item, name in zip(scene["bodies"]["tissue"]["embedded"], ("upper", "fore"), strict=True):
+        item.pop("where")
+        item |= {"within": 0.004, "body": name if links == "free" else f"arm/{name}"}
+    scene["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, -0.0215], "normal": [0, 0, 1]}}
+    scene["contact"] = {"friction_law": law, "friction": 0.3}
+    built = check_gradient(scene, "bodies.tissue.mu", "bodies.tissue.density", own[0], own[-1])
+    assert places(built, built.run())[:, 2].min() == pytest.approx(-0.0215, abs=1e-9)
+
+
 def places(built: BuiltScene, run: Any) -> np.ndarray:
     """Return the places of all nodes at the end."""
     lift = built.model.lift
@@ -57,12 +93,21 @@ def places(built: BuiltScene, run: Any) -> np.ndarray:
 
 
 def test_stiff_springs_tend_to_it() -> None:
-    """At rest, nodes on springs are away from where they are tied by a force over the stiffness."""
+    """At rest, nodes on springs are away from where they are tied by a force over the stiffness, held ones nowhere.
+
+    Those are the forces between tissue and bones: together its weight.
+    """
     scene = small_arm("tree", 4, mass="lumped")
-    scene["time"]["dt"] = 1e3
+    scene["time"] |= {"dt": 1e3, "substeps": "off"}
     scene["signals"] = {key: {"type": "constant", "value": x} for key, x in (("angle", 0.3), ("torque", 0.1))}
     built = scene_from_dict(scene).build()
     tied = places(built, built.run())
+    by_forces = scene_from_dict(by_multipliers(scene)).build()
+    run = by_forces.run()
+    assert np.allclose(places(by_forces, run), tied, rtol=0.0, atol=1e-9)
+    forces = by_forces.ties(run.records[-1])
+    weight = 1000 * 0.2 * 0.04 * 0.04 * 9.81
+    assert np.allclose(sum(one.force for one in forces.values()), [0, 0, -weight], rtol=0.0, atol=1e-8 * weight)
     nodes = [tie.nodes.tolist() for tie in built.model.body("tissue").ties]
     del scene["bodies"]["tissue"]["embedded"]
     away = []
@@ -147,6 +192,15 @@ def test_what_is_refused(change: dict[str, Any], says: str) -> None:
     scene["bodies"]["tissue"] |= change
     with pytest.raises(InputError, match=says):
         scene_from_dict(scene).build()
+
+
+def test_long_chains_are_doubted() -> None:
+    """Nine joints one behind the other are doubted, eight are not, nor as many free bodies."""
+    for bones, links, doubted in ((9, "tree", True), (8, "tree", False), (9, "free", False)):
+        scene = chain(bones, links, "condensation")
+        scene["bodies"]["tissue"]["mesh"]["divisions"] = [4 * bones, 2, 2]
+        found = doubts(scene_from_dict(scene).build())
+        assert any("tied behind 9 joints" in text for text in found) == doubted
 
 
 def test_contact_without_penalties_is_refused() -> None:

@@ -40,17 +40,16 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "integrator"),
+    ("kind", "integrator", "steps"),
     [
-        ("active-stress", "bdf2"), ("line", "bdf1"),
-        *(long_case(kind, "bdf2") for kind in ("hill", "quadratic-fibre", "line", "volumetric-actuator")),
-        *(long_case(kind, "bdf1") for kind in ("active-stress", "hill", "quadratic-fibre", "volumetric-actuator")),
+        ("active-stress", "bdf2", 130), ("line", "bdf1", 130),
+        *(long_case(kind, integrator, 200) for kind in MUSCLES for integrator in ("bdf1", "bdf2")),
     ],
 )  # fmt: skip
-def test_gradient_of_a_run(kind: str, integrator: str) -> None:
-    """Over 200 steps: reverse = forward to 1e-10, and replayed differences to 1e-6, by activations and numbers."""
+def test_gradient_of_a_run(kind: str, integrator: str, steps: int) -> None:
+    """Reverse = forward to 1e-10, and replayed differences to 1e-6, by activations and numbers."""
     at = "bodies.block.muscles.m"
-    scene = hollow_block(200, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES[kind]})
+    scene = hollow_block(steps, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES[kind]})
     check_gradient(
         scene, f"signals.{'j' if kind == 'volumetric-actuator' else 'a'}.-", *(f"{at}.{key}" for key in NUMBERS[kind])
     )
@@ -176,10 +175,12 @@ def test_what_is_no_muscle_is_refused(change: dict, says: str) -> None:
 DYNAMICS = {"dynamics": {"rise": 0.03, "fall": 0.08}}
 
 
-@pytest.mark.parametrize("integrator", ["bdf2", long_case("bdf1")])
-def test_gradient_by_the_times_of_activation(integrator: str) -> None:
-    """Over 200 steps: by what excites a muscle, by both times and by the strength."""
-    scene = hollow_block(200, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
+@pytest.mark.parametrize(
+    ("integrator", "steps"), [("bdf2", 130), long_case("bdf1", 200), long_case("bdf2", 200)]
+)  # fmt: skip
+def test_gradient_by_the_times_of_activation(integrator: str, steps: int) -> None:
+    """By what excites a muscle, by both times and by the strength."""
+    scene = hollow_block(steps, integrator, SIGNALS, element="tet4", muscles={"m": MUSCLES["active-stress"] | DYNAMICS})
     at = "bodies.block.muscles.m"
     check_gradient(scene, "signals.a.-", f"{at}.dynamics.rise", f"{at}.dynamics.fall", f"{at}.strength")
 

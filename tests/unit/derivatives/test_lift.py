@@ -20,7 +20,7 @@ from add.equations.tied_nodes import TiedNodes
 from add.equations.tree_embedding import TreeEmbedding
 from add.joints.laws import ElasticJoint, Spring
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE, Tree
-from add.terms import Inertia, PointConstraint
+from add.terms import Inertia, PointConstraint, TiedPoints
 from add.testing import check_constraint, check_deciding_term, check_pullback, check_term
 
 
@@ -289,3 +289,9 @@ def test_nodes_in_a_frame_of_a_tree(rng):
     by_place, by_rate = tied.by_parameters(q, v, theta)
     assert np.allclose(slopes(lambda t: tied.place(q, t)[0], theta)[:, tied.parameters], by_place, **close)
     assert np.allclose(slopes(lambda t: tied.place(q, t)[1] @ v, theta)[:, tied.parameters], by_rate, **close)
+    # Held by multipliers: behind two other coordinates, the nodes first.
+    held = TiedPoints("tissue", "bone", 3 * np.array([2, 0, 3, 1]), tied, 14)
+    states = [rng.normal(size=19) for _ in range(3)]
+    found = check_constraint(held, Kinematics(*states, 0.3, 4), f, theta, rng=rng)
+    assert found.q > 0.0 and found.multiplier > 0.0 and found.v == found.a == 0.0
+    assert set(found.parameters) == set(range(24))

@@ -67,6 +67,24 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
     assert changed[1] == "0" and float(changed[2]) != float(first[2])
 
 
+def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled_into_callers(tmp_path):
+    """A caller that is compiled after its callee came from the disk reads the callee's code then."""
+    copied(tmp_path, "kernels")
+    (tmp_path / "own.py").write_text(
+        "from add.kernels.caching import njit\n"
+        "@njit(cache=True)\ndef half(x):\n    return 0.5 * x\n"
+        "@njit(cache=True)\ndef hashed(s):\n    return hash(s)\n"
+        "@njit\ndef quarter(x):\n    return half(half(x))\n"
+    )
+    code = "import own\nprint(own.hashed('a') == hash('a'), own.half(6.0), own.half.stats.cache_hits.total())"
+    assert printed(tmp_path, code) == ["True", "3.0", "0"]
+    code += (
+        "\nloaded = own.half.overloads[own.half.signatures[0]].library\n"
+        "print(loaded._shared_module, own.quarter(6.0), loaded._shared_module)"
+    )
+    assert printed(tmp_path, code) == ["True", "3.0", "1", "None", "1.5", "None"]
+
+
 STAMPS = """
 import importlib, pathlib
 from numba.core.dispatcher import Dispatcher

@@ -38,7 +38,7 @@ def case():
     free = rng.permutation(full)[:47]
     compressed[np.sort(free)] = np.arange(47)
     entries = [cliques(rng, 12, 4, full), cliques(rng, 3, 6, full), (np.zeros(0, np.int64),) * 2]
-    return rng, compressed, entries
+    return rng, compressed, [*entries, entries[0]]
 
 
 def test_slots_add_up_to_the_matrix(case):
@@ -52,6 +52,7 @@ def test_slots_add_up_to_the_matrix(case):
     np.testing.assert_array_equal(got.indices, expected.indices)
     np.testing.assert_allclose(got.toarray(), expected.toarray(), atol=1e-14)
     assert (pattern.indices[pattern.diagonal] == np.arange(47)).all()
+    assert pattern.slots[-1] is pattern.slots[0], "the same entries have their slots once"
 
 
 def test_extended_is_the_pattern_of_both(case):
@@ -62,7 +63,7 @@ def test_extended_is_the_pattern_of_both(case):
     assert both.nnz > base.nnz and both.base is base and len({base.id, both.id, whole.id}) == 3
     np.testing.assert_array_equal(both.indptr, whole.indptr)
     np.testing.assert_array_equal(both.indices, whole.indices)
-    for mine, other in zip(both.slots, whole.slots[3:], strict=True):
+    for mine, other in zip(both.slots, whole.slots[len(entries) :], strict=True):
         np.testing.assert_array_equal(mine, other)
     for slots, other in zip(base.slots, whole.slots, strict=False):
         np.testing.assert_array_equal(np.append(both.place, both.nnz)[slots], other)
