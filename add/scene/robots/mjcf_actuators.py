@@ -43,6 +43,7 @@ def read_tendons(source: Source, mujoco: Any, model: Any, names: Names, places: 
         segments = () if fixed else _segments(source, mujoco, model, name, parts, places)
         numbers = (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss)
         stiffness, damping, friction = (float(values[tendon]) for values in numbers)
+        source.not_negative(source.place("tendon", name), stiffness=stiffness, damping=damping, frictionloss=friction)
         found.append(RobotTendon(name, joints, stiffness, (rest[0], rest[1]), damping, friction, *limits, segments))
     return tuple(found)
 

@@ -173,6 +173,7 @@ def _joint(source: Source, names: Names, model: Any, number: int) -> RobotJoint:
         "frictionloss": float(model.dof_frictionloss[dof]),
         "armature": float(model.dof_armature[dof]),
     }
+    source.not_negative(place, **numbers)
     if model.jnt_limited[number]:
         lower, upper = (float(value) for value in model.jnt_range[number])
         if kind == "ball":

@@ -88,6 +88,12 @@ class Source:
         """Raise an error at a place of the file."""
         raise InputError(message, file=self.file, place=place, found=found, expected=expected)
 
+    def not_negative(self, place: str, **numbers: float) -> None:
+        """Raise an error if a number of a place is negative: what should resist would drive."""
+        for name, value in numbers.items():
+            if value < 0.0:
+                self.fail(f"{place}: {name}", "a negative number", f"{value:g}", "a number >= 0")
+
     def refuse(self, word: str, place: str, message: str) -> None:
         """Note that something is left out if the user said so by its word; raise an error otherwise."""
         if word not in self.ignore:

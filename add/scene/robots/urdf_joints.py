@@ -165,8 +165,7 @@ def _with_dynamics(source: Source, node: XmlNode, joint: RobotJoint, place: str)
     if not found:
         return joint
     damping, friction = (source.number(found[0], name, place, 0.0) for name in ("damping", "friction"))
-    if damping < 0.0 or friction < 0.0:
-        source.fail(f"{place}: <dynamics>", "a negative number", f"{damping:g}, {friction:g}", "numbers >= 0")
+    source.not_negative(f"{place}: <dynamics>", damping=damping, friction=friction)
     if joint.kind in ("free", "planar") and (damping or friction):
         text = f"damping or friction of a {node.attributes['type']} joint have no unit, and are left out"
         source.doubt("dynamics", place, text)

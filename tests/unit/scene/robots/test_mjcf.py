@@ -434,6 +434,17 @@ def test_what_changes_the_motion_is_refused(word, tmp_path):
             model_of(joint="<joint name='j' damping='1e300'/>"),
             "joint 'j': an impossible number .found damping = 1e.300",
         ),
+        *(
+            (model_of(joint=f"<joint name='j' {key}='-1'/>"), f"joint 'j': {key}: a negative number .found -1")
+            for key in ("damping", "stiffness", "frictionloss")
+        ),
+        (
+            model_of(
+                joint="<joint name='j'/>",
+                rest="<tendon><fixed name='t' damping='-2'><joint joint='j' coef='1'/></fixed></tendon>",
+            ),
+            "tendon 't': damping: a negative number .found -2",
+        ),
         (model_of(joint="<joint name='j' range='nan 2' limited='true'/>"), "MuJoCo refuses|an impossible number"),
     ],
 )

@@ -219,7 +219,7 @@ CASES = {
     ),
     "negative-damping": (
         urdf(BASE, ARM, TURN.replace("<limit", '<dynamics damping="-1"/><limit')),
-        "line 4, joint 'turn': <dynamics>: a negative number",
+        "line 4, joint 'turn': <dynamics>: damping: a negative number (found -1; expected a number >= 0)",
     ),
     "damping-of-a-floating-joint": (
         urdf(BASE, ARM, joint("fly", "base", "arm", "floating", '<dynamics damping="1"/>')),
