@@ -36,6 +36,7 @@ def read_fluid(
     text = f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}"
     if not (option.density or option.viscosity):
         return None
+    source.not_negative("<option>", density=float(option.density), viscosity=float(option.viscosity))
     if np.any(option.wind):
         text = f"{text} with wind"
     elif np.any(model.geom_fluid):

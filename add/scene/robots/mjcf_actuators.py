@@ -145,6 +145,8 @@ def _dynamics(source: Source, mujoco: Any, model: Any, name: str, number: int) -
     kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[number])
     numbers = tuple(float(value) for value in model.actuator_dynprm[number][:3])
     limits = _limits(model.actuator_actlimited[number], model.actuator_actrange[number])
+    if kind not in (int(kinds.mjDYN_NONE), int(kinds.mjDYN_INTEGRATOR)):
+        source.not_negative(source.place("actuator", name), dynprm=min(numbers[:2]))
     if kind == int(kinds.mjDYN_MUSCLE):
         if numbers[2]:
             source.doubt("actuator", source.place("actuator", name), "tausmooth: its times change without it")

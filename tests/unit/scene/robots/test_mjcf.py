@@ -445,6 +445,14 @@ def test_what_changes_the_motion_is_refused(word, tmp_path):
             ),
             "tendon 't': damping: a negative number .found -2",
         ),
+        (model_of(rest="<option viscosity='-1'/>"), "<option>: viscosity: a negative number .found -1"),
+        (
+            model_of(
+                joint="<joint name='j'/>",
+                rest="<actuator><general name='a' joint='j' dyntype='filter' dynprm='-1'/></actuator>",
+            ),
+            "actuator 'a': dynprm: a negative number .found -1",
+        ),
         (model_of(joint="<joint name='j' range='nan 2' limited='true'/>"), "MuJoCo refuses|an impossible number"),
     ],
 )
