@@ -18,7 +18,7 @@ from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS
 from add.scene.spec.common import Role
-from add.scene.spec.materials import MaterialSpec
+from add.scene.spec.material_laws import MaterialSpec
 from add.scene.spec.objective import PriorObjectiveSpec
 from add.scene.spec.roles import paths_of_label, roles_of_label
 from add.scene.spec.scene import SceneSpec

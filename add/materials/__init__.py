@@ -1,10 +1,12 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.base import DIRECTIONS, Material
+from add.materials.by_name import FOAMS, SILICONES
 from add.materials.elements import ElementLoops, Elements, element_loops
 from add.materials.formulas import INVARIANTS, Formula
 from add.materials.laws import (
     GENT,
+    HYPERFOAM,
     MATERIALS,
     MOONEY_RIVLIN,
     NAMES,
@@ -16,12 +18,13 @@ from add.materials.laws import (
     material,
 )
 from add.materials.relaxation import StressLoops, relaxing, stress_loops
-from add.materials.silicones import SILICONES, SOURCE
 from add.materials.small_strain import LINEAR
 
 __all__ = [
     "DIRECTIONS",
+    "FOAMS",
     "GENT",
+    "HYPERFOAM",
     "INVARIANTS",
     "LINEAR",
     "MATERIALS",
@@ -30,7 +33,6 @@ __all__ = [
     "NEO_HOOKEAN",
     "NEO_HOOKEAN_CIARLET",
     "SILICONES",
-    "SOURCE",
     "ST_VENANT_KIRCHHOFF",
     "YEOH",
     "ElementLoops",

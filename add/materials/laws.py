@@ -26,6 +26,17 @@ def _named(name: str, energy: str, *parameters: Modulus) -> Material:
     return by_invariants(name, parameters, Formula.of(parse(energy)))
 
 
+def _powers(n: int) -> tuple[Modulus, ...]:
+    return tuple(
+        modulus
+        for k in range(1, n + 1)
+        for modulus in (
+            Modulus(f"mu{k}", "Pa", f"modulus of power {k}"),
+            Modulus(f"alpha{k}", "-", f"exponent of power {k}"),
+        )
+    )
+
+
 class _Rubber(NamedTuple):
     """A law with a bulk modulus: its energy without changes of volume, the key of its own U(J), its parameters."""
 
@@ -53,6 +64,19 @@ ST_VENANT_KIRCHHOFF = _named("stvk", "mu/4*(I1**2 - 2*I2 - 2*I1 + 3) + lambda_/8
 
 #: Hooke's law in the strain that turns with the body, U - I of F = R U (Stomakhin et al. 2012); the moduli of `LAME`.
 COROTATED = _named("corotated", "mu*((l1 - 1)**2 + (l2 - 1)**2 + (l3 - 1)**2) + lambda_/2*(l1 + l2 + l3 - 3)**2", *LAME)
+
+#: Foams (Hill 1978; Storakers 1986) in up to two powers of the stretches, of the same Poisson's ratio at all strains;
+#: mu = mu1 + mu2 at rest.
+HYPERFOAM = _named(
+    "hyperfoam",
+    " + ".join(
+        f"2*mu{k}/alpha{k}**2*(l1**alpha{k} + l2**alpha{k} + l3**alpha{k} - 3 "
+        f"+ (J**(-alpha{k}*poisson/(1 - 2*poisson)) - 1)*(1 - 2*poisson)/poisson)"
+        for k in (1, 2)
+    ),
+    *_powers(2),
+    Modulus("poisson", "-", "Poisson's ratio"),
+)
 
 #: Laws whose energy of changes of volume may be another of `VOLUMETRIC`.
 _RUBBERS = {
@@ -88,16 +112,7 @@ _RUBBERS = {
     "ogden": _Rubber(
         " + ".join(f"mu{k}/alpha{k}*(l1b**alpha{k} + l2b**alpha{k} + l3b**alpha{k} - 3)" for k in (1, 2, 3)),
         "quadratic",
-        (
-            *(
-                modulus
-                for k in (1, 2, 3)
-                for modulus in (
-                    Modulus(f"mu{k}", "Pa", f"modulus of power {k}"),
-                    Modulus(f"alpha{k}", "-", f"exponent of power {k}"),
-                )
-            ),
-        ),
+        _powers(3),
     ),
     # Heart muscle: fibres and sheets that pull in tension only (Holzapfel & Ogden 2009).
     "holzapfel-ogden": _Rubber(
@@ -144,6 +159,7 @@ MATERIALS: tuple[Material, ...] = (
     OGDEN,
     HOLZAPFEL_OGDEN,
     HGO,
+    HYPERFOAM,
 )
 
 

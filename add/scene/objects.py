@@ -12,6 +12,7 @@ from add.scene.spec import (
     couplings as _couplings,
     element_values as _element_values,
     markers as _markers,
+    material_laws as _material_laws,
     materials as _materials,
     nets as _nets,
     objective as _objective,
@@ -105,15 +106,17 @@ RecordedMotion = _markers.RecordingSpec
 Register = _markers.RegisterSpec
 SurfaceMarker = _markers.SurfaceMarkerSpec
 
+FoamMaterial = _materials.FoamMaterialSpec
 FormulaMaterial = _materials.FormulaMaterialSpec
-GentMaterial = _materials.GentMaterialSpec
-HgoMaterial = _materials.HgoMaterialSpec
-HolzapfelOgdenMaterial = _materials.HolzapfelOgdenMaterialSpec
-Material = _materials.MaterialSpec
-MooneyRivlinMaterial = _materials.MooneyRivlinMaterialSpec
-OgdenMaterial = _materials.OgdenMaterialSpec
+GentMaterial = _material_laws.GentMaterialSpec
+HgoMaterial = _material_laws.HgoMaterialSpec
+HolzapfelOgdenMaterial = _material_laws.HolzapfelOgdenMaterialSpec
+HyperfoamMaterial = _material_laws.HyperfoamMaterialSpec
+Material = _material_laws.MaterialSpec
+MooneyRivlinMaterial = _material_laws.MooneyRivlinMaterialSpec
+OgdenMaterial = _material_laws.OgdenMaterialSpec
 SiliconeMaterial = _materials.SiliconeMaterialSpec
-YeohMaterial = _materials.YeohMaterialSpec
+YeohMaterial = _material_laws.YeohMaterialSpec
 
 BaraffWitkinMembrane = _nets.BaraffWitkinMembraneSpec
 ClothBody = _nets.ClothBodySpec

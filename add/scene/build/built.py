@@ -21,7 +21,7 @@ from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.materials import SiliconeMaterialSpec
+from add.scene.spec.materials import NamedMaterialSpec
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ControlSignalSpec
 from add.simulation import Record, StepDerivatives
@@ -191,7 +191,7 @@ def material_sources(built: BuiltScene) -> dict[str, str]:
     return {
         f"bodies.{name}.material": body.material.source
         for name, body in built.scene.bodies.items()
-        if isinstance(body, SoftBodySpec) and isinstance(body.material, SiliconeMaterialSpec)
+        if isinstance(body, SoftBodySpec) and isinstance(body.material, NamedMaterialSpec)
     }
 
 

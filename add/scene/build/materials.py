@@ -27,7 +27,8 @@ from add.scene.spec.element_values import (
     HelixSpec,
     LaplaceSpec,
 )
-from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec, MaterialSpec
+from add.scene.spec.material_laws import MaterialSpec
+from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
 from add.ties import LameFromYoung
 from add.typing import BoolArray, FloatArray, IntArray
 

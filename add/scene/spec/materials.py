@@ -1,257 +1,50 @@
-"""Materials of the scene format: elastic laws with damping."""
+"""Materials of the scene format: laws with names, materials with names, laws by formula."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from add.errors import InputError
-from add.materials import DIRECTIONS, INVARIANTS, SILICONES, SOURCE, Formula, Material, formula_law, material
-from add.scene.spec.common import (
-    Name,
-    NonEmpty,
-    NonNegative,
-    Number,
-    Positive,
-    Role,
-    Spec,
-    problem,
-)
-from add.scene.spec.element_values import (
-    FibresSpec,
-    FieldValue,
-    NonNegativeField,
-    NumberField,
-    PoissonField,
-    PositiveField,
-)
+from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law, material
+from add.scene.spec.common import Name, NonEmpty, Number, Positive, problem
+from add.scene.spec.element_values import FibresSpec, FieldValue, NumberField, Poisson
 from add.scene.spec.extension import Extension
 from add.scene.spec.formulas import _FormulaSpec
-from add.scene.spec.relaxation import BandSpec, BranchSpec, RelaxationSpec
+from add.scene.spec.material_laws import (
+    GentMaterialSpec,
+    HgoMaterialSpec,
+    HolzapfelOgdenMaterialSpec,
+    HyperfoamMaterialSpec,
+    MaterialSpec,
+    MooneyRivlinMaterialSpec,
+    OgdenMaterialSpec,
+    YeohMaterialSpec,
+    _MaterialSpec,
+    _RubberSpec,
+)
 from add.scene.spec.unions import Branches, Chosen, by_value
 
+_NAMED = SILICONES | FOAMS
 
-class _MaterialSpec(Spec, numbers=Role.PROPERTY):
-    density: Positive = Field(description="mass density at rest [kg/m^3]")
-    viscosity: NonNegative = Field(
-        0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
-    )
-    viscosity_exponent: Annotated[Number, Field(ge=1, le=4)] | None = Field(
-        None,
-        description="h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that at "
-        "a rate of 1/s; below 2 it is softer the faster; null = 2",
-    )
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
-    rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
-    relaxation: dict[Name, RelaxationSpec] = Field(
-        {},
-        description="how stress relaxes: branches by name. Moduli are those of fast motion; at rest what does not "
-        "relax is left",
-    )
-    model: str
+
+class NamedMaterialSpec(_MaterialSpec):
+    """A material by its name: what is not given is the number of its row in docs/materials.md."""
 
     @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material(self.model)
+    def source(self) -> str:
+        """The source of the numbers, and which are the scene's own."""
+        row = _NAMED[self.model]
+        own = [key for key, number in row.numbers.items() if getattr(self, key) != number]
+        return f"{self.model}: {row.source}" + (f"; {', '.join(own)} of the scene" if own else "")
 
-    @property
-    def branches(self) -> tuple[tuple[str, BranchSpec | BandSpec, int], ...]:
-        """Name, spec and number of branches of everything that relaxes."""
-        own = self.relaxation.items()
-        return tuple((name, item, len(item.times) if isinstance(item, BandSpec) else 1) for name, item in own)
-
-    def modulus(self, key: str) -> FieldValue | None:
-        """Return a parameter of the elastic law by its key in the file."""
-        return getattr(self, "lambda_" if key == "lambda" else key)
-
-    @property
-    def directions(self) -> FibresSpec | None:
-        """Directions of fibres; None of materials without."""
-        return getattr(self, "fibres", None)
-
-    @property
-    def across(self) -> bool:
-        """Whether the sheets have to lie across the fibres."""
-        return False
-
-    def check_directions(self) -> None:
-        """Refuse directions that the law does not take, and none that it does."""
-        taken = [modulus.key.partition(".")[0] for modulus in self.law.parameters if modulus in DIRECTIONS]
-        for key in ("fibre", "sheet"):
-            given = getattr(self.directions, key, None) is not None
-            if given and key not in taken:
-                raise problem("the law does not have this direction", key=f"fibres.{key}", found="a direction")
-            if not given and key in taken:
-                raise problem("the law needs this direction", key="fibres", found=f"no '{key}'", expected=f"'{key}'")
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: Any) -> Any:
+        row = _NAMED.get(str(data.get("model"))) if isinstance(data, dict) else None
+        return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
 
 
-class MaterialSpec(_MaterialSpec):
-    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
-
-    model: Literal["neo-hookean", "neo-hookean-ciarlet", "stvk", "linear", "corotated"] = Field(
-        "neo-hookean",
-        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
-        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J); "
-        "`stvk` (St. Venant-Kirchhoff) is mu E : E + lambda/2 (tr E)^2, which softens in compression; "
-        "`corotated` is mu sum (l_i - 1)^2 + lambda/2 (sum l_i - 3)^2 of the principal stretches l_i; "
-        "`linear` has the small strain sym F - I for E, and takes a rotation for a strain: small motions only",
-    )
-    young: PositiveField | None = Field(None, description="Young's modulus [Pa]")
-    poisson: PoissonField | None = Field(
-        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
-    )
-    mu: PositiveField | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
-    lambda_: NumberField | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
-
-    @model_validator(mode="after")
-    def _check(self) -> "MaterialSpec":
-        given = {key for key in ("young", "poisson", "mu", "lambda") if self.modulus(key) is not None}
-        if given not in ({"young", "poisson"}, {"mu", "lambda"}):
-            raise problem(
-                "the stiffness needs exactly one of two pairs",
-                found=" and ".join(f"'{key}'" for key in sorted(given)) or "none of them",
-                expected="'young' and 'poisson', or 'mu' and 'lambda'",
-            )
-        pair = self.mu, self.lambda_
-        if isinstance(pair[0], float) and isinstance(pair[1], float) and pair[1] <= -2.0 / 3.0 * pair[0]:
-            raise problem(
-                "the bulk modulus lambda + 2/3 mu must be positive",
-                key="lambda",
-                found=f"{pair[1]:g}",
-                expected=f"above {-2.0 / 3.0 * pair[0]:g}",
-            )
-        return self
-
-
-class _RubberSpec(_MaterialSpec):
-    kappa: PositiveField = Field(description="bulk modulus [Pa]")
-    volumetric: Literal["quadratic", "logarithmic", "ciarlet"] | None = Field(
-        None,
-        description="energy U of changes of volume: `quadratic` kappa/2 (J - 1)^2, `logarithmic` kappa/2 (ln J)^2, "
-        "`ciarlet` kappa/2 ((J^2 - 1)/2 - ln J); null = that of the law",
-    )
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material(self.model, self.volumetric)
-
-
-class MooneyRivlinMaterialSpec(_RubberSpec):
-    """Rubber with damping, W = c10 (I1b - 3) + c01 (I2b - 3) + kappa/2 (J - 1)^2.
-
-    I1b = tr C / J^(2/3) and I2b = ((tr C)^2 - tr C^2) / (2 J^(4/3)) do not see changes of volume.
-    """
-
-    model: Literal["mooney-rivlin"] = Field("mooney-rivlin", description="elastic law; its mu is 2 (c10 + c01)")
-    c10: PositiveField = Field(description="modulus of the first isochoric invariant [Pa]")
-    c01: NonNegativeField = Field(description="modulus of the second isochoric invariant [Pa]")
-
-
-class YeohMaterialSpec(_RubberSpec):
-    """Rubber and silicone, W = c10 (I1b - 3) + c20 (I1b - 3)^2 + c30 (I1b - 3)^3 + kappa/2 (J - 1)^2."""
-
-    model: Literal["yeoh"] = Field("yeoh", description="elastic law; its mu is 2 c10")
-    c10: PositiveField = Field(description="modulus of the first power [Pa]")
-    c20: NumberField = Field(description="modulus of the second power [Pa]; below zero it softens before it stiffens")
-    c30: NumberField = Field(0.0, description="modulus of the third power [Pa]")
-
-
-class GentMaterialSpec(_RubberSpec):
-    """Rubber whose chains can be stretched so far, W = -mu/2 J_m ln(1 - (I1b - 3)/J_m) + U(J).
-
-    I1b - 3 never reaches `limit`, J_m: there the energy is infinite. U = kappa/2 ((J^2 - 1)/2 - ln J).
-    """
-
-    model: Literal["gent"] = Field("gent", description="elastic law")
-    mu: PositiveField = Field(description="shear modulus [Pa]")
-    limit: PositiveField = Field(description="J_m, what I1b - 3 stays below [-]")
-
-
-class OgdenMaterialSpec(_RubberSpec):
-    """Rubber in powers of the stretches, W = sum_k mu_k/alpha_k (l1b^alpha_k + l2b^alpha_k + l3b^alpha_k - 3) + U(J).
-
-    l_ib = l_i / J^(1/3) do not see changes of volume; U = kappa/2 (J - 1)^2. Its mu is sum mu_k alpha_k / 2.
-    """
-
-    model: Literal["ogden"] = Field(
-        "ogden", description="elastic law; other programs have other mu_k, see docs/materials.md"
-    )
-    mu1: NumberField = Field(description="modulus of the first power [Pa]")
-    alpha1: NumberField = Field(description="exponent of the first power [-]")
-    mu2: NumberField = Field(0.0, description="modulus of the second power [Pa]")
-    alpha2: NumberField = Field(2.0, description="exponent of the second power [-]")
-    mu3: NumberField = Field(0.0, description="modulus of the third power [Pa]")
-    alpha3: NumberField = Field(-2.0, description="exponent of the third power [-]")
-
-    @model_validator(mode="after")
-    def _check(self) -> "OgdenMaterialSpec":
-        pairs = [(getattr(self, f"mu{k}"), getattr(self, f"alpha{k}")) for k in (1, 2, 3)]
-        for k, (_, alpha) in enumerate(pairs):
-            if alpha == 0.0:
-                raise problem(
-                    "a power of 0 stretches nothing", key=f"alpha{k + 1}", found="0", expected="another number"
-                )
-        if all(isinstance(value, float) for pair in pairs for value in pair):
-            mu = 0.5 * sum(mu * alpha for mu, alpha in pairs)
-            if mu <= 0.0:
-                found = f"a shear modulus sum mu_k alpha_k / 2 of {mu:g} Pa"
-                raise problem("the material is not stable at small strains (Drucker)", key="mu1", found=found,
-                              expected="above 0")  # fmt: skip
-        return self
-
-
-class HolzapfelOgdenMaterialSpec(_RubberSpec):
-    """Heart muscle with fibres and sheets, which pull in tension only (Holzapfel & Ogden 2009).
-
-    W = a/2b (exp(b (I1b - 3)) - 1) + sum_{f,s} a_i/2b_i (exp(b_i max(I_i - 1, 0)^2) - 1) + a_fs/2b_fs (exp(b_fs I8^2) -
-    1) + U(J), with I4 and I6 for I_f and I_s, and U = kappa/2 ((J^2 - 1)/2 - ln J).
-    """
-
-    model: Literal["holzapfel-ogden"] = Field("holzapfel-ogden", description="elastic law; its mu is a, without fibres")
-    fibres: FibresSpec = Field(description="directions of fibres and sheets")
-    a: PositiveField = Field(description="modulus of the ground [Pa]")
-    b: PositiveField = Field(description="exponent of the ground [-]")
-    a_f: NonNegativeField = Field(description="modulus of the fibres [Pa]")
-    b_f: PositiveField = Field(description="exponent of the fibres [-]")
-    a_s: NonNegativeField = Field(description="modulus of the sheets [Pa]")
-    b_s: PositiveField = Field(description="exponent of the sheets [-]")
-    a_fs: NonNegativeField = Field(description="modulus of the shear between them [Pa]")
-    b_fs: PositiveField = Field(description="exponent of the shear between them [-]")
-
-    @property
-    def across(self) -> bool:
-        """True: I8 is zero at rest."""
-        return True
-
-    @model_validator(mode="after")
-    def _check(self) -> "HolzapfelOgdenMaterialSpec":
-        self.check_directions()
-        return self
-
-
-class HgoMaterialSpec(_RubberSpec):
-    """Walls of arteries (Gasser, Ogden & Holzapfel 2006), W = c/2 (I1b - 3) + k1/2k2 (exp(k2 max(E, 0)^2) - 1) + U(J).
-
-    E = d (I1b - 3) + (1 - 3 d)(I4b - 1) with the dispersion d of the fibres; U = kappa/2 ((J^2 - 1)/2 - ln J).
-    """
-
-    model: Literal["hgo"] = Field("hgo", description="elastic law; its mu is c, without fibres")
-    fibres: FibresSpec = Field(description="direction of the fibres")
-    c: PositiveField = Field(description="shear modulus of the ground [Pa]")
-    k1: NonNegativeField = Field(description="modulus of the fibres [Pa]")
-    k2: PositiveField = Field(description="exponent of the fibres [-]")
-    dispersion: Annotated[Number, Field(ge=0, le=1 / 3)] = Field(
-        description="d, 0 for fibres in one direction, 1/3 for all directions alike [-]"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> "HgoMaterialSpec":
-        self.check_directions()
-        return self
-
-
-class SiliconeMaterialSpec(_RubberSpec):
+class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/materials.md."""
 
     model: Literal[
@@ -268,17 +61,24 @@ class SiliconeMaterialSpec(_RubberSpec):
         """The elastic law."""
         return material("yeoh", self.volumetric)
 
-    @property
-    def source(self) -> str:
-        """The source of the numbers, and which are the scene's own."""
-        own = [key for key, number in SILICONES[self.model].numbers.items() if getattr(self, key) != number]
-        return f"{self.model}: {SOURCE}" + (f"; {', '.join(own)} of the scene" if own else "")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, data: Any) -> Any:
-        row = SILICONES.get(str(data.get("model"))) if isinstance(data, dict) else None
-        return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
+class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
+    """A foam by its name, of the law `hyperfoam`: what is not given is the number of its row in docs/materials.md.
+
+    The source has no density.
+    """
+
+    model: Literal["asics-ff-leap", "asics-ff-turbo-plus"] = Field(description="name of the foam")  # type: ignore[assignment]
+    mu1: Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha1: Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
+    mu2: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha2: Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
+    poisson: Poisson | None = Field(None, description="Poisson's ratio [-]; null = the table's, 0.001")  # type: ignore[assignment]
+
+    @property
+    def law(self) -> Material:
+        """The elastic law."""
+        return material("hyperfoam")
 
 
 def _one_of(value: FieldValue) -> float | None:
@@ -374,9 +174,11 @@ _MaterialOfFormat = Annotated[
     | YeohMaterialSpec
     | GentMaterialSpec
     | OgdenMaterialSpec
+    | HyperfoamMaterialSpec
     | HolzapfelOgdenMaterialSpec
     | HgoMaterialSpec
     | SiliconeMaterialSpec
+    | FoamMaterialSpec
     | FormulaMaterialSpec,
     by_value("model", default="neo-hookean"),
 ]  # fmt: skip

@@ -31,7 +31,7 @@ def strip(material: dict[str, Any] | None = None, **body: Any) -> dict[str, Any]
     raw["time"] |= {"duration": 0.12}
     raw["objective"] = [{"type": "point", "marker": "end", "target": [0.05, 0.01, 0], "time": "end"}]
     own = raw["bodies"]["strip"]
-    own["mesh"]["divisions"] = [3, 1, 1]
+    own["mesh"]["divisions"] = [2, 1, 1]
     own["material"] |= DAMPED | (material or {})
     own |= body
     return raw

@@ -129,7 +129,11 @@ QUICK = {
     "stiff_inclusion": ({"bodies.block.mesh.divisions": [3, 3, 2]}, 2, ()),
     "tissue_on_peg": ({"bodies.tissue.mesh.divisions": [2, 2, 4]}, 3, ()),
     "twisting_muscle": ({"bodies.bar.mesh.edge": 0.02}, 3, ()),
-    "yielding_clamp": ({"bodies.beam.mesh.divisions": [4, 1, 1]}, 2, ()),
+    "yielding_clamp": (
+        {"bodies.beam.mesh.divisions": [4, 1, 1], "couplings.clamp.stiffness": 3125.0},
+        2,
+        (),
+    ),  # of 4 nodes
     "curtain_in_wind": ({"bodies.curtain.mesh.cells": [4, 3]}, 2, ()),
     "tennis_ball": ({"bodies.ball.mesh.edge": 0.03}, 2, ()),
     "falling_things": ({"bodies.rubber.mesh.edge": 0.04, "bodies.foam.mesh.divisions": [1, 1, 1]}, 2, ()),

@@ -14,6 +14,7 @@ from add.mocap import read_pose_csv
 from scripts.cube_tosses import fit, median_intervals
 from scripts.elbow_tosses import LEANT, LEVEL, session_of
 from scripts.recordings import marks, read_result, recordings
+from scripts.silicone_beam_damping import Recorded, envelope
 
 
 @pytest.fixture
@@ -82,13 +83,24 @@ def test_studies_end_with_code_2_where_a_folder_has_no_recordings(study, tmp_pat
     assert ended.stderr.count("\n") == 1 and str(tmp_path) in ended.stderr and "*.csv" in ended.stderr
 
 
-def test_the_beam_names_the_take_that_is_not_there(tmp_path):
+@pytest.mark.parametrize("study", ["prediction", "damping"])
+def test_the_beam_names_the_take_that_is_not_there(study, tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-m", "scripts.silicone_beam_prediction", "--recordings", str(tmp_path)],
+        [sys.executable, "-m", f"scripts.silicone_beam_{study}", "--recordings", str(tmp_path)],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1 and "beam_gravity_V2_a.csv" in ended.stderr
+
+
+@pytest.mark.parametrize(("decrement", "dry"), [(0.31, 0.0), (0.34, 0.4)])
+def test_dry_friction_shows_in_the_envelope(decrement, dry):
+    """A swing of 4.3 Hz whose halves shrink by a factor and a constant: both are told apart."""
+    t = np.arange(0.0, 2.3, 0.01)
+    a = np.maximum((9.0 + dry) * np.exp(-decrement * 4.3 * t) - dry, 0.0)
+    plain, found, rest = envelope(Recorded("load52", t, a * np.cos(2.0 * np.pi * 4.3 * t)))
+    assert found == pytest.approx(decrement, rel=0.03) and rest == pytest.approx(dry, abs=0.03)
+    assert (plain > 1.1 * decrement) == (dry > 0.0)
 
 
 def flat(turns: np.ndarray) -> np.ndarray | None:
