@@ -163,12 +163,6 @@ class LiftedDecidingTerm(StickingTerm):
         """Return the counts of the inner term."""
         return self.inner.describe(decision)
 
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n_q,) generalised forces."""
-        at, out = self.lift.at(kin, theta), np.zeros(self.lift.dofs.n)
-        self.lift.pull(at, self.inner.forces(at.kin, theta), out)
-        return out
-
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored [J]."""
         return self.inner.energy(self.lift.kinematics(kin, theta), theta)

@@ -8,15 +8,13 @@ c (offset x rate), which vanishes with the offset.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
 from add.equations.family import Family
-from add.equations.family_term import FamilyTerm, OneFamily
+from add.equations.family_term import FamilyTerm, OneFamily, OverFamily
 from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, LawValues, Sites
 from add.equations.term import Candidates, DecidingTerm, Decision
@@ -27,17 +25,7 @@ _SMOOTH: AnyArray = np.zeros(0, dtype=np.int8)
 
 
 @dataclass(frozen=True)
-class JointLaw(FamilyTerm):
-    """Forces between the sites of an interaction by a smooth law, or by one branch of another.
-
-    Attributes
-    ----------
-    sites : Sites
-    values : LawValues
-        The law's numbers, in the order that the class says.
-    """
-
-    depends: ClassVar[str] = "qv"
+class _OverSites(OverFamily):
     law: ClassVar[Law]
 
     sites: Sites
@@ -51,14 +39,28 @@ class JointLaw(FamilyTerm):
         """See `Term.inputs`."""
         return self.values.rows[self.values.rows >= 0]
 
+    def family(self) -> Family:
+        """See `Term.family`."""
+        return family_of(self.law, self.sites, self.values)
+
+
+@dataclass(frozen=True)
+class JointLaw(_OverSites, FamilyTerm):
+    """Forces between the sites of an interaction by a smooth law, or by one branch of another.
+
+    Attributes
+    ----------
+    sites : Sites
+    values : LawValues
+        The law's numbers, in the order that the class says.
+    """
+
+    depends: ClassVar[str] = "qv"
+
     @property
     def codes(self) -> AnyArray:
         """Branch of each interaction (n,); none of a smooth law."""
         return _SMOOTH
-
-    def family(self) -> Family:
-        """See `Term.family`."""
-        return family_of(self.law, self.sites, self.values)
 
     @final
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
@@ -119,7 +121,7 @@ class JointBranch(JointLaw):
 
 
 @dataclass(frozen=True)
-class DecidingJointLaw(DecidingTerm):
+class DecidingJointLaw(_OverSites, DecidingTerm):
     """A coupling whose law has branches: a row (e, 0, code) for every interaction that is not idle.
 
     Attributes
@@ -127,32 +129,6 @@ class DecidingJointLaw(DecidingTerm):
     sites : Sites
     values : LawValues
     """
-
-    law: ClassVar[Law]
-
-    sites: Sites
-    values: LawValues
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.values.rows[self.values.rows >= 0]
-
-    def family(self) -> Family:
-        """See `DecidingTerm.family`."""
-        return family_of(self.law, self.sites, self.values)
-
-    @cached_property
-    def one(self) -> OneFamily:
-        """The family by itself."""
-        return OneFamily(self.family())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave what has addresses of this process here."""
-        return {key: value for key, value in self.__dict__.items() if key != "one"}
 
     @final
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> JointBranch:
@@ -167,26 +143,9 @@ class DecidingJointLaw(DecidingTerm):
         return self.one.forces(kin, theta, None, out)
 
     @final
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
-
-    @final
     def changes(self, decision: Decision, other: Decision) -> int:
         """Return how many interactions are on another branch."""
         return int((self.on_branch(decision).codes != self.on_branch(other).codes).sum())
-
-    @final
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return a constant: idle interactions keep their entries."""
-        return None
-
-    @final
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised forces; those on the sites are ``on_branch(decision).forces``."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
 
     @final
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:

@@ -5,8 +5,7 @@ from add.terms.added_mass import AddedMass
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
-from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
-from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
+from add.terms.held_friction import HeldBalls, HeldBranch, HeldEquations, HeldResistance
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
@@ -37,11 +36,9 @@ __all__ = [
     "GivenVolume",
     "Gravity",
     "HeldBalls",
-    "HeldBallsBranch",
-    "HeldJoints",
+    "HeldBranch",
+    "HeldEquations",
     "HeldResistance",
-    "HeldResistanceBranch",
-    "HeldTurns",
     "Inertia",
     "Integral",
     "IsothermalGas",
