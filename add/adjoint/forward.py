@@ -15,6 +15,7 @@ from add.linalg import one_blas_thread
 from add.objectives.base import Objective
 from add.simulation.blocks import Records
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.stepper import TakenBlock, TakenStep
 from add.typing import FloatArray
 
 
@@ -135,7 +136,7 @@ def stretches(
         assemblers = prefetch_assemblers(assembler, simulation.threads)
         with closing(linearisations(stepper, assemblers, theta, records)) as steps:
             for record, step in zip(records, steps, strict=True):
-                tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
+                tangents = stepper.pushforward(TakenStep(assembler, record, theta, step), tangents, directions)
                 yield tangents
         return
     blocks = (
@@ -144,11 +145,13 @@ def stretches(
     for number, block, n in blocks:
         done = 0
         while done < n:
-            part = block and stepper.push_stretch(assembler, block, range(done, n), theta, tangents, directions)
+            taken = block and TakenBlock(assembler, block, range(done, n), theta)
+            part = taken and stepper.push_stretch(taken, tangents, directions)
             if part:
                 tangents, done = part.last, done + part.n
                 yield part
             else:
-                tangents = stepper.pushforward(assembler, records[number + done], theta, tangents, directions)
+                last = TakenStep(assembler, records[number + done], theta)
+                tangents = stepper.pushforward(last, tangents, directions)
                 done += 1
                 yield tangents

@@ -27,6 +27,7 @@ from add.equations.kinematics import Columns, Directions, StateTangent
 from add.linalg import one_blas_thread
 from add.objectives.base import StateRows
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.stepper import TakenStep
 from add.typing import FloatArray, IntArray
 
 #: What is below this part of the largest is round-off.
@@ -131,7 +132,7 @@ def observe(
         for k in range(run.n_steps, -1, -1):
             if k < run.n_steps:
                 bars = StateTangent(*np.ascontiguousarray(rows.transpose(1, 2, 3, 0)))
-                pulled = stepper.pull_rows(assembler, records[k], theta, bars, directions)
+                pulled = stepper.pull_rows(TakenStep(assembler, records[k], theta), bars, directions)
                 if pulled is None:
                     return None
                 before, inputs = pulled

@@ -17,7 +17,7 @@ from add.simulation.blocks import record_of, state_after, turned
 from add.simulation.derivative import Linearised, NewtonSolve, linearise
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.step_rows import pull_rows
-from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenStep
+from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -132,29 +132,25 @@ class BDF(BlockStepper):
             return None
         return linearise(assembler, record.solution, theta)
 
-    def matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
-        if assembler.compiled is None or not assembler.compiled.dense:
-            return None
-        kin = record.kin
-        timing = self.formula.timing(kin.step - 1)
-        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta, directions)
-
-    def step_matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
-        """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
-        compiled = assembler.compiled
+        compiled, kin = step.assembler.compiled, step.record.kin
         if compiled is None or not compiled.dense:
             return None
-        if record.unchanged is not None or assembler.system.partition.prescribed.size:
+        timing = self.formula.timing(kin.step - 1)
+        return compiled.matrices(timing, (kin.q, kin.v, kin.a), step.record.decisions, step.theta, directions)
+
+    def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
+        """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
+        compiled, record = step.assembler.compiled, step.record
+        if compiled is None or not compiled.dense:
+            return None
+        if record.unchanged is not None or step.assembler.system.partition.prescribed.size:
             return None
         kin = record.kin
         timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
         return compiled.step_matrices(
-            timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
+            timing, read, (kin.q, kin.v, kin.a), record.decisions, step.theta, directions
         )  # fmt: skip
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
@@ -174,27 +170,20 @@ class BDF(BlockStepper):
         return step.instant().pull(*bar, theta_bar)
 
     def pull_rows(
-        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+        self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
         """Pull cotangents back through one step; see `DifferentiableStepper.pull_rows`."""
-        matrices = self.matrices(assembler, record, theta, directions)
-        return pull_rows(assembler, record, theta, bars, directions, matrices)
+        return pull_rows(step, bars, directions, self.matrices(step, directions))
 
     def push_stretch(
-        self,
-        assembler: Assembler,
-        block: Block,
-        steps: range,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
+        self, taken: TakenBlock, tangents: StateTangents, directions: Directions
     ) -> StretchTangents | None:
         """Push tangents through steps of a block in one compiled call; see `DifferentiableStepper.push_stretch`.
 
         Not beyond a change of chart, nor through more steps than have room (`MOST_TANGENTS`). None where there are no
         compiled steps, coordinates are prescribed, or a matrix cannot be solved with.
         """
-        compiled = assembler.compiled
+        (assembler, block, steps, theta), compiled = taken, taken.assembler.compiled
         if compiled is None or not compiled.dense or assembler.system.partition.prescribed.size:
             return None
         first, n = steps.start, max(1, min(len(steps), MOST_TANGENTS // (2 * directions.n * assembler.system.n + 1)))
@@ -219,5 +208,5 @@ class BDF(BlockStepper):
         """Push tangents forward through one step; see `StepPart.push`."""
         if step.linearised is not None:
             return step.instant().push(tangents, directions)
-        matrices = self.matrices(step.assembler, step.record, step.theta, directions)
+        matrices = self.matrices(step, directions)
         return replace(step.instant(), matrices=matrices).push(tangents, directions)

@@ -22,7 +22,7 @@ from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import DifferentiableStepper, Record
+from add.simulation.stepper import DifferentiableStepper, Record, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -168,7 +168,7 @@ class StepDerivatives:
         k = dot.q.shape[2]
         directions = self.directions(k) if theta else Directions(sp.csr_array((self.theta.size, k)))
         tangents = StateTangents(np.arange(k), dot)
-        return self.stepper.pushforward(self.assembler, record, self.theta, tangents, directions, linearised)
+        return self.stepper.pushforward(TakenStep(self.assembler, record, self.theta, linearised), tangents, directions)
 
     def around(self, step: Step | Record) -> tuple[State, State]:
         """Return the states after and before a step, which twists ask for."""
@@ -201,7 +201,7 @@ class StepDerivatives:
 
     def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
         """Return the transition, the derivatives by inputs (2 m n, k), and the number of each; None if need be."""
-        found = self.stepper.step_matrices(self.assembler, record, self.theta, self.directions(0))
+        found = self.stepper.step_matrices(TakenStep(self.assembler, record, self.theta), self.directions(0))
         return (found[0], found[1].values, found[1].index) if found is not None else None
 
     def _by_tangents(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -336,7 +336,7 @@ class HeldEquations(StickConstraint):
 
     def _bent(self, kin: Kinematics, mu: FloatArray) -> FloatArray:
         """Return d(J^T mu)/dq (k, w, w)."""
-        torques = np.zeros(self.whole.dofs.shape)
+        torques: FloatArray = np.zeros(self.whole.dofs.shape)
         torques[self.which] = mu.reshape(-1, 3)[:, : torques.shape[1]]
         return np.asarray(self.whole.bent(kin, torques)[self.which])
 
@@ -365,9 +365,8 @@ class HeldEquations(StickConstraint):
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
-        by_v, by_q = (np.zeros((self.which.size, 3, self.dofs.shape[1])) for _ in range(2))
-        by_v[:, : self.dofs.shape[1]], by_q[:, : self.dofs.shape[1]] = self._turned(kin)
-        return StickOperators(by_v, by_q)
+        rest = (0, 0), (0, 3 - self.dofs.shape[1]), (0, 0)
+        return StickOperators(*(np.pad(part, rest) for part in self._turned(kin)))
 
     def _add(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
         """Add blocks (k, w, w) at their entries of the frozen term."""
