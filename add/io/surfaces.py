@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.geometry.triangle_surface import TriangleSurface, as_surface
-from add.machine.files import most_of_memory, read_regular, require_regular
+from add.machine.files import most_of_memory, read_regular, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart
 
 #: Formats whose readers are known to end.
@@ -75,14 +75,7 @@ def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSu
 
 
 def _require_readable(path: Path) -> None:
-    try:
-        require_regular(path)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("not a file", file=path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    require_readable(path)
     if path.suffix.lower() in _ARCHIVES:
         raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
 
@@ -94,9 +87,8 @@ def _surface(path: Path, found: Mapping[str, NDArray[np.generic]]) -> TriangleSu
     try:
         surface = as_surface(found["vertices"], found["triangles"])
     except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
+        error.file = path
+        raise
     points, index = np.unique(surface.vertices + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 is 0.0
     corners = index.reshape(-1)[surface.triangles]
     corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]

@@ -184,11 +184,6 @@ class CloudTracking(LeastSquares):
         """Return the frames of this interval."""
         return self.surface.frames(state, theta)
 
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        residuals = self.step_residuals(state, theta)
-        return float(residuals @ residuals)
-
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add the gradient, -2 r dr/ds n shared by the nodes that carry the closest points."""
         times = self.surface.simulation_times(theta)

@@ -106,11 +106,6 @@ class WhitenedTracking(LeastSquares):
             found.append(np.sqrt(self.weight) * bent[self.rows(frame)])
         return np.concatenate(found)
 
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        residuals = self.step_residuals(state, theta)
-        return float(residuals @ residuals)
-
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add 2 w rho' W^T r, spread over the points."""
         times, placement = self.points.simulation_times(theta), self.points.placement

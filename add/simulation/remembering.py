@@ -117,14 +117,15 @@ class Remembering(AroundSteps):
         written, own = self._written(m, theta, timing), np.zeros_like(theta)
         q_bar, m_bar = state_bar.q.copy(), np.zeros_like(m)
         if state_bar.memory.size:
-            m_bar = self._after_pull(m, q, theta, state_bar.memory[0], (q_bar[0], own), timing)
+            m_bar = self._after_pull(m, (q, theta), state_bar.memory[0], (q_bar[0], own), timing)
         bars = StateTangent(q_bar, state_bar.v)
         before = self.inner.pullback(step._replace(theta=written), bars, own)
         every = zip(self.memories, self._parts(m), strict=True)
         m_bar += np.concatenate([memory.write_pull(part, written, own, timing) for memory, part in every])
         own[self._entries] = 0.0
         if record.begun.marks[0][0]:
-            self._after_pull(None, _first(record, self.dt), theta, m_bar, (before.q[0], own), self._beginning(record))
+            at = _first(record, self.dt), theta
+            self._after_pull(None, at, m_bar, (before.q[0], own), self._beginning(record))
         else:
             before.memory = m_bar[None]
         theta_bar += own
@@ -159,27 +160,12 @@ class Remembering(AroundSteps):
     def _entries(self) -> IntArray:
         return np.concatenate([memory.entries for memory in self.memories])
 
-    def _after_pull(
-        self,
-        m: FloatArray | None,
-        q: FloatArray,
-        theta: FloatArray,
-        bar: FloatArray,
-        bars: tuple[FloatArray, FloatArray],
-        timing: Timing,
-    ) -> FloatArray:
+    def _after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, timing: Timing) -> FloatArray:
         parts = [None] * len(self.memories) if m is None else self._parts(m)
         every = zip(self.memories, parts, self._parts(bar), strict=True)
-        return np.concatenate([memory.after_pull(part, q, theta, own, bars, timing) for memory, part, own in every])
+        return np.concatenate([memory.after_pull(part, at, own, bars, timing) for memory, part, own in every])
 
-    def _after_push(
-        self,
-        m: FloatArray | None,
-        m_dot: FloatArray,
-        at: tuple[FloatArray, FloatArray],
-        theta: tuple[FloatArray, FloatArray],
-        timing: Timing,
-    ) -> FloatArray:
+    def _after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, timing: Timing) -> FloatArray:
         n = len(self.memories)
         parts, dots = ([None] * n, [m_dot] * n) if m is None else (self._parts(m), self._parts(m_dot))
         every = zip(self.memories, parts, dots, strict=True)

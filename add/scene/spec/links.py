@@ -12,24 +12,17 @@ from pydantic import BaseModel
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.geometry import (
-    MassProperties,
-    box_solid,
-    capsule_solid,
-    check_inertia,
-    cylinder_solid,
-    mesh_solid,
-    sphere_solid,
-)
+from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by
 from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
+from add.scene.robots.simple_shapes import KINDS, simple_solid
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, MimicSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
-from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, SphereGeometrySpec
+from add.scene.spec.rigid import FileGeometrySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -291,14 +284,8 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
         w, x, y, z = item.orientation
         turn, position = Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(item.position)
         if not isinstance(geometry, FileGeometrySpec):
-            if isinstance(geometry, BoxGeometrySpec):
-                sizes: tuple[float, ...] = tuple(0.5 * size for size in geometry.size)
-            elif isinstance(geometry, SphereGeometrySpec):
-                sizes = (geometry.radius,)
-            else:
-                sizes = (geometry.radius, geometry.half_length)
             path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
-            out.append(RobotGeometry(geometry.shape, sizes, position, turn, in_theta=path))
+            out.append(RobotGeometry(geometry.shape, geometry.sizes, position, turn, in_theta=path))
         else:
             with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
                 vertices, triangles = read_surface(geometry.file)
@@ -312,14 +299,8 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
     """Return the mass properties of all shapes together, at density 1; overlaps count twice."""
     parts = []
     for k, shape in enumerate(shapes):
-        if shape.shape == "box":
-            own = box_solid(tuple(2.0 * size for size in shape.size))
-        elif shape.shape == "sphere":
-            own = sphere_solid(*shape.size)
-        elif shape.shape == "capsule":
-            own = capsule_solid(*shape.size)
-        elif shape.shape == "cylinder":
-            own = cylinder_solid(shape.size[0], 2.0 * shape.size[1])
+        if shape.shape in KINDS:
+            own = simple_solid(shape.shape, shape.size)
         else:
             assert shape.vertices is not None and shape.triangles is not None
             try:

@@ -35,12 +35,22 @@ class _SizedSpec(Spec, numbers=Role.PROPERTY):
         "geometry then follow them, and a ball meets meshes with its radius",
     )
 
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Radius and, where there is one, half the length [m]."""
+        return tuple(getattr(self, key) for key in ("radius", "half_length") if key in type(self).model_fields)
+
 
 class BoxGeometrySpec(_SizedSpec):
     """A box centred at the origin of the body's frame."""
 
     shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Half the edge lengths [m]."""
+        return tuple(0.5 * size for size in self.size)
 
 
 class SphereGeometrySpec(_SizedSpec):
