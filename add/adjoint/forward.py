@@ -13,7 +13,7 @@ from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.equations.kinematics import Directions, SparseMatrix, StateTangent, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective
-from add.simulation.blocks import Records
+from add.simulation.bdf import Records
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.stepper import TakenBlock, TakenStep
 from add.typing import FloatArray

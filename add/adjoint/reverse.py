@@ -21,7 +21,7 @@ from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
 from add.simulation import Record, Solution
-from add.simulation.blocks import Records, record_of, state_after, stepwise
+from add.simulation.bdf import Records, record_of, state_after, stepwise
 from add.simulation.derivative import linearise
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
 from add.simulation.stepper import TakenStep

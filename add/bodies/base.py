@@ -13,12 +13,11 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.initial import Pose
+from add.equations.initial import PinMotion, Pose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.lift import Carried, Embedding
 from add.equations.memory import Memory
-from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES, Site, SiteKind
 from add.equations.term import Constraint, DecidingTerm, Term

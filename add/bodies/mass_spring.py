@@ -8,7 +8,7 @@ import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, Layouts, Part
 from add.bodies.families import NODAL_INERTIA, WEIGHT
-from add.bodies.net import NetBody, Springs
+from add.bodies.thin import NetBody, Springs
 from add.equations.term import Term
 
 

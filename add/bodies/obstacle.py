@@ -21,9 +21,8 @@ from add.bodies.base import (
 )
 from add.bodies.rigid import frame_state
 from add.bodies.shape_meshes import carried_mesh
-from add.equations.initial import Pose, RigidPose
+from add.equations.initial import PinMotion, Pose, RigidPose
 from add.equations.kinematics import Kinematics
-from add.equations.prescribed import PinMotion
 from add.equations.signals import Ramp
 from add.equations.term import Term
 from add.kernels.rotation import rotation_matrix

@@ -13,9 +13,8 @@ from add.bodies.families import FRAME_INERTIA, WEIGHT
 from add.bodies.shape_meshes import shape_mesh
 from add.bodies.tree import OF_COORDINATES
 from add.bodies.tree_joints import FREE, Graft, TreeJoint, tree_elements
-from add.equations.initial import Pose, RigidPose
+from add.equations.initial import PinMotion, Pose, RigidPose
 from add.equations.kinematics import Kinematics
-from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES
 from add.equations.term import Term

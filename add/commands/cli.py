@@ -11,12 +11,10 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands.cli_carry import carry, compare
-from add.commands.cli_converge import converge
 from add.commands.cli_export import export
+from add.commands.cli_fits import carry, compare, converge, next_take
 from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
-from add.commands.cli_next import next_take
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import (

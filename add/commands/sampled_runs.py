@@ -23,8 +23,7 @@ from add.linalg import one_blas_thread
 from add.objectives import Objective
 from add.objectives.base import total
 from add.scene import scene_from_dict
-from add.scene.build.built import BuiltScene
-from add.scene.build.contact_forces import contact_forces, contact_terms
+from add.scene.build.built import BuiltScene, contact_forces, contact_terms
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec

@@ -17,9 +17,8 @@ from typing import final
 import numpy as np
 
 from add.control.costs import moved
-from add.control.ilqr import GROWTH, ILQR, LEAST, MOST
+from add.control.ilqr import GROWTH, ILQR, LEAST, MOST, ControlResult, Iteration
 from add.control.problem import ControlProblem, Rollout, Stage
-from add.control.report import ControlResult, Iteration
 from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
 from add.errors import InputError, SolverError

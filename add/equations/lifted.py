@@ -11,8 +11,8 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift
+from add.equations.lifted_constraint import LiftedStick
 from add.equations.lifted_entries import Expansion, add_expanded
-from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import UNIT, Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
-from add.geometry._lengths import length
+from add.geometry.contact_points import length
 from add.geometry.mesh_box import box_lengths
 from add.geometry.mesh_round import ball_mesh, cylinder_mesh, on_side, on_sphere, on_torus, torus_mesh
 from add.typing import FloatArray

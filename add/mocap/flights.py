@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
+from add.mocap.take import PoseRecording
 
 __all__ = ["FlightStart", "Spin", "first_touch", "flight_of_point", "flight_spin", "release_time"]
 

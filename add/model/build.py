@@ -13,19 +13,18 @@ from add.bodies import Block, Body, Family, Layouts, ObstacleBody
 from add.contact import BodyContact, MeshContact
 from add.contact.limits import CollisionLimit, PointLimit
 from add.equations.assembly import Assembly
-from add.equations.initial import InitialState, Pose
+from add.equations.initial import InitialState, Motion, Pose
 from add.equations.initial_on_hinge import HingedPose
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import LiftedPoints, PointMap
-from add.equations.prescribed import Motion
 from add.equations.step_limit import AllLimits, LiftedLimit, StepLimit
 from add.equations.system import System
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
-from add.joints.parts import HingeStart, JointPart
+from add.joints.laws import HingeStart, JointPart
 from add.model.contact_terms import contact_terms
 from add.model.joint_terms import joint_terms
 from add.model.mesh_terms import mesh_blocks, mesh_term

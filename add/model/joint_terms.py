@@ -13,8 +13,7 @@ from add.equations.signals import Signal
 from add.equations.sites import NO_INDICES, LawValues, Site, SiteKind, gather
 from add.equations.term import DecidingTerm, Term
 from add.joints.law_term import JointLaw
-from add.joints.laws import TERMS
-from add.joints.parts import BodySite, JointPart
+from add.joints.laws import TERMS, BodySite, JointPart
 from add.typing import IntArray
 
 

@@ -21,8 +21,7 @@ from add.equations.kinematics import (
 )
 from add.equations.lift import Lift
 from add.errors import SolverError
-from add.simulation.bdf import BDF
-from add.simulation.blocks import stepwise
+from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
 from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper, TakenBlock, TakenStep

@@ -4,6 +4,10 @@ from add.ties.base import Copies, Extended, Rule, Selected, Tie, copies_of
 from add.ties.directions import (
     AxesAcross,
     CarriedDirection,
+    Distance,
+    LinkPose,
+    PlaceOnOther,
+    PoseOnOther,
     TiltedDirection,
     TiltVector,
     axes_across,
@@ -11,7 +15,6 @@ from add.ties.directions import (
     unit_vector,
 )
 from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, WeightedSum
-from add.ties.places import Distance, LinkPose, PlaceOnOther, PoseOnOther
 from add.ties.solids import SolidMass
 
 __all__ = [

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Choices, Remarks
-from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
+from add.mocap.take import PoseRecording
 
 __all__ = ["PER_METRE", "Names", "length_unit", "track_names", "tracks", "turned", "upright"]
 

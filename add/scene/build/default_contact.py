@@ -28,8 +28,7 @@ import numpy as np
 from add.bodies import Body, LinkBody, NodalBody, SoftBody, TreeBody
 from add.contact.restitution import clipped_restitution_from_damping
 from add.model import meeting_meshes
-from add.scene.build.built import BuiltScene
-from add.scene.build.contact_forces import contact_terms
+from add.scene.build.built import BuiltScene, contact_terms
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
 from add.scene.spec.scene import SceneSpec

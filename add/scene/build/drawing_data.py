@@ -14,8 +14,7 @@ from add.equations.sites import Site, gather
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.law import PLACE
-from add.joints.laws import ElasticJoint, PointForce, Slider
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite, ElasticJoint, PointForce, Slider
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.joint_terms import system_site
 from add.scene.build.built import BuiltScene

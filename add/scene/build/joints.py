@@ -17,16 +17,14 @@ from add.joints.laws import (
     AngleLimit,
     AngularDamping,
     AxisTorque,
+    BodySite,
     ElasticJoint,
+    HingeStart,
     JointFriction,
+    JointPart,
     Motor,
     PointForce,
     Slider,
-)
-from add.joints.parts import (
-    BodySite,
-    HingeStart,
-    JointPart,
 )
 from add.kernels.rotation import rotation_vector
 from add.model import Model

@@ -13,7 +13,7 @@ from add.equations.points import PointMap, WeightedPoints
 from add.equations.site_points import SitePoints
 from add.equations.sites import SiteKind, gather
 from add.errors import InputError
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite
 from add.model import Model
 from add.model.joint_terms import system_site
 from add.scene.build.numbers import SceneParameter, direction

@@ -11,7 +11,7 @@ from add.equations.sites import SiteKind, gather
 from add.errors import InputError
 from add.geometry import SoftMesh, volume
 from add.geometry.boundary import neighbours
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.joint_terms import place_site
 from add.objectives import Roughness, Tracking

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from add.scene.robots.model import WORLD, Robot, RobotFluid
-from add.scene.robots.source import Source
 from add.scene.robots.turns import after, from_quaternion
+from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 
 

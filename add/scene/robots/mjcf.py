@@ -19,10 +19,9 @@ from add.scene.robots.mjcf_model import Names, compiled, refuse_too_many, switch
 from add.scene.robots.mjcf_shapes import read_shapes
 from add.scene.robots.model import WORLD, Robot, RobotGeometry
 from add.scene.robots.plausible import require_plausible
-from add.scene.robots.source import MJCF_WORDS, Source
 from add.scene.robots.tree import Tree, merge
 from add.scene.robots.turns import after, from_quaternion
-from add.scene.robots.xml_file import XmlNode
+from add.scene.robots.xml_file import MJCF_WORDS, Source, XmlNode
 from add.typing import FloatArray
 
 

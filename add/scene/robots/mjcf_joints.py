@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from add.scene.robots.mjcf_model import Names
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.source import Source
 from add.scene.robots.turns import about, from_quaternion
+from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 
 _KINDS = ("free", "ball", "slide", "hinge")

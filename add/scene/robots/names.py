@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from add.scene.robots.source import Source
-from add.scene.robots.xml_file import XmlNode
+from add.scene.robots.xml_file import Source, XmlNode
 
 
 def usable(name: str) -> bool:

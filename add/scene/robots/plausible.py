@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.source import LARGEST_NUMBER, Source
+from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 
 #: Infinite where there is no limit.
 _LIMITS = frozenset({"lower", "upper", "effort", "velocity", "control", "force", "activation"})

@@ -7,8 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from add.scene.robots.model import RobotLink
-from add.scene.robots.source import Source
-from add.scene.robots.xml_file import read_xml
+from add.scene.robots.xml_file import Source, read_xml
 
 
 def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, RobotLink]) -> frozenset[frozenset[str]]:

@@ -9,8 +9,8 @@ from typing import NoReturn, final
 import numpy as np
 
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, after, here
+from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 
 

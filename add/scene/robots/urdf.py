@@ -17,13 +17,12 @@ from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mimic import resolved
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.names import read_name, without_slashes
-from add.scene.robots.source import URDF_WORDS, Source
 from add.scene.robots.srdf import read_srdf
 from add.scene.robots.tree import fail_circle, merge, without_idle
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
-from add.scene.robots.xml_file import XmlNode
+from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode
 from add.typing import FloatArray
 
 #: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.

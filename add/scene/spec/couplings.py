@@ -23,10 +23,10 @@ from add.scene.spec.common import (
     Text,
     ValueSpec,
     Vector3,
+    _FormulaSpec,
     problem,
 )
 from add.scene.spec.extension import Extension
-from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.unions import by_type, by_value
 
 ScalarValueSpec = Annotated[

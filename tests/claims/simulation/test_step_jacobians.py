@@ -17,7 +17,7 @@ from add.equations.twists import Twists
 from add.errors import InputError
 from add.geometry import HEX8
 from add.hard_contact import with_impulse_contact
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.cone_modes import SLIDE, STICK
 from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 from add.kernels.rotation import left_jacobian, rotation_matrix

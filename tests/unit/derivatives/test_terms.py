@@ -16,8 +16,7 @@ from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
-from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.lifted_sticking import LiftedStick
+from add.equations.lifted_constraint import LiftedConstraint, LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.joints.law_term import JointLaw
