@@ -145,12 +145,11 @@ def optimize(
     output: str | None,
     force: bool,
     resume: bool,
-    checkpoints: bool,
-    states: bool,
     jobs: int | None,
     cluster: str | None,
     log: bool | None,
     as_csv: bool,
+    **kept: bool,
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints, States
@@ -162,7 +161,7 @@ def optimize(
     from add.io.runfolder import EVALUATIONS_CSV
 
     _require_one(resume, force)
-    if checkpoints and states:
+    if kept["checkpoints"] and kept["states"]:
         raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
     loaded = loaded_scene(console, scene, runs=jobs is None and cluster is None)
     problem, _ = check_optimization(loaded)
@@ -181,7 +180,7 @@ def optimize(
                 folder,
                 resume=resume,
                 progress=progress,
-                schedule=Checkpoints() if checkpoints else States() if states else None,
+                schedule=Checkpoints() if kept["checkpoints"] else States() if kept["states"] else None,
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
