@@ -202,7 +202,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources
-    from add.scene.build.contact_texts import said_numbers
+    from add.scene.build.default_contact import said_numbers
 
     built = (loaded := loaded_scene(console, scene)).build()
     console.heed(warnings := _warnings(loaded))

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from add.errors import InputError
-from add.inverse.discrepancy import Discrepancy, discrepancy
 from add.inverse.maps import Linear
-from add.inverse.sampling import Uncertain, scale_for
+from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS

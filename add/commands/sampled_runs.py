@@ -16,8 +16,7 @@ from add.bodies import LinkBody, RigidBody, TreeBody
 from add.commands.parallel.workers import Work
 from add.commands.predict import Motion, View
 from add.errors import SolverError
-from add.inverse.discrepancy import Discrepancy
-from add.inverse.sampling import Drawn
+from add.inverse.sampling import Discrepancy, Drawn
 from add.kernels.trees import HINGE
 from add.linalg import one_blas_thread
 from add.objectives import Objective

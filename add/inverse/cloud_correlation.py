@@ -10,8 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import chdtrc
 
-from add.inverse.correlation import FEWEST_FRAMES, LEVEL, OUT
-from add.inverse.fit_rows import FitRows
+from add.inverse.fit_rows import FEWEST_FRAMES, LEVEL, OUT, FitRows
 from add.typing import FloatArray, IntArray
 
 __all__ = ["CloudCorrelation", "cloud_correlation"]

@@ -11,8 +11,7 @@ from scipy.special import stdtrit
 
 from add.inverse.between_takes import BetweenTakes, between_takes
 from add.inverse.cloud_correlation import CloudCorrelation, cloud_correlation
-from add.inverse.correlation import Correlation, correlation
-from add.inverse.fit_rows import FitRows, clouds_of, fit_rows
+from add.inverse.fit_rows import Correlation, FitRows, clouds_of, correlation, fit_rows
 from add.inverse.problem import InverseProblem
 from add.typing import BoolArray, FloatArray
 

@@ -14,9 +14,8 @@ import numpy as np
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind
 from add.equations.term import Decision
-from add.joints.formulas import JointFormula
 from add.joints.law import PLACE, TURNING, VECTOR, Law
-from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.joints.law_term import DecidingJointLaw, JointFormula, JointLaw
 from add.kernels import air, joints, springs
 from add.typing import AnyArray, FloatArray, IntArray
 

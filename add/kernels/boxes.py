@@ -245,7 +245,7 @@ def near_primitives(primitives, x0, x1, wide, other):
 
     Parameters
     ----------
-    primitives : with ``edges``, ``faces``, ``sharp``, ``body`` and ``meets``, see `add.contact.candidates.Primitives`
+    primitives : with ``edges``, ``faces``, ``sharp``, ``body`` and ``meets``, see `add.contact.crossings.Primitives`
     x0, x1 : (n_points, 3) [m]
     wide, other : (n_bodies,) by how much the boxes of the first and of the second of a pair are wider [m]
     """

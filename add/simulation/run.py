@@ -15,9 +15,9 @@ from add.compiled.available import packed_or_reason
 from add.compiled.pack import PackedSystem
 from add.compiled.run import Block, CompiledRun
 from add.equations import charts
+from add.equations.charts import Chart
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
-from add.equations.twists import Chart
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from add.equations.charts import Chart, Twists
 from add.equations.kinematics import Directions, Kinematics, SparseMatrix, State, StateTangent, StateTangents, Weights
 from add.equations.system import System
 from add.equations.term import UNIT
-from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.simulation.derivative import Linearised

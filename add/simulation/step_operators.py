@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from add.equations.charts import Chart, Twists
 from add.equations.kinematics import Directions, StateTangent, StateTangents
-from add.equations.twists import Chart, Twists
 from add.simulation.step_jacobians import Step, StepDerivatives
 from add.simulation.stepper import Record, TakenStep
 from add.typing import FloatArray

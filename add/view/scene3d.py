@@ -10,12 +10,11 @@ from add.view.forces import Arrows
 from add.view.framing import aim, framing_points, largest_body, middles
 from add.view.joints import joint_actors
 from add.view.look import Look
-from add.view.parts import NEUTRAL_COLOUR, Canvas, Moment, Part
-from add.view.points import Points
+from add.view.parts import NEUTRAL_COLOUR, Canvas, Moment, Part, Points
 from add.view.quantities import Quantity, quantity
 from add.view.scale import Scale
 from add.view.shading import LIGHT, Shadows, occlude
-from add.view.solids import Solid, draw_goals
+from add.view.shapes import Solid, draw_goals
 from add.view.surfaces import nodal_parts
 from add.view.world import World
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from add.bodies import NodalBody
 from add.contact import BodyContact, MeshContact
+from add.equations.charts import Chart
 from add.equations.kinematics import Directions, Kinematics, State
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.points import PointMap
 from add.equations.system import System
-from add.equations.twists import Chart
 from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tie_forces, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values

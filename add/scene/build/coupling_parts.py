@@ -17,7 +17,7 @@ from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, BodySite, D
 from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.ties import Derived, Input, OfScene
-from add.scene.robots.body_forces import fluid_around
+from add.scene.robots.mjcf import fluid_around
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec

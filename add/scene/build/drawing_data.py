@@ -16,7 +16,7 @@ from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.law import PLACE
 from add.joints.laws import BodySite, ElasticJoint, PointForce, Slider
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.joint_terms import system_site
+from add.model.build import system_site
 from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,

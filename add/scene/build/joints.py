@@ -12,7 +12,7 @@ from add.bodies import Body, NodalBody, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
-from add.joints.formulas import FormulaJoint
+from add.joints.law_term import FormulaJoint
 from add.joints.laws import (
     AngleLimit,
     AngularDamping,

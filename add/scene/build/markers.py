@@ -15,7 +15,7 @@ from add.equations.sites import SiteKind, gather
 from add.errors import InputError
 from add.joints.laws import BodySite
 from add.model import Model
-from add.model.joint_terms import system_site
+from add.model.build import system_site
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.selections import marker_weights, place_within, select_points
 from add.scene.build.ties import Derived

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from add.contact import MeshContact
-from add.contact.candidates import Primitives
-from add.contact.crossings import refuse_tangled
+from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics
 from add.errors import InputError

@@ -13,7 +13,7 @@ from add.geometry import SoftMesh, volume
 from add.geometry.boundary import neighbours
 from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.joint_terms import place_site
+from add.model.build import place_site
 from add.objectives import Roughness, Tracking
 from add.objectives.measures import Measure, Nearness, Separation, SquaredDistance, Surface
 from add.objectives.over_time import MeanOverTime, SoftMinimum, steps_within

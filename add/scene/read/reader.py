@@ -23,9 +23,8 @@ from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_p
 from add.scene.read.paths import explain_missing, get_value, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
-from add.scene.spec.links import NONE_READ, Robots, hand_over
+from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
 from add.scene.spec.scene import SCHEMA, SceneSpec
-from add.scene.spec.static_shapes import add_static_shapes
 
 __all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source", "get_value", "read_scene", "set_value"]
 

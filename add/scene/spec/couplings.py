@@ -5,8 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from add.errors import InputError
-from add.joints.formulas import LINE, TURN, JointFormula, Measure
-from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.joints.law_term import LINE, TURN, DecidingJointLaw, JointFormula, JointLaw, Measure
 from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
     BodyName,

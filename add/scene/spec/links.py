@@ -22,6 +22,7 @@ from add.scene.robots.simple_shapes import KINDS, simple_solid
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, MimicSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
+from add.scene.spec.obstacles import BoxObstacleSpec, CapsuleSpec, CylinderSpec, ObstacleSpec, PlaneSpec, SphereSpec
 from add.scene.spec.rigid import FileGeometrySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
@@ -317,3 +318,56 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
         arm = centre - middle
         inertia += own_inertia + own_volume * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return MassProperties(float(volume), np.asarray(middle), inertia)
+
+
+# --- Shapes of robots' files that stand still, as obstacles of the scene ----------------------------------------------
+
+
+def add_static_shapes(spec: SceneSpec) -> None:
+    """Add the shapes of robots that ask for it to the scene's obstacles, as ``<body> <shape>``; meshes are left out.
+
+    Raises
+    ------
+    InputError
+        Of the robots' files.
+    """
+    for name, body in trees(spec).items():
+        if not body.static_shapes:
+            continue
+        robot = robot_of(name, body)
+        rotation, position = _base(body, robot)
+        known = dict(spec.obstacles)
+        for k, shape in enumerate(robot.static.collision):
+            made = _obstacle(shape, rotation, position)
+            if made is None:
+                continue
+            label = f"{name} {shape.name or shape.origin or 'shape'}".replace("/", " ").replace(".", " ")
+            while label in known and known[label] != made:  # a scene that was read before has them already
+                label = f"{label} {k}"
+            known[label] = made
+        spec.obstacles.clear()
+        spec.obstacles.update(known)
+
+
+def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArray]:
+    """Return the pose of what the file says stands still: the base's, unless the robot moves freely."""
+    if robot.joints and robot.joints[0].kind == "free":
+        return np.eye(3), np.zeros(3)
+    w, x, y, z = body.orientation or (1.0, 0.0, 0.0, 0.0)
+    return Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(body.position or (0.0, 0.0, 0.0))
+
+
+def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:
+    turn, place = rotation @ shape.rotation, (position + rotation @ shape.position).tolist()
+    x, y, z, w = (float(number) for number in Rotation.from_matrix(turn).as_quat())
+    at = {"center": tuple(place), "orientation": (w, x, y, z)}
+    if shape.shape == "plane":
+        return PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
+    if shape.shape == "sphere":
+        return SphereSpec(center=tuple(place), radius=shape.size[0])
+    if shape.shape == "box":
+        return BoxObstacleSpec(half_size=(shape.size[0], shape.size[1], shape.size[2]), **at)
+    if shape.shape in ("capsule", "cylinder"):
+        kind = CapsuleSpec if shape.shape == "capsule" else CylinderSpec
+        return kind(radius=shape.size[0], half_length=shape.size[1], **at)
+    return None

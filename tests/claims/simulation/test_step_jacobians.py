@@ -12,8 +12,8 @@ from support.small_models import two_bodies
 
 from add.adjoint import Cotangents, pullback, pushforward
 from add.contact import FrictionLaw
+from add.equations.charts import Twists
 from add.equations.kinematics import State, StateTangent
-from add.equations.twists import Twists
 from add.errors import InputError
 from add.geometry import HEX8
 from add.hard_contact import with_impulse_contact
