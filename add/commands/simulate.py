@@ -17,7 +17,7 @@ from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
 from add.commands.warm import kernel_clock
 from add.equations.kinematics import Kinematics, State
-from add.errors import InputError, SolverError
+from add.errors import InputError, SolverError, naming
 from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import ResumePoint, RunData, joined, read_point, read_run, write_run
 from add.scene import Scene
@@ -25,7 +25,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
-from add.scene.build.sizes import in_scene, require_room_on_disk, require_room_to_run
+from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.simulation import Record
 from add.simulation.run import Trajectory
 
@@ -219,7 +219,7 @@ def simulate_scene(
     scene = with_contact(freeze_meshes(scene, folder.path))
     built = scene.build()
     every = scene.output.every
-    with in_scene(scene):
+    with naming(file=scene.source):
         require_room_to_run(built.simulation)
         require_room_on_disk(built.simulation, folder.path, every)
     earlier = _earlier(scene, folder, built) if resume else Earlier()

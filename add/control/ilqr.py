@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from add.control.problem import ControlProblem, Rollout, Stage
+from add.control.problem import ControlProblem, Onward, Rollout, Stage
 from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
 from add.errors import SolverError
@@ -209,7 +209,7 @@ class ILQR:
                 if policy.slope <= self.slope:
                     return None, policy, mu
                 for share in self.shares:
-                    trial = _followed(problem, current, stages, policy, share)
+                    trial = followed(problem, current, stages, policy, share)
                     if trial is not None and current.value - trial.value > 1e-4 * policy.expected(share) > 0.0:
                         return (trial, share), policy, max(mu / GROWTH, LEAST)
                 if policy.expected(1.0) <= self.tolerance * abs(current.value):
@@ -218,8 +218,13 @@ class ILQR:
         return None, policy, mu
 
 
-def _followed(
-    problem: ControlProblem, current: Rollout, stages: list[Stage], policy: Policy, share: float
+def followed(
+    problem: ControlProblem,
+    current: Rollout,
+    stages: list[Stage],
+    policy: Policy,
+    share: float,
+    onward: Onward | None = None,
 ) -> Rollout | None:
     """Return the run under a policy; None where a step fails or the value is not finite."""
     lower, upper = problem.problem.bounds
@@ -231,7 +236,7 @@ def _followed(
         return np.clip(nominal + change, lower[stage.index], upper[stage.index]) - nominal
 
     try:
-        found = problem.run(current.x, stages, feedback)
+        found = problem.run(current.x, stages, feedback, onward)
     except SolverError:
         return None
     return found if np.isfinite(found.value) else None

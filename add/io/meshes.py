@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.io.mesh_formats import Way, way_to_read
 from add.machine.files import require_readable
@@ -52,12 +52,9 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     require_readable(path)
     way = way_to_read(path)
     points, blocks = _unpacked(read_apart(f"{__name__}:_parsed", path)) if way.apart else _read_quietly(path, way)
-    try:
+    with naming(file=path):
         mesh = _volume_cells(points, blocks)
         valid = validate(mesh)
-    except InputError as error:
-        error.file = path
-        raise
     if valid.n_dropped:
         logger.info("%s: %d nodes that no volume element uses were dropped", path, valid.n_dropped)
     if valid.n_flipped:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry.triangle_surface import TriangleSurface, as_surface
 from add.machine.files import most_of_memory, read_regular, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart
@@ -84,11 +84,8 @@ def _surface(path: Path, found: Mapping[str, NDArray[np.generic]]) -> TriangleSu
     """Return the surface of what was read, its vertices joined."""
     if not len(found["triangles"]):
         raise InputError("no triangles in the file", file=path, expected=_EXPECTED)
-    try:
+    with naming(file=path):
         surface = as_surface(found["vertices"], found["triangles"])
-    except InputError as error:
-        error.file = path
-        raise
     points, index = np.unique(surface.vertices + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 is 0.0
     corners = index.reshape(-1)[surface.triangles]
     corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from add.adjoint import Checkpoints, Schedule, States, StoreAll
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.inverse.experiment import Experiment
 from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
@@ -116,12 +116,8 @@ def inverse_problem(scene: SceneSpec) -> InverseProblem:
         If there is nothing to optimise, or a recording or parameter does not fit; names
         the file and the place.
     """
-    try:
+    with naming(file=scene.source):
         return _inverse_problem(scene)
-    except InputError as error:
-        if error.file is None and scene.source is not None:
-            error.file = str(scene.source)
-        raise
 
 
 def _inverse_problem(scene: SceneSpec) -> InverseProblem:

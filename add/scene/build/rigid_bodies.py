@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from add.bodies import CarriedShape, RigidBody
-from add.errors import InputError
+from add.errors import naming
 from add.geometry import MassProperties, check_inertia, mesh_solid, surface_points
 from add.geometry.boundary import triangle_areas
 from add.io.surfaces import read_surface
@@ -89,11 +89,8 @@ def rigid_body(
 def _solid(at: str, geometry: GeometrySpec, vertices: FloatArray, triangles: IntArray) -> MassProperties:
     if not isinstance(geometry, FileGeometrySpec):
         return simple_solid(geometry.shape, geometry.sizes)
-    try:
+    with naming(f"{at}.geometry.file"):
         return mesh_solid(vertices, triangles)
-    except InputError as error:
-        error.place = f"{at}.geometry.file"
-        raise
 
 
 def _six(matrix: FloatArray) -> FloatArray:
@@ -109,11 +106,8 @@ def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles:
     per_mass = np.zeros(6)
     if body.inertia is not None:
         xx, yy, zz, xy, xz, yz = body.inertia
-        try:
+        with naming(f"{at}.inertia"):
             check_inertia(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-        except InputError as error:
-            error.place = f"{at}.inertia"
-            raise
     else:
         assert solid is not None
         per_mass = _six(solid.inertia) / solid.volume

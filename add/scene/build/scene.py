@@ -9,7 +9,7 @@ from functools import partial
 from add.bodies import Block, Body, SoftBody
 from add.contact import FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
@@ -88,12 +88,8 @@ def build(scene: SceneSpec) -> BuiltScene:
     InputError
         If a mesh, selection or marker does not fit; names the file and the place.
     """
-    try:
+    with naming(file=scene.source):
         return _build(with_contact(scene))
-    except InputError as error:
-        if error.file is None and scene.source is not None:
-            error.file = str(scene.source)
-        raise
 
 
 def with_contact(scene: S) -> S:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 from scipy.spatial.transform import Rotation
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by
@@ -270,11 +270,8 @@ def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
 
 def _checked(six: tuple[float, ...], at: str) -> FloatArray:
     matrix = _matrix(six)
-    try:
+    with naming(f"{at}.inertia"):
         check_inertia(matrix)
-    except InputError as error:
-        error.place = f"{at}.inertia"
-        raise
     return matrix
 
 
@@ -304,11 +301,8 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
             own = simple_solid(shape.shape, shape.size)
         else:
             assert shape.vertices is not None and shape.triangles is not None
-            try:
+            with naming(f"{at}.shapes.{k}.geometry.file"):
                 own = mesh_solid(shape.vertices, shape.triangles)
-            except InputError as error:
-                error.place = f"{at}.shapes.{k}.geometry.file"
-                raise
         centre = shape.position + shape.rotation @ own.centre
         parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
     volume = sum(part[0] for part in parts)
