@@ -15,6 +15,7 @@ from add.linalg import one_blas_thread
 from add.objectives.base import Objective
 from add.simulation.bdf import Records
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
 from add.simulation.stepper import TakenBlock, TakenStep
 from add.typing import FloatArray
 
@@ -123,7 +124,7 @@ def stretches(
     assembler = simulation.assembler(sweeping=True)
     stepper = simulation.differentiable
     if initial is None:
-        start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
+        start = simulation.start.pushforward(Begun(assembler, trajectory.start, theta), directions)
         q_dot, v_dot = np.split(start.values, 2)
         tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
     else:

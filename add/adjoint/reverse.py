@@ -24,6 +24,7 @@ from add.simulation import Record, Solution
 from add.simulation.bdf import Records, record_of, state_after, stepwise
 from add.simulation.derivative import linearise
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
+from add.simulation.start import Begun
 from add.simulation.stepper import TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -159,7 +160,7 @@ class _ReverseSweep:
         simulation, theta = self.simulation, self.theta
         self.settle(assembler, first)
         q_bar, v_bar = simulation.differentiable.start_pullback(self.bar)
-        simulation.start.pullback(assembler, start, theta, q_bar, v_bar, self.theta_bar)
+        simulation.start.pullback(Begun(assembler, start, theta), q_bar, v_bar, self.theta_bar)
         return self.theta_bar
 
 

@@ -24,6 +24,7 @@ from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.scene import scene_from_dict
 from add.simulation import BDF, Record, StartUp, Step
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
 from add.simulation.step_jacobians import rotation_vectors
 
 STEPPERS = {
@@ -220,7 +221,7 @@ def test_products_are_the_derivatives_of_runs() -> None:
         bar = found.transition.T @ bar
     pairs = bar.reshape(2, 2, n)
     q_bar, v_bar = simulation.differentiable.start_pullback(StateTangent(pairs[:, 0], pairs[:, 1]))
-    simulation.start.pullback(simulation.assembler(), trajectory.start, theta, q_bar, v_bar, theta_bar)
+    simulation.start.pullback(Begun(simulation.assembler(), trajectory.start, theta), q_bar, v_bar, theta_bar)
     wanted = pullback(simulation, trajectory, theta, bars)
     assert theta_bar == pytest.approx(wanted, rel=1e-10, abs=1e-10 * np.abs(wanted).max())
 
