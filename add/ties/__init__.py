@@ -14,8 +14,7 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, WeightedSum
-from add.ties.solids import SolidMass
+from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, SolidMass, WeightedSum
 
 __all__ = [
     "AxesAcross",

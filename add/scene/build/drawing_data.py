@@ -10,8 +10,7 @@ from add.contact import BodyContact, MeshContact
 from add.contact.places import ContactPlaces
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
-from add.equations.site_points import SitePoints
-from add.equations.sites import Site, gather
+from add.equations.sites import Site, SitePoints, gather
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.law import PLACE

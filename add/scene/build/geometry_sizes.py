@@ -16,7 +16,7 @@ from add.scene.spec.articulated import LinkSpec
 from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, GeometrySpec, PrimitiveSpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.ties import SolidMass
-from add.ties.solids import INERTIA, MASS
+from add.ties.physics import INERTIA, MASS
 from add.typing import FloatArray
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.points import PointMap, WeightedPoints
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, gather
+from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError
 from add.joints.laws import BodySite
 from add.model import Model

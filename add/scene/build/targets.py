@@ -6,8 +6,7 @@ import numpy as np
 
 from add.bodies import SoftBody
 from add.equations.points import NodePoints, PointMap
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, gather
+from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError
 from add.geometry import SoftMesh, volume
 from add.geometry.boundary import neighbours

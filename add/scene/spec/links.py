@@ -22,8 +22,15 @@ from add.scene.robots.simple_shapes import KINDS, simple_solid
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, MimicSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
-from add.scene.spec.obstacles import BoxObstacleSpec, CapsuleSpec, CylinderSpec, ObstacleSpec, PlaneSpec, SphereSpec
-from add.scene.spec.rigid import FileGeometrySpec
+from add.scene.spec.rigid import (
+    BoxObstacleSpec,
+    CapsuleSpec,
+    CylinderSpec,
+    FileGeometrySpec,
+    ObstacleSpec,
+    PlaneSpec,
+    SphereSpec,
+)
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray

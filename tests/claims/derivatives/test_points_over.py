@@ -18,7 +18,7 @@ from add.equations.kinematics import (
     generic,
 )
 from add.equations.points import Along, LiftedPoints, PointMap
-from add.equations.site_points import SitePoints
+from add.equations.sites import SitePoints
 from add.objectives import Cauchy, Tracking
 from add.objectives.placement import Placement
 from add.scene import scene_from_dict

@@ -14,8 +14,7 @@ from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import Along, LiftedPoints, WeightedPoints
 from add.equations.signals import Constant
-from add.equations.site_points import SitePoints
-from add.equations.sites import LawValues, SiteKind, Sites
+from add.equations.sites import LawValues, SiteKind, SitePoints, Sites
 from add.equations.tied_nodes import TiedNodes
 from add.equations.tree_embedding import TreeEmbedding
 from add.joints.laws import ElasticJoint, Spring

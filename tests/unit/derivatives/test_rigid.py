@@ -7,8 +7,7 @@ from add.equations import charts
 from add.equations.initial import RigidPose
 from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.points import Along
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, Sites
+from add.equations.sites import SiteKind, SitePoints, Sites
 from add.kernels.rotation import (
     fill_left_jacobian,
     fill_rotation,
