@@ -23,9 +23,6 @@ from add.scene.spec.roles import paths_of_label, roles_of_label
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray
 
-__all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion", "require_same_laws"]
-
-
 #: Objects with a law, and that of those that do not name it.
 _MODELS = {"material": MaterialSpec.model_fields["model"].default, "membrane": "neo-hookean", "bending": "hinge"}
 

@@ -27,8 +27,6 @@ from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
 from add.scene.build.sizes import require_room_to_run
 
-__all__ = ["Asked", "predict_samples"]
-
 _log = logging.getLogger(__name__)
 
 #: Times of a prediction where nothing was recorded, at most.

@@ -34,9 +34,6 @@ from add.plot.prediction import Panel
 from add.simulation import DifferentiableStepper
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["Results", "ends_of", "goal", "of_draws", "of_linear", "of_widths", "results", "verdict_on"]
-
-
 # --- Words for a prediction by samples: what was drawn, how far a linear band holds, how wide, whether it holds -------
 
 _log = logging.getLogger(__name__)

@@ -15,8 +15,6 @@ from add.commands.report_texts import checked, duration, end_text, how_far, numb
 from add.errors import InputError
 from add.io.runfolder import REPORT_HTML, VERSIONS, RunFolder
 
-__all__ = ["write_html"]
-
 _TEMPLATE = "report.html.jinja"
 #: Correlation matrices up to this size are shown.
 MOST_CELLS = 30

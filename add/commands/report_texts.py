@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
-__all__ = ["checked", "duration", "end_text", "how_far", "number", "one_by_one", "one_line", "with_error"]
-
 #: An array of parameters with more entries is one row of a table.
 MOST_ROWS = 12
 

@@ -29,8 +29,6 @@ from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["Run", "Sampled", "Sampling", "Watch", "Watched", "side_up"]
-
 #: A cylinder whose axis is steeper than this against the vertical stands, on one end or the other; else it lies.
 STANDS = np.cos(np.pi / 4.0)
 

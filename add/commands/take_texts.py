@@ -15,8 +15,6 @@ from add.scene import Scene
 from add.scene.spec.roles import limits
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["changing", "of_takes", "too_wide", "too_wide_text"]
-
 _log = logging.getLogger(__name__)
 
 #: Standard errors between what two takes ask for, beyond which a number is no common one.

@@ -13,8 +13,6 @@ from scipy.special import chdtrc
 from add.inverse.fit_rows import FEWEST_FRAMES, LEVEL, OUT, FitRows
 from add.typing import FloatArray, IntArray
 
-__all__ = ["CloudCorrelation", "cloud_correlation"]
-
 #: Distances at which the correlation is looked at, up to half the extent of what was seen.
 BINS = 10
 #: Lengths that are tried between the shortest of these distances and the extent.

@@ -19,9 +19,6 @@ from add.objectives.whitened import WhitenedTracking
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Correlation", "FitRows", "clouds_of", "correlation", "fit_rows", "residuals_of"]
-
-
 #: Objectives that compare a run with a recording, frame by frame.
 Looking = Tracking | WhitenedTracking | CloudTracking
 

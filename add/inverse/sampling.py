@@ -12,9 +12,6 @@ from scipy.special import ndtri
 from add.inverse.maps import Linear, Transform
 from add.typing import FloatArray
 
-__all__ = ["Discrepancy", "Drawn", "Uncertain", "discrepancy", "draw", "scale_for"]
-
-
 #: How often numbers that leave their bounds are drawn again.
 MOST_ATTEMPTS = 400
 

@@ -15,8 +15,6 @@ from add.inverse.fit_rows import Correlation, FitRows, clouds_of, correlation, f
 from add.inverse.problem import InverseProblem
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["Uncertainty", "on_bounds", "uncertainty", "uncertainty_of_rows", "with_discretisation"]
-
 #: Share of the largest singular value below which the data do not see a direction at all.
 BLIND = 1e-12
 #: Coverage of the intervals.

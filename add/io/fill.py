@@ -24,8 +24,6 @@ from add.io.surfaces import read_surface
 from add.machine.files import read_regular
 from add.machine.foreign_readers import read_apart
 
-__all__ = ["fill", "filled", "require_mesher"]
-
 logger = logging.getLogger(__name__)
 
 #: Processor time that the mesher may take [s].

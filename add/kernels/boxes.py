@@ -12,8 +12,6 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Boxes", "boxes_of", "near_primitives", "overlapping"]
-
 #: A box that covers more cells than this is tested against all.
 MOST_CELLS = 64
 #: Edges of cells, as a multiple of the mean edge of the boxes.

@@ -17,9 +17,6 @@ from add.mocap._table import Header, Table, read_header, read_rows
 from add.mocap.recording import Recording
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, off_unit
 
-__all__ = ["read_angle_csv", "read_csv", "read_pose_csv", "write_csv"]
-
-
 _POSITION = ("x_m", "y_m", "z_m")
 _QUATERNION = ("qw", "qx", "qy", "qz")
 _VELOCITY = ("vx_m_s", "vy_m_s", "vz_m_s")

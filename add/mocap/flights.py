@@ -13,9 +13,6 @@ from add.errors import InputError
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording
 
-__all__ = ["FlightStart", "Spin", "first_touch", "flight_of_point", "flight_spin", "release_time"]
-
-
 #: A stretch of rest lasts as long [s], and has as many frames.
 _REST, _FRAMES = 0.1, 8
 #: Motion is what leaves the rest by so many standard deviations, or by this share of its largest way.

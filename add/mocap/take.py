@@ -14,9 +14,6 @@ from scipy.spatial.transform import Rotation
 from add.errors import InputError
 from add.mocap.recording import Recording, Timed, check_times
 
-__all__ = ["UNIT", "AngleRecording", "Event", "PoseRecording", "Signal", "Take", "off_unit"]
-
-
 #: A quaternion whose norm is further than this from 1 is no rounded rotation but a mistake, such as another order.
 UNIT = 1e-3
 

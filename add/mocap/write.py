@@ -15,8 +15,6 @@ from add.errors import InputError
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording, Signal
 
-__all__ = ["write_c3d", "write_pose_csv", "write_signals", "write_trc"]
-
 
 def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
     """Write markers as TRC in metres with z up, so that `read_take` gives back the same bits; missing ones are blank.

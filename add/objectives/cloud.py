@@ -17,8 +17,6 @@ from add.objectives.placement import Placement
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Closest", "CloudTracking", "closest_points"]
-
 
 class Closest(NamedTuple):
     """Closest points of a surface.

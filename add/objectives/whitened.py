@@ -14,8 +14,6 @@ from add.objectives.losses import Loss, bend, bending
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 
-__all__ = ["WhitenedTracking", "whitening"]
-
 #: Share of the largest singular value below which points do not tell a direction of the pose, as collinear ones.
 _UNSEEN = 1e-9
 

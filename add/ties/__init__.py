@@ -15,30 +15,3 @@ from add.ties.directions import (
     unit_vector,
 )
 from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, SolidMass, WeightedSum
-
-__all__ = [
-    "AxesAcross",
-    "CarriedDirection",
-    "Copies",
-    "DampingFromRestitution",
-    "Distance",
-    "Extended",
-    "FlatLoss",
-    "LameFromYoung",
-    "Line",
-    "LinkPose",
-    "Multiple",
-    "PlaceOnOther",
-    "PoseOnOther",
-    "Rule",
-    "Selected",
-    "SolidMass",
-    "Tie",
-    "TiltVector",
-    "TiltedDirection",
-    "WeightedSum",
-    "axes_across",
-    "copies_of",
-    "tilt_between",
-    "unit_vector",
-]

@@ -16,8 +16,6 @@ from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import turned, upright
 from add.mocap.take import AngleRecording, PoseRecording, Signal, Take
 
-__all__ = ["MCAP"]
-
 _MAGIC = b"\x89MCAP0\r\n"
 #: Messages that are one pose of the body that the topic is called after -> the way to the pose.
 _POSES = {"PoseStamped": ("pose",), "PoseWithCovarianceStamped": ("pose", "pose")}

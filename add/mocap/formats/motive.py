@@ -19,8 +19,6 @@ from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
 from add.mocap.formats.tracks import body_pose, length_unit, track_names, tracks, upright
 from add.mocap.take import PoseRecording, Take
 
-__all__ = ["MotiveCSV"]
-
 _MOST_HEADER_LINES = 40
 _LABELS = ("type", "name", "id", "parent")
 

@@ -16,8 +16,6 @@ from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import PER_METRE, length_unit, turned, upright
 from add.mocap.take import UNIT, PoseRecording, Take
 
-__all__ = ["PoseJSON"]
-
 #: Place of w, x, y, z in a list of that order.
 _ORDERS = {"wxyz": (0, 1, 2, 3), "xyzw": (3, 0, 1, 2)}
 _TOP = ("unit", "quaternion_order", "frames")

@@ -15,8 +15,6 @@ from add.mocap.formats.base import Choices, Remarks
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording
 
-__all__ = ["PER_METRE", "Names", "length_unit", "track_names", "tracks", "turned", "upright"]
-
 #: How many of a unit are a metre, under the names that files use.
 PER_METRE: Mapping[str, float] = {
     "m": 1.0,

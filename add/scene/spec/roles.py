@@ -17,9 +17,6 @@ from add.scene.spec.extension import Extension
 from add.scene.spec.scene import SceneSpec
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["Limits", "limits", "paths_of_label", "role_of", "roles_of_label"]
-
-
 #: Where a second path begins in the label of a number that several paths share.
 _NEXT = re.compile(r"\+(?=(?:" + "|".join(SceneSpec.model_fields) + r")(?:\.|$|\[))")
 
