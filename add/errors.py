@@ -1,5 +1,7 @@
 """The errors that `add` raises on purpose; anything else that escapes is a bug."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import ClassVar
 
@@ -54,6 +56,17 @@ class InputError(AddError):
         named = (("found", self.found), ("expected", self.expected))
         tail = "; ".join(f"{name} {value}" for name, value in named if value is not None)
         return f"{head} ({tail})" if tail else head
+
+
+@contextmanager
+def naming(place: str | None = None, file: str | PathLike[str] | None = None) -> Iterator[None]:
+    """Let input errors say their place, if one is given, and the file where they know none."""
+    try:
+        yield
+    except InputError as error:
+        error.place = error.place if place is None else place
+        error.file = error.file or file
+        raise
 
 
 class OutOfMemory(AddError):

@@ -12,6 +12,7 @@ from add.linalg import factorization_for
 from add.scene import apply_overrides, load_scene
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
+from add.simulation.stepper import TakenStep
 from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
@@ -74,7 +75,7 @@ def _pulled_back(simulation: Simulation, record: Record) -> tuple[FloatArray, Fl
     rng = np.random.default_rng(0)
     n, theta_bar = simulation.system.n, np.zeros(simulation.theta.size)
     behind = StateTangent(rng.normal(size=(2, n)), rng.normal(size=(2, n)))
-    bar = simulation.stepper.pullback(simulation.assembler(), record, simulation.theta, behind, theta_bar)
+    bar = simulation.stepper.pullback(TakenStep(simulation.assembler(), record, simulation.theta), behind, theta_bar)
     return bar.q, bar.v, theta_bar
 
 

@@ -21,8 +21,7 @@ from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.equations.signals import BSplineSignal, SignalParameter
 from add.equations.sites import SiteKind
-from add.joints.laws import PointForce
-from add.joints.parts import BodySite, JointPart
+from add.joints.laws import BodySite, JointPart, PointForce
 from add.kernels.contact_laws import elastic_energy, elastic_law
 from add.kernels.distance import SPHERE
 from add.model import ContactModel, build_model

@@ -17,6 +17,7 @@ from add.equations.kinematics import State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
 from add.linalg import one_blas_thread
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
 from add.typing import FloatArray
 
 _T = TypeVar("_T")
@@ -305,7 +306,7 @@ def _pulled(
     if given:
         out[0, 0], out[1, 0] = q, v
     else:
-        simulation.start.pullback(simulation.assembler(), trajectory.start, theta, q, v, theta_bar)
+        simulation.start.pullback(Begun(simulation.assembler(), trajectory.start, theta), q, v, theta_bar)
     return theta_bar, out[0], out[1]
 
 

@@ -13,8 +13,10 @@ from add.adjoint.prefetch import linearisations, prefetch_assemblers
 from add.equations.kinematics import Directions, SparseMatrix, StateTangent, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective
-from add.simulation.blocks import Records
+from add.simulation.bdf import Records
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
+from add.simulation.stepper import TakenBlock, TakenStep
 from add.typing import FloatArray
 
 
@@ -122,7 +124,7 @@ def stretches(
     assembler = simulation.assembler(sweeping=True)
     stepper = simulation.differentiable
     if initial is None:
-        start = simulation.start.pushforward(assembler, trajectory.start, theta, directions)
+        start = simulation.start.pushforward(Begun(assembler, trajectory.start, theta), directions)
         q_dot, v_dot = np.split(start.values, 2)
         tangents = StateTangents(start.index, stepper.start_pushforward(q_dot, v_dot))
     else:
@@ -135,7 +137,7 @@ def stretches(
         assemblers = prefetch_assemblers(assembler, simulation.threads)
         with closing(linearisations(stepper, assemblers, theta, records)) as steps:
             for record, step in zip(records, steps, strict=True):
-                tangents = stepper.pushforward(assembler, record, theta, tangents, directions, step)
+                tangents = stepper.pushforward(TakenStep(assembler, record, theta, step), tangents, directions)
                 yield tangents
         return
     blocks = (
@@ -144,11 +146,13 @@ def stretches(
     for number, block, n in blocks:
         done = 0
         while done < n:
-            part = block and stepper.push_stretch(assembler, block, range(done, n), theta, tangents, directions)
+            taken = block and TakenBlock(assembler, block, range(done, n), theta)
+            part = taken and stepper.push_stretch(taken, tangents, directions)
             if part:
                 tangents, done = part.last, done + part.n
                 yield part
             else:
-                tangents = stepper.pushforward(assembler, records[number + done], theta, tangents, directions)
+                last = TakenStep(assembler, records[number + done], theta)
+                tangents = stepper.pushforward(last, tangents, directions)
                 done += 1
                 yield tangents

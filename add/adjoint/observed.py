@@ -27,6 +27,8 @@ from add.equations.kinematics import Columns, Directions, StateTangent
 from add.linalg import one_blas_thread
 from add.objectives.base import StateRows
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
+from add.simulation.stepper import TakenStep
 from add.typing import FloatArray, IntArray
 
 #: What is below this part of the largest is round-off.
@@ -131,7 +133,7 @@ def observe(
         for k in range(run.n_steps, -1, -1):
             if k < run.n_steps:
                 bars = StateTangent(*np.ascontiguousarray(rows.transpose(1, 2, 3, 0)))
-                pulled = stepper.pull_rows(assembler, records[k], theta, bars, directions)
+                pulled = stepper.pull_rows(TakenStep(assembler, records[k], theta), bars, directions)
                 if pulled is None:
                     return None
                 before, inputs = pulled
@@ -156,7 +158,7 @@ def observe(
             states.append(ObservedState(turn[:behind], turn[behind:], inputs, _stacked(direct)))
             rows = np.concatenate([rows, own])
         ends = rows.transpose(1, 2, 3, 0)
-        found_start = simulation.start.pushforward(assembler, run.start, theta, directions)
+        found_start = simulation.start.pushforward(Begun(assembler, run.start, theta), directions)
         start = stepper.start_pushforward(*np.split(found_start.values, 2))
         values = np.einsum("mnr,mnk->rk", ends[0], start.q) + np.einsum("mnr,mnk->rk", ends[1], start.v)
         slope[found_start.index] += values[-1]

@@ -21,9 +21,11 @@ from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, total
 from add.simulation import Record, Solution
-from add.simulation.blocks import Records, record_of, state_after, stepwise
+from add.simulation.bdf import Records, record_of, state_after, stepwise
 from add.simulation.derivative import linearise
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
+from add.simulation.start import Begun
+from add.simulation.stepper import TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -102,7 +104,7 @@ class _ReverseSweep:
         with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
             for (state, record), step in zip(reversed(steps), linearised, strict=True):
                 self.seed(state, self.bar)
-                self.bar = stepper.pullback(assemblers[0], record, theta, self.bar, self.theta_bar, step)
+                self.bar = stepper.pullback(TakenStep(assemblers[0], record, theta, step), self.bar, self.theta_bar)
 
     def through_block(self, assemblers: Sequence[Assembler], block: Block, n: int) -> None:
         """Go back through the first ``n`` steps of a block of compiled ones."""
@@ -126,7 +128,7 @@ class _ReverseSweep:
         for k in range(left, 0, -1):  # a matrix that compiled steps cannot solve with
             record = record_of(block, k - 1)
             step = linearise(assemblers[0], record.solution, self.theta)
-            self.bar = stepper.pullback(assemblers[0], record, self.theta, self.bar, self.theta_bar, step)
+            self.bar = stepper.pullback(TakenStep(assemblers[0], record, self.theta, step), self.bar, self.theta_bar)
             self.bar = StateTangent(self.bar.q + q_bars[k - 1], self.bar.v + v_bars[k - 1])
 
     def back(self, assemblers: Sequence[Assembler], taken: Sequence[Block | tuple[State, Record]]) -> None:
@@ -158,7 +160,7 @@ class _ReverseSweep:
         simulation, theta = self.simulation, self.theta
         self.settle(assembler, first)
         q_bar, v_bar = simulation.differentiable.start_pullback(self.bar)
-        simulation.start.pullback(assembler, start, theta, q_bar, v_bar, self.theta_bar)
+        simulation.start.pullback(Begun(assembler, start, theta), q_bar, v_bar, self.theta_bar)
         return self.theta_bar
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from add.compiled.run import Block
 from add.equations.kinematics import State
 from add.simulation import Record
-from add.simulation.blocks import state_after
+from add.simulation.bdf import state_after
 from add.simulation.kept_states import KeptBlock, KeptSteps
 
 #: A block of compiled steps, or a step that the terms took with the state after it.

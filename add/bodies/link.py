@@ -7,9 +7,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture, carried_mesh
 from add.bodies.rigid import frame_state
-from add.bodies.shape_meshes import carried_mesh
 from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
 from add.equations.term import Term

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, Body, Layouts
-from add.equations.initial import BodyPose, Pose
+from add.equations.initial import BodyPose, PinMotion, Pose
 from add.equations.kinematics import Kinematics
-from add.equations.prescribed import PinMotion
 from add.equations.signals import SignalParameter
 from add.terms import NodalForce
 from add.typing import FloatArray, IntArray

@@ -21,12 +21,11 @@ from add.bodies.tree_parts import (
     length_terms,
     link_loops,
 )
-from add.equations.initial import Pose, RigidPose
+from add.equations.initial import PinMotion, Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
 from add.equations.memory import Memory
-from add.equations.prescribed import PinMotion
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.equations.tree_embedding import TreeEmbedding, TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix

@@ -7,8 +7,6 @@ from add.io.runfolder import RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_numbers
 
-__all__ = ["carry"]
-
 
 def carry(scene: Scene, run: RunFolder, paths: tuple[str, ...] = ()) -> tuple[Scene, dict[str, float], dict[str, str]]:
     """Return a scene with the numbers of a fit in the place of its own, these numbers, and which stay behind and why.

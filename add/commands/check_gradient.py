@@ -11,7 +11,7 @@ import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
-from add.commands.step_counts import WeakLog
+from add.commands.run_summary import WeakLog
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints

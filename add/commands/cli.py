@@ -11,12 +11,10 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands.cli_carry import carry, compare
-from add.commands.cli_converge import converge
 from add.commands.cli_export import export
+from add.commands.cli_fits import carry, compare, converge, next_take
 from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
-from add.commands.cli_next import next_take
 from add.commands.cli_predict import predict
 from add.commands.cli_recording import recording
 from add.commands.cli_runs import (
@@ -147,12 +145,11 @@ def optimize(
     output: str | None,
     force: bool,
     resume: bool,
-    checkpoints: bool,
-    states: bool,
     jobs: int | None,
     cluster: str | None,
     log: bool | None,
     as_csv: bool,
+    **kept: bool,
 ) -> None:
     """Fit or optimise what SCENE asks for."""
     from add.adjoint import Checkpoints, States
@@ -164,7 +161,7 @@ def optimize(
     from add.io.runfolder import EVALUATIONS_CSV
 
     _require_one(resume, force)
-    if checkpoints and states:
+    if kept["checkpoints"] and kept["states"]:
         raise click.UsageError("--checkpoints and --states are two ways to save memory: say one of them.")
     loaded = loaded_scene(console, scene, runs=jobs is None and cluster is None)
     problem, _ = check_optimization(loaded)
@@ -183,7 +180,7 @@ def optimize(
                 folder,
                 resume=resume,
                 progress=progress,
-                schedule=Checkpoints() if checkpoints else States() if states else None,
+                schedule=Checkpoints() if kept["checkpoints"] else States() if kept["states"] else None,
                 workers=workers,
             )
         say_optimization(console, result, *one_by_one(result["parameters"]))
@@ -205,7 +202,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources
-    from add.scene.build.contact_texts import said_numbers
+    from add.scene.build.default_contact import said_numbers
 
     built = (loaded := loaded_scene(console, scene)).build()
     console.heed(warnings := _warnings(loaded))

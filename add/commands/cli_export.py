@@ -38,15 +38,12 @@ def export(
     console: Console,
     source: str,
     *,
-    controls: bool,
-    markers: bool,
-    vtk: bool,
-    surfaces: bool,
     rate: float | None,
     names: tuple[str, ...],
     limits: tuple[str, ...],
     rates: tuple[str, ...],
     output: str,
+    **asked: bool,
 ) -> None:
     """Write what SOURCE, a scene or a run folder, sends to its motors, or the motion of a run.
 
@@ -58,12 +55,13 @@ def export(
     from add.commands.export import Limits, beyond_limits, sampled_controls, scene_of
     from add.mocap import write_signals
 
-    if controls + markers + vtk + surfaces != 1:
+    what = [kind for kind, wanted in asked.items() if wanted]
+    if len(what) != 1:
         raise click.UsageError("Say what to export: one of --controls, --markers, --vtk and --surfaces.")
-    if not controls:
+    if what != ["controls"]:
         if names or limits or rates:
             raise click.UsageError("--signal, --limit and --max-rate are for --controls.")
-        _motion(console, source, Path(output), rate, "vtk" if vtk else "surfaces" if surfaces else "markers")
+        _motion(console, source, Path(output), rate, what[0])
         return
     if rate is None:
         raise click.UsageError("--controls needs --rate.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from add.commands.console import Console, console_options, strict_option
+from add.errors import naming
 
 _UNITS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 
@@ -60,11 +61,10 @@ def mesh(
     from add.io.meshes import write_mesh
     from add.io.surfaces import read_surface
     from add.plot.mesh import plot_mesh
-    from add.scene.read.paths import named_file
 
     require_mesher()
     scale = _UNITS[unit]
-    with named_file(surface):
+    with naming(file=surface):
         closed = repaired(read_surface(surface), fill=fill_holes)
         for note in closed.notes:
             console.say(f"  repaired: {note}")

@@ -65,10 +65,21 @@ def predict(
     loaded = loaded_scene(console, scene)
     fit, begun = RunFolder(run, create=False), None if start is None else RunFolder(start, create=False)
     if samples is not None:
+        from add.commands.predict_samples import Asked
+
         if picture:
             raise click.UsageError("--picture is for the straight line: with --samples the pictures lie in the folder.")
-        asked = {"parameters": parameters, "start": begun, "samples": samples}
-        _say_sampled(console, loaded, scene, fit, output, asked, **sampling)
+        if output is not None and Path(output).suffix in (".csv", ".png", ".svg"):
+            raise click.UsageError(f"with --samples -o is a run folder, and not a file such as {output}.")
+        sides = tuple(_side(text) for text in sampling.pop("sides"))
+        said: dict[str, Any] = {
+            "seed": sampling.pop("seed") or 0,
+            "level": sampling.pop("level") or 0.9,
+            "sides": sides,
+        }
+        wanted = Asked(fit, parameters, begun, samples=samples, discrepancy=sampling.pop("discrepancy"), **said)
+        folder = Path(output) if output else Path("runs") / f"{Path(scene).stem}_predicted"
+        _say_sampled(console, loaded, scene, folder, wanted, **sampling)
         return
     if given := [name for name, value in sampling.items() if value is not None and value is not False and value != ()]:
         raise click.UsageError(f"--{'side' if given[0] == 'sides' else given[0]} needs --samples.")
@@ -110,27 +121,16 @@ def _say_linear(
 
 
 def _say_sampled(
-    console: Console, loaded: Any, scene: str, fit: Any, output: str | None, asked: dict[str, Any], *,
-    seed: int | None, level: float | None, sides: tuple[str, ...], discrepancy: bool,
+    console: Console, loaded: Any, scene: str, at: Path, wanted: Any, *,
     jobs: int | None, cluster: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict by samples."""
     from add.commands.folders import clear
-    from add.commands.predict_samples import Asked, predict_samples
+    from add.commands.predict_samples import predict_samples
     from add.io.runfolder import RunFolder
 
-    if output is not None and Path(output).suffix in (".csv", ".png", ".svg"):
-        raise click.UsageError(f"with --samples -o is a run folder, and not a file such as {output}.")
-    wanted = Asked(
-        fit,
-        seed=seed or 0,
-        level=level or 0.9,
-        sides=tuple(_side(text) for text in sides),
-        discrepancy=discrepancy,
-        **asked,
-    )
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
-    folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_predicted", overwrite=True)
+    folder = RunFolder(at, overwrite=True)
     with folder.locked("predict"), keeping(folder, scene), samples_bar(console, "predict") as progress:
         if force or not folder.is_run:
             clear(folder, loaded)

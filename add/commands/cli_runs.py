@@ -99,6 +99,7 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
     "--quantity",
     "--colour",
     "--color",
+    "colour",
     type=click.Choice(["displacement", "speed", "strain", "stress", "contact"]),
     default="displacement",
     show_default=True,
@@ -119,7 +120,9 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
     help="Of pictures and films, in pixels [default: 1280x800, of films 1280x720].",
 )
 @click.option("--edges", is_flag=True, help="Draw the edges of the elements on the surface.")
-@click.option("--forces/--no-forces", default=None, help="Contact forces as arrows [default: with --quantity contact].")
+@click.option(
+    "--forces/--no-forces", "arrows", default=None, help="Contact forces as arrows [default: with --quantity contact]."
+)
 @click.option("--plain", is_flag=True, help="Without shadows and ambient occlusion: faster.")
 @click.option(
     "--live", is_flag=True, help="Follow a run that is going on: the window grows as its states are kept, every 20 s."
@@ -139,29 +142,22 @@ def view(
     console: Console,
     run: str,
     *,
-    quantity: str,
-    camera: str,
     size: tuple[int, int] | None,
-    edges: bool,
-    forces: bool | None,
-    plain: bool,
     live: bool,
     screenshot: str | None,
     movie: str | None,
     html: str | None,
     at: float | None,
-    fps: int,
-    speed: float,
-    base: str | None,
-    ignore: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF)."""
     from add.view import Look, export_html, movie as render_movie, screenshot as render_screenshot, show
 
     if live and (screenshot or movie or html or not Path(run).is_dir()):
         raise click.UsageError("--live follows a run folder in the window.")
-    look = Look(colour=quantity, camera=camera, arrows=forces, edges=edges, plain=plain)
-    data = _run_data(console, run, base, ignore)
+    data = _run_data(console, run, options.pop("base"), options.pop("ignore"))
+    fps, speed = options.pop("fps"), options.pop("speed")
+    look = Look(**options)
     written = []
     if screenshot:
         written.append(render_screenshot(data, screenshot, time=at, look=look, size=size or (1280, 800)))

@@ -18,9 +18,6 @@ from add.machine.files import parse_json, read_regular
 from add.scene import Scene, experiment_scenes
 from add.typing import FloatArray
 
-__all__ = ["CONVERGENCE", "FORMAT", "MESH_LEVELS", "TIME_LEVELS", "cost", "errors_for", "read_convergence",
-           "refined_text", "shifts_for", "signature"]  # fmt: skip
-
 #: Name of the file in a run folder.
 CONVERGENCE = "discretisation.json"
 FORMAT = "add-convergence/1"

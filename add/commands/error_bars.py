@@ -16,8 +16,7 @@ from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.cloud_correlation import CloudCorrelation
-from add.inverse.correlation import Correlation
-from add.inverse.fit_rows import FitRows, fit_rows
+from add.inverse.fit_rows import Correlation, FitRows, fit_rows
 from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap

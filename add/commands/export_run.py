@@ -156,7 +156,7 @@ class _Rigid:
         """Return the mesh of a moment."""
         import meshio
 
-        from add.view.solids import pose_between
+        from add.view.shapes import pose_between
 
         pose = pose_between(self.data, self.solid, moment)
         first = pose_between(self.data, self.solid, Moment(float(self.data.t[0]), 0, 0, 0.0))

@@ -67,8 +67,7 @@ def shapes(data: RunData, times: FloatArray) -> list[Shape]:
     InputError
         If there is none.
     """
-    from add.view.shapes import solid_meshes
-    from add.view.solids import pose_between
+    from add.view.shapes import pose_between, solid_meshes
 
     instants = [Moment.of(data.t, float(time)) for time in times]
     out: list[Shape] = []

@@ -17,8 +17,6 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import body_mesh
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 
-__all__ = ["doubts", "meshed", "overridden", "with_finer_meshes", "with_shorter_steps"]
-
 _MOST_BYTES = 2**20
 
 

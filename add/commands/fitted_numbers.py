@@ -11,9 +11,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from add.errors import InputError
-from add.inverse.discrepancy import Discrepancy, discrepancy
 from add.inverse.maps import Linear
-from add.inverse.sampling import Uncertain, scale_for
+from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS
@@ -23,9 +22,6 @@ from add.scene.spec.objective import PriorObjectiveSpec
 from add.scene.spec.roles import paths_of_label, roles_of_label
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray
-
-__all__ = ["Numbers", "carried", "discrepancies_of", "fit_of", "numbers_for", "of_one_motion", "require_same_laws"]
-
 
 #: Objects with a law, and that of those that do not name it.
 _MODELS = {"material": MaterialSpec.model_fields["model"].default, "membrane": "neo-hookean", "bending": "hinge"}

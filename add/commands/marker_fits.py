@@ -17,8 +17,6 @@ from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Samples", "fit_numbers", "samples", "write_residuals"]
-
 
 @final
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,6 @@ from add.io.runfolder import RunFolder
 from add.scene import Scene
 from add.typing import FloatArray
 
-__all__ = ["Candidate", "narrowed", "next_takes"]
-
 #: Times at which a motion without a recording is seen, at most.
 MOST_TIMES = 200
 

@@ -19,7 +19,7 @@ from add.commands.folders import locking, note_versions, title
 from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
 from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
 from add.commands.run_summary import checks_of, summary
-from add.errors import InputError, SolverError
+from add.errors import InputError, SolverError, naming
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
 from add.inverse.validation import fit_own, in_order
@@ -29,7 +29,7 @@ from add.scene import Scene, experiment_scenes
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
-from add.scene.build.sizes import in_scene, require_room_to_run
+from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import with_values
 from add.simulation.run import Observer, Trajectory
 
@@ -49,15 +49,11 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     problem = scene.inverse_problem()
     optimizer = problem.optimizer
     assert isinstance(optimizer, PhasedOptimizer)
-    try:
+    with naming(file=scene.source):
         for phase in optimizer.phases:
             problem.index_of(phase.parameters)
             for experiment in problem.experiments:
                 experiment.within(phase.window)
-    except InputError as error:
-        if error.file is None:
-            error.file = scene.source
-        raise
     last = scene.optimizer.phases[-1:]
     if any(phase.overrides for phase in last):
         _log.warning(
@@ -145,7 +141,7 @@ def optimize_scene(
     problem, optimizer = check_optimization(scene)
     if resume:
         require_same(scene, folder)
-    with in_scene(scene):
+    with naming(file=scene.source):
         for experiment in problem.experiments:
             require_room_to_run(experiment.simulation, schedule or experiment.schedule)
     before = _seconds_before(folder) if resume else 0.0

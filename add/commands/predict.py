@@ -29,8 +29,6 @@ from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["STILL", "Motion", "View", "moving", "noise_of", "predict_scene", "until", "write_prediction"]
-
 _log = logging.getLogger(__name__)
 
 #: Share of coordinates within the 95 % band from which on a fit holds; frames hang together, so that 95 % is its mean.

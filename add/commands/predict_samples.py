@@ -18,16 +18,14 @@ from add.commands.parallel.workers import LocalProcesses, Workers
 from add.commands.predict import Motion
 from add.commands.prediction_results import ends_of, results
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
-from add.errors import InputError, SolverError
+from add.errors import InputError, SolverError, naming
 from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, CannotWrite, RunFolder
 from add.plot.prediction import plot_coverage, plot_sampled
 from add.scene import Scene
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
-from add.scene.build.sizes import in_scene, require_room_to_run
-
-__all__ = ["Asked", "predict_samples"]
+from add.scene.build.sizes import require_room_to_run
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +101,7 @@ def predict_samples(
                          file=folder.path)  # fmt: skip
     scene = with_contact(freeze_meshes(scene, folder.path))
     motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
-    with in_scene(scene):
+    with naming(file=scene.source):
         require_room_to_run(motion.view.built.simulation)
     for name, _, _ in asked.sides:
         if name not in motion.view.names:

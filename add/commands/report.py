@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from add.commands.report_html import write_html
-from add.commands.report_texts import duration, end_text, number as in_digits, one_by_one, one_line, with_error
+from add.commands.report_texts import checked, duration, end_text, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
 from add.io.impacts import impacts_of, mesh_depths_of, weak_contacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
@@ -283,11 +283,8 @@ def _checks(checks: Mapping[str, Any]) -> str:
     if not checks:
         return ""
     rows = []
-    for name, entry in checks.items():
-        if not isinstance(entry, Mapping):
-            entry = {"passed": entry} if isinstance(entry, bool) else {"value": entry}
-        passed = entry.get("passed")
-        verdict = "–" if passed is None else "passed" if passed else "**failed**"
+    for name, verdict, entry in checked(checks):
+        verdict = f"**{verdict}**" if verdict == "failed" else verdict
         value, expected = number(entry.get("value")), number(entry.get("expected"))
         rows.append([_cell(name), verdict, value, expected, _cell(entry.get("unit") or "–")])
     return "## Checks\n\n" + _table(["check", "", "value", "expected", "unit"], rows)

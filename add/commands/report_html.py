@@ -11,11 +11,9 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from add.commands.convergence_file import CONVERGENCE, read_convergence
-from add.commands.report_texts import duration, end_text, how_far, number, one_by_one, one_line, with_error
+from add.commands.report_texts import checked, duration, end_text, how_far, number, one_by_one, one_line, with_error
 from add.errors import InputError
 from add.io.runfolder import REPORT_HTML, VERSIONS, RunFolder
-
-__all__ = ["write_html"]
 
 _TEMPLATE = "report.html.jinja"
 #: Correlation matrices up to this size are shown.
@@ -91,7 +89,10 @@ def _content(run: RunFolder, result: Mapping[str, Any], pictures: Sequence[tuple
              f"{number(phase.get('start'))} → {number(phase.get('end'))}"]
             for phase in result.get("phases") or []
         ],
-        "checks": _checks(result.get("checks") or {}),
+        "checks": [
+            [name, verdict, number(entry.get("value")), number(entry.get("expected"))]
+            for name, verdict, entry in checked(result.get("checks") or {})
+        ],
         "cite": _CITE,
         "versions": list(versions.items()),
     }  # fmt: skip
@@ -229,17 +230,6 @@ def _takes(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict
             markers.append([*row, number(apart.get(marker), 3)])
         use = "predicted" if use == "validate" else "fitted"
         out.append({"name": name, "use": use, "text": text + ".", "markers": markers})
-    return out
-
-
-def _checks(checks: Mapping[str, Any]) -> list[list[str]]:
-    out = []
-    for name, entry in checks.items():
-        if not isinstance(entry, Mapping):
-            entry = {"passed": entry} if isinstance(entry, bool) else {"value": entry}
-        passed = entry.get("passed")
-        verdict = "–" if passed is None else "passed" if passed else "failed"
-        out.append([name, verdict, number(entry.get("value")), number(entry.get("expected"))])
     return out
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
-__all__ = ["duration", "end_text", "how_far", "number", "one_by_one", "one_line", "with_error"]
-
 #: An array of parameters with more entries is one row of a table.
 MOST_ROWS = 12
 
@@ -109,6 +107,17 @@ def one_by_one(
         arrays.setdefault(path.partition("[")[0], []).append(entry)
     many = {name: entries for name, entries in arrays.items() if len(entries) > MOST_ROWS}
     return {path: entry for path, entry in parameters.items() if path.partition("[")[0] not in many}, many
+
+
+def checked(checks: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return name, verdict and entry of the checks of a run, which may be bare values."""
+    out = []
+    for name, entry in checks.items():
+        if not isinstance(entry, Mapping):
+            entry = {"passed": entry} if isinstance(entry, bool) else {"value": entry}
+        passed = entry.get("passed")
+        out.append((name, "–" if passed is None else "passed" if passed else "failed", entry))
+    return out
 
 
 def one_line(value: object) -> str:

@@ -1,22 +1,225 @@
-"""The numbers of a run that reports and ``expect`` blocks name, and those that a scene says it should give."""
+"""The numbers of a run that reports and ``expect`` blocks name, with its counts step by step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 
-from add.commands.impact_log import impact_json
-from add.commands.step_counts import Tally
+from add.commands.impact_log import ImpactLog, impact_json
+from add.commands.sunk_log import DepthLog, SunkLog
+from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
-from add.model.impacts import worth_saying
+from add.hard_contact import contact_term
+from add.joints.law_term import DecidingJointLaw
+from add.model.impacts import names, worth_saying
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
+from add.simulation import ContactForces, WeakContact
 from add.simulation.run import Trajectory
 from add.typing import FloatArray
+
+
+@final
+@dataclass
+class WeakPair:
+    """The weakly active contacts of a body and what it touches.
+
+    Attributes
+    ----------
+    count : int
+        Contacts, over all steps.
+    first, last : float
+        Times of the first and the last one [s].
+    margin : float
+        The least.
+    """
+
+    count: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    margin: float = 1.0
+
+
+@final
+@dataclass
+class WeakLog:
+    """Weakly active contacts step by step; it goes on where a run goes on.
+
+    Attributes
+    ----------
+    seen : (body, other) -> WeakPair
+    natural_map : float
+        The worst of all steps.
+    """
+
+    seen: dict[tuple[str, str], WeakPair] = field(default_factory=dict)
+    natural_map: float = 0.0
+
+    def add(self, built: BuiltScene, time: float, solved: ContactForces) -> None:
+        """Count those of a step that ends at ``time``."""
+        self.natural_map = max(self.natural_map, solved.natural_map)
+        for contact in solved.weak:
+            found = self.seen.setdefault(_touching(built, contact), WeakPair(first=time))
+            found.count, found.last, found.margin = found.count + 1, time, min(found.margin, contact.margin)
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return the pairs for ``result.json``."""
+        return [
+            {"bodies": list(pair), **vars(found), "text": _text(pair, found)}
+            for pair, found in sorted(self.seen.items(), key=lambda item: item[1].first)
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the log as JSON knows it."""
+        seen = [[*pair, *vars(found).values()] for pair, found in self.seen.items()]
+        return {"seen": seen, "natural_map": self.natural_map}
+
+    @classmethod
+    def parsed(cls, found: Mapping[str, Any]) -> WeakLog:
+        """Return the log of which `plain` is the JSON.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        seen = {
+            (str(a), str(b)): WeakPair(int(count), float(first), float(last), float(margin))
+            for a, b, count, first, last, margin in found["seen"]
+        }
+        return cls(seen, float(found["natural_map"]))
+
+
+def _touching(built: BuiltScene, contact: WeakContact) -> tuple[str, str]:
+    """Return the names of the body of the point, and of what carries the shape."""
+    owners, columns = names(built.model)
+    term = contact_term(built.model.system)[0]
+    assert term is not None
+    return owners[term.owner[contact.point]], columns[contact.shape]
+
+
+def _text(pair: tuple[str, str], found: WeakPair) -> str:
+    number = "1 contact is" if found.count == 1 else f"{found.count} contacts are"
+    at = f"at t = {found.first:.6g} s" if found.count == 1 else f"from t = {found.first:.6g} to {found.last:.6g} s"
+    return (
+        f"{pair[0]} on {pair[1]}: {number} on the border of two modes, {at} (margin {found.margin:.1e}): derivatives "
+        "there are one-sided"
+    )
+
+
+_KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
+
+
+@final
+@dataclass
+class Tally:
+    """Counts over steps.
+
+    Attributes
+    ----------
+    steps, iterations, most_iterations, factorizations, fallbacks, divided : int
+    events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
+    impacts : ImpactLog
+    weak : WeakLog
+    depths : DepthLog
+    sunk : SunkLog
+    chambers : ``body/chamber`` -> pressure, and volume of closed ones, at the end of the last step
+    ties : ``body/carrier`` -> force and torque on the carrier of nodes that multipliers hold, likewise
+    """
+
+    steps: int = 0
+    iterations: int = 0
+    most_iterations: int = 0
+    factorizations: int = 0
+    fallbacks: int = 0
+    divided: int = 0
+    events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
+    impacts: ImpactLog = field(default_factory=ImpactLog)
+    weak: WeakLog = field(default_factory=WeakLog)
+    depths: DepthLog = field(default_factory=DepthLog)
+    sunk: SunkLog = field(default_factory=SunkLog)
+    chambers: dict[str, dict[str, float]] = field(default_factory=dict)
+    ties: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
+        """Count the steps of a trajectory, too."""
+        self.impacts.add(built, trajectory, theta)
+        for record in trajectory.records:
+            report = record.report
+            self.steps += 1
+            self.iterations += report.iterations
+            self.most_iterations = max(self.most_iterations, report.iterations)
+            self.factorizations += report.factorizations
+            self.fallbacks += report.attempt > 0
+            self.divided += len(record.inner) > 1
+            self.depths.add(built, record, theta)
+            self.sunk.add(built, record, theta)
+            for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
+                for key, kinds in _KINDS.items():
+                    if isinstance(term, kinds):
+                        self._count(key, term.describe(decision))
+            solved = built.simulation.stepper.contact_forces(record, theta)
+            if solved is not None:
+                self._count("contact", solved.counts)
+                self.weak.add(built, record.kin.t, solved)
+        if trajectory.records:
+            found = built.chambers(trajectory.records[-1], theta)
+            pairs = {name: state._asdict().items() for name, state in found.items()}
+            self.chambers = {name: {key: x for key, x in pair if math.isfinite(x)} for name, pair in pairs.items()}
+            held = built.ties(trajectory.records[-1], theta)
+            self.ties = {
+                name: {"force": one.force.tolist(), "torque": one.torque.tolist()} for name, one in held.items()
+            }
+        return self
+
+    def _count(self, key: str, events: Mapping[str, int]) -> None:
+        counts = self.events[key]
+        for event, number in events.items():
+            counts[event] = counts.get(event, 0) + int(number)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the tally as JSON knows it."""
+        return vars(self) | {
+            "impacts": self.impacts.plain(),
+            "weak": self.weak.plain(),
+            "depths": self.depths.plain(),
+            "sunk": self.sunk.plain(),
+        }
+
+    @classmethod
+    def parsed(cls, found: Mapping[str, Any]) -> Tally:
+        """Return the counts of which `plain` is the JSON.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        events = {key: {str(event): int(n) for event, n in found["events"][key].items()} for key in _KINDS}
+        return cls(
+            int(found["steps"]),
+            int(found["iterations"]),
+            int(found["most_iterations"]),
+            int(found["factorizations"]),
+            int(found["fallbacks"]),
+            int(found.get("divided", 0)),
+            events,
+            ImpactLog.parsed(found["impacts"]),
+            WeakLog.parsed(found["weak"]),
+            DepthLog.parsed(found["depths"]),
+            SunkLog.parsed(found.get("sunk", [])),
+            dict(found.get("chambers", {})),
+            dict(found.get("ties", {})),
+        )
+
+
+# --- The numbers of a run that reports and ``expect`` blocks name, and those that a scene says it should give ---------
 
 
 def summary(

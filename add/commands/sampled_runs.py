@@ -16,22 +16,18 @@ from add.bodies import LinkBody, RigidBody, TreeBody
 from add.commands.parallel.workers import Work
 from add.commands.predict import Motion, View
 from add.errors import SolverError
-from add.inverse.discrepancy import Discrepancy
-from add.inverse.sampling import Drawn
+from add.inverse.sampling import Discrepancy, Drawn
 from add.kernels.trees import HINGE
 from add.linalg import one_blas_thread
 from add.objectives import Objective
 from add.objectives.base import total
 from add.scene import scene_from_dict
-from add.scene.build.built import BuiltScene
-from add.scene.build.contact_forces import contact_forces, contact_terms
+from add.scene.build.built import BuiltScene, contact_forces, contact_terms
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.read.reader import experiment_scenes
 from add.scene.spec.rigid import BoxGeometrySpec, CylinderGeometrySpec
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
-
-__all__ = ["Run", "Sampled", "Sampling", "Watch", "Watched", "side_up"]
 
 #: A cylinder whose axis is steeper than this against the vertical stands, on one end or the other; else it lies.
 STANDS = np.cos(np.pi / 4.0)

@@ -15,7 +15,7 @@ from add.commands.evaluation_log import SAME
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
 from add.commands.parallel.workers import LocalProcesses, Work, Workers
-from add.errors import InputError, SolverError
+from add.errors import InputError, SolverError, naming
 from add.inverse.problem import InverseProblem
 from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolder
 from add.io.sweeps import SweepData, write_sweep
@@ -23,7 +23,7 @@ from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
 from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
-from add.scene.build.sizes import in_scene, require_room_to_run
+from add.scene.build.sizes import require_room_to_run
 from add.scene.build.sweep_axes import SweepAxis, sweep_axes
 from add.typing import FloatArray
 
@@ -154,7 +154,7 @@ def sweep_scene(
     scene = with_contact(freeze_meshes(scene, folder.path))
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)
-    with in_scene(scene):
+    with naming(file=scene.source):
         for experiment in problem.experiments:
             require_room_to_run(experiment.simulation)
     samples = _samples_before(scene, folder, problem, axes)

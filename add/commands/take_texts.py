@@ -12,10 +12,8 @@ from add.inverse import InverseProblem
 from add.inverse.between_takes import MOST_SHARED
 from add.inverse.uncertainty import Uncertainty
 from add.scene import Scene
-from add.scene.spec.limits import limits
+from add.scene.spec.roles import limits
 from add.typing import BoolArray, FloatArray
-
-__all__ = ["changing", "of_takes", "too_wide", "too_wide_text"]
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,6 @@ from add.errors import InputError
 from add.scene import Scene, scene_from_dict
 from add.scene.build.recordings import load_recording
 
-__all__ = ["TEMPLATES", "Question", "Template", "answered", "made"]
-
 
 @final
 @dataclass(frozen=True)

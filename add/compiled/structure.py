@@ -30,7 +30,7 @@ class Layout(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Moves of prescribed coordinates that follow signals; see `add.equations.prescribed.PinMotion`.
+    """Moves of prescribed coordinates that follow signals; see `add.equations.initial.PinMotion`.
 
     Attributes
     ----------

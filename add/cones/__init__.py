@@ -9,8 +9,7 @@ for half-lines (normal impulses), discs (friction at given normal impulses), Cou
 from add.cones.certificate import Certificate, certify
 from add.cones.cones import ConeKind, Cones
 from add.cones.sensitivity import ConeCotangent, Sensitivity
-from add.cones.solver import WEAK, ConeSolution, solve, solve_on_modes
-from add.cones.staggered import StaggeredResult, solve_staggered
+from add.cones.solver import WEAK, ConeSolution, StaggeredResult, solve, solve_on_modes, solve_staggered
 from add.cones.step import ContactStep, DenseMetric, QCQPLayer, QPLayer, StepCotangent, StepSolution
 
 __all__ = [

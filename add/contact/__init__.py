@@ -10,17 +10,3 @@ from add.contact.coefficients import (
 from add.contact.formulas import CONSTANT_FRICTION, CurveNumber, FrictionCurve, NormalFormula
 from add.contact.meshes import MeshContact
 from add.contact.penalty_bodies import BodyContact
-
-__all__ = [
-    "CONSTANT_FRICTION",
-    "BodyContact",
-    "CurveNumber",
-    "FrictionCurve",
-    "FrictionLaw",
-    "MeshContact",
-    "NormalFormula",
-    "NormalLaw",
-    "PairParameters",
-    "Sizes",
-    "point_growth",
-]

@@ -42,10 +42,6 @@ class RowContact(StickingTerm):
         bits = TOTAL * self.total_normal | ADHESIVE * self.adhesive_damping | SHARED * shared
         return Law(self.law.kernel, bits, self.normal_law.code, self.curve.code)
 
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return the branch that holds at ``kin``."""
-        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
-
     @property
     @final
     def is_hybrid(self) -> bool:
@@ -140,13 +136,6 @@ class RowContact(StickingTerm):
             if self.is_hybrid:
                 counts["creeping"] = int((touching & ~slipping & ~stopped).sum())
         return counts
-
-    @final
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces [N, N m]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
 
 
 class PairContact(RowContact):

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.contact.branches import PairContact
-from add.contact.candidates import Candidates, Primitives, candidates
-from add.contact.crossings import crossings
+from add.contact.crossings import Candidates, Primitives, candidates, crossings
 from add.contact.surfaces import ContactSurface
 from add.contact.toolkit import collision_mesh, free_share
 from add.equations.step_limit import StepLimit

@@ -13,9 +13,8 @@ from add.contact.branches import NO_CONTACT, RowContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_family import mesh_family, nothing_near
-from add.contact.mesh_sticking import StickingPrimitives
-from add.contact.sides import Sides, both_sides, edge_normals
-from add.contact.sticking import StickingRows
+from add.contact.sides import Sides, both_sides
+from add.contact.sticking import StickingPrimitives, StickingRows
 from add.contact.surfaces import ContactSurface
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
@@ -137,7 +136,7 @@ class MeshContact(RowContact):
             areas=surface.vertex_areas,
             edge_areas=surface.edge_areas,
             squares=((ends[:, 1] - ends[:, 0]) ** 2).sum(axis=1),
-            edge_normals=edge_normals(surface),
+            edge_normals=surface.edge_normals,
             body=surface.body,
             meets=surface.meets.astype(np.int64),
             round=surface.round.astype(np.int64),

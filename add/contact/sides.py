@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.contact.surfaces import ContactSurface
+from add.contact.surfaces import ContactSurface, fold_cosines
 from add.typing import BoolArray, FloatArray
 
 #: Cosine of the angle between two faces from which on the edge between them is no rim.
@@ -70,24 +70,4 @@ def one_side(surface: ContactSurface) -> Sides:
     shares, reach = np.where(carries, 1.0, QUARTER), np.where(carries, 1.0, GUARD)
     np.fill_diagonal(shares, 0.5)
     np.fill_diagonal(reach, 1.0)
-    return Sides(shares, reach, fold_cosines(surface) < ROUND, GUARD)
-
-
-def edge_normals(surface: ContactSurface) -> FloatArray:
-    """Return the rest normals (n_edges, 2, 3) of the two faces of each edge; zeros if they are not two."""
-    a, b, c = (surface.rest[surface.faces[:, k]] for k in range(3))
-    normals = np.cross(b - a, c - a)
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
-    order = np.argsort(surface.face_edges.ravel(), kind="stable")
-    last = np.cumsum(surface.edge_faces)
-    out = np.zeros((surface.n_edges, 2, 3))
-    inner = np.flatnonzero(surface.edge_faces == 2)
-    for side in range(2):
-        out[inner, side] = normals[order[last[inner] - 2 + side] // 3]
-    return out
-
-
-def fold_cosines(surface: ContactSurface) -> FloatArray:
-    """Return the cosine of the angle between the rest normals of the two faces of each edge; -1 if they are not two."""
-    normals = edge_normals(surface)
-    return np.where(surface.edge_faces == 2, np.einsum("ij,ij->i", normals[:, 0], normals[:, 1]), -1.0)
+    return Sides(shares, reach, fold_cosines(surface.edge_normals, surface.edge_faces) < ROUND, GUARD)

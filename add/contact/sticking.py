@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import NO_NUMBERS, Decision, Entries, StickConstraint, StickOperators
 from add.kernels import sticking_rows as kernel
-from add.kernels.contact_pairs import PAIR
-from add.kernels.sticking import StickRows
+from add.kernels.contact_blocks import WIDTH
+from add.kernels.contact_pairs import PAIR, Law
+from add.kernels.mesh_arrays import Meshes
+from add.kernels.mesh_derivatives import block_entries
+from add.kernels.mesh_sticking import add_at, dense_places, stick_dofs, stick_rows_of_primitives
+from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import FloatArray, IntArray
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
@@ -175,3 +179,61 @@ class StickingPairs(StickingRows):
     ) -> None:
         """Add factor left^T right."""
         kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)
+
+
+# --- The equations that hold vertices and edges of one mesh on another ------------------------------------------------
+
+
+@final
+class StickingPrimitives(StickingRows):
+    """Vertices that stick to other meshes, and edges that stick to edges; reactions in world axes."""
+
+    def __init__(self, meshes: Meshes, law: Law, keys: IntArray, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows)
+        self.meshes, self.law, self.keys = meshes, law, keys
+
+    @cached_property
+    def _indices(self) -> tuple[IntArray, IntArray]:
+        k = self.rows.shape[0]
+        dofs = np.empty((k, WIDTH), dtype=np.int64)
+        centres = np.empty((k, 6), dtype=np.int64)
+        stick_dofs(self.rows, self.meshes, dofs, centres)
+        return dofs, centres
+
+    @property
+    def dofs(self) -> IntArray:
+        """The coordinates of what carries the vertex or the first edge, then those of what it meets."""
+        return self._indices[0]
+
+    @property
+    def theta_index(self) -> IntArray:
+        """The centres of mass of both bodies."""
+        return self._indices[1]
+
+    @cached_property
+    def _dense(self) -> IntArray:
+        """Entries (k, 15, 15) of the frozen term."""
+        first, _, _ = block_entries(self.keys, self.meshes)
+        out = np.empty((self.rows.shape[0], WIDTH, WIDTH), dtype=np.int64)
+        dense_places(self.rows, self.meshes, self.keys, first, out)
+        return out
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions``."""
+        out = new_stick_rows(self.rows.shape[0], WIDTH, 6)
+        rows = self.rows.copy()
+        stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
+        return out
+
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor d(by_v^T reactions)/dq."""
+        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
+        add_at(self._dense, factor, geometric, data, slots)
+
+    def add_products(
+        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor left^T right."""
+        add_at(self._dense, factor, np.einsum("kam,kan->kmn", left, right), data, slots)

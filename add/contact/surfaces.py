@@ -8,6 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.geometry.boundary import triangle_areas
 from add.kernels.mesh_arrays import carried_places
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -122,7 +123,7 @@ class ContactSurface:
         edge_faces = np.bincount(where, minlength=edges.shape[0]).astype(np.int64)
         rigid = np.repeat([part.nodes is None and part.carrier >= 0 for part in parts], counts)
         fixed = np.repeat([part.nodes is None for part in parts], counts)
-        areas = _areas(rest, faces)
+        areas, folds = triangle_areas(rest, faces), edge_normals(rest, faces, where, edge_faces)
         carriers = [
             part.carrier + 3 * part.nodes if part.nodes is not None else np.full(count, part.carrier)
             for part, count in zip(parts, counts, strict=True)
@@ -151,7 +152,7 @@ class ContactSurface:
             faces=faces,
             face_edges=where.reshape(-1, 3).astype(np.int64),
             edge_faces=edge_faces,
-            sharp=~(fixed[edges[:, 0]] & _flat(rest, faces, where, edge_faces)),
+            sharp=~(fixed[edges[:, 0]] & (fold_cosines(folds, edge_faces) > FLAT)),
             vertex_areas=vertex_areas,
             edge_areas=edge_areas,
             meets=meets,
@@ -178,6 +179,11 @@ class ContactSurface:
         """Largest sum of two half-thicknesses [m]: how near primitives are that touch."""
         return 2.0 * float(self.half_thickness.max(initial=0.0))
 
+    @property
+    def edge_normals(self) -> FloatArray:
+        """Rest normals (n_edges, 2, 3) of the two faces of each edge; zeros if they are not two."""
+        return edge_normals(self.rest, self.faces, self.face_edges.ravel(), self.edge_faces)
+
     def places(self, q: FloatArray, theta: FloatArray) -> FloatArray:
         """Return the places of all vertices (n_points, 3) at the coordinates ``q`` of X [m]."""
         return np.asarray(carried_places(q, theta, self.rest, self.carrier, self.rigid, self.centre))
@@ -187,23 +193,26 @@ def _joined(arrays: Sequence[np.ndarray], width: int, dtype: type = np.int64) ->
     return np.concatenate([np.zeros((0, width), dtype=dtype), *arrays]).astype(dtype)
 
 
-def _areas(rest: FloatArray, faces: IntArray) -> FloatArray:
-    a, b, c = (rest[faces[:, k]] for k in range(3))
-    return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0)
+def edge_normals(rest: FloatArray, faces: IntArray, where: IntArray, edge_faces: IntArray) -> FloatArray:
+    """Return the rest normals (n_edges, 2, 3) of the two faces of each edge; zeros if they are not two.
 
-
-def _flat(rest: FloatArray, faces: IntArray, where: IntArray, edge_faces: IntArray) -> BoolArray:
-    """Return which edges lie between two faces of one plane."""
+    Parameters
+    ----------
+    where : (3 nt,) edges of the faces
+    edge_faces : (n_edges,) how many faces each has
+    """
     a, b, c = (rest[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
-    order = np.argsort(where, kind="stable")
-    ends = np.cumsum(edge_faces)
-    out = np.zeros(edge_faces.size, dtype=bool)
-    inner = np.flatnonzero(edge_faces == 2)
-    one, two = order[ends[inner] - 2] // 3, order[ends[inner] - 1] // 3
-    out[inner] = np.einsum("ij,ij->i", normals[one], normals[two]) > FLAT
+    order, last = np.argsort(where, kind="stable"), np.cumsum(edge_faces)
+    out, inner = np.zeros((edge_faces.size, 2, 3)), np.flatnonzero(edge_faces == 2)
+    out[inner] = normals[order[last[inner, None] + (-2, -1)] // 3]
     return out
+
+
+def fold_cosines(normals: FloatArray, edge_faces: IntArray) -> FloatArray:
+    """Return the cosine of the angle between the two normals of each edge; -1 if they are not two."""
+    return np.where(edge_faces == 2, np.einsum("ij,ij->i", normals[:, 0], normals[:, 1]), -1.0)
 
 
 def _vertex_areas(rest: FloatArray, faces: IntArray, edges: IntArray, areas: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ How far one state is from another is measured in body axes where there are rotat
 
     difference(s, r):  phi = log(R_r^T R_s),   omega_s - omega_r in body axes;   q and v themselves elsewhere
 
-To first order it is T (s - r) with `add.equations.twists.Twists` at r, in whichever charts the two states are.
+To first order it is T (s - r) with `add.equations.charts.Twists` at r, in whichever charts the two states are.
 """
 
 from __future__ import annotations

@@ -13,12 +13,98 @@ from typing import final
 
 import numpy as np
 
-from add.control.problem import ControlProblem, Rollout, Stage
-from add.control.report import ControlResult, Iteration
+from add.control.problem import ControlProblem, Onward, Rollout, Stage
 from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
 from add.errors import SolverError
-from add.typing import FloatArray
+from add.simulation.run import Trajectory
+from add.summary import Summarised, Summary
+from add.typing import FloatArray, IntArray
+
+# --- The outcome of an optimal control --------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration.
+
+    Attributes
+    ----------
+    value : float
+        The objective after it.
+    decrease : float
+        Of the objective (multiple shooting: of the merit), in this iteration.
+    expected : float
+        What the quadratic model expected at the whole step.
+    share : float
+        Of the step, by the line search; 0 where none was found.
+    regularisation : float
+        mu of the cost mu/2 |du|^2 of every stage.
+    slope : float
+        Largest entry of the gradient by controls that are not held by a limit.
+    gap : float
+        Largest gap between the pieces of a multiple shooting; 0 of iLQR.
+    seconds : float
+        Since the beginning.
+    """
+
+    value: float
+    decrease: float
+    expected: float
+    share: float
+    regularisation: float
+    slope: float
+    gap: float
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class ControlResult(Summarised):
+    """Controls, feedback and how they were found.
+
+    Attributes
+    ----------
+    x : (n,)
+        Variables of the problem, for `InverseProblem.values` and `InverseProblem.theta`.
+    value : float
+        The objective, of a run without gaps.
+    converged : bool
+    reason : str
+    iterations : tuple of Iteration
+    trajectory : Trajectory
+    stages : for each stage, the variables that act in it (k,)
+    feedback : for each stage, K (k, 2 m n)
+        u = u* + K difference(state, state*) of `add.control.costs`, at the state that the stage begins with.
+    """
+
+    x: FloatArray
+    value: float
+    converged: bool
+    reason: str
+    iterations: tuple[Iteration, ...]
+    trajectory: Trajectory
+    stages: tuple[IntArray, ...]
+    feedback: tuple[FloatArray, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time."""
+        return self.iterations[-1].seconds if self.iterations else 0.0
+
+    def summary(self) -> Summary:
+        """Return a few lines."""
+        rows = [
+            ("value", f"{self.value:.6g}"),
+            ("iterations", f"{len(self.iterations)}, {self.seconds:.2f} s"),
+            ("ended", f"{'converged: ' if self.converged else ''}{self.reason}"),
+            ("stages", str(len(self.stages))),
+        ]
+        return Summary("ControlResult", tuple(rows))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 #: Factors of the regularisation, its least value above zero, and where it gives up.
 GROWTH, LEAST, MOST = 4.0, 1e-8, 1e10
@@ -123,7 +209,7 @@ class ILQR:
                 if policy.slope <= self.slope:
                     return None, policy, mu
                 for share in self.shares:
-                    trial = _followed(problem, current, stages, policy, share)
+                    trial = followed(problem, current, stages, policy, share)
                     if trial is not None and current.value - trial.value > 1e-4 * policy.expected(share) > 0.0:
                         return (trial, share), policy, max(mu / GROWTH, LEAST)
                 if policy.expected(1.0) <= self.tolerance * abs(current.value):
@@ -132,8 +218,13 @@ class ILQR:
         return None, policy, mu
 
 
-def _followed(
-    problem: ControlProblem, current: Rollout, stages: list[Stage], policy: Policy, share: float
+def followed(
+    problem: ControlProblem,
+    current: Rollout,
+    stages: list[Stage],
+    policy: Policy,
+    share: float,
+    onward: Onward | None = None,
 ) -> Rollout | None:
     """Return the run under a policy; None where a step fails or the value is not finite."""
     lower, upper = problem.problem.bounds
@@ -145,7 +236,7 @@ def _followed(
         return np.clip(nominal + change, lower[stage.index], upper[stage.index]) - nominal
 
     try:
-        found = problem.run(current.x, stages, feedback)
+        found = problem.run(current.x, stages, feedback, onward)
     except SolverError:
         return None
     return found if np.isfinite(found.value) else None

@@ -17,12 +17,11 @@ from typing import final
 import numpy as np
 
 from add.control.costs import moved
-from add.control.ilqr import GROWTH, ILQR, LEAST, MOST
+from add.control.ilqr import GROWTH, ILQR, LEAST, MOST, ControlResult, Iteration, followed
 from add.control.problem import ControlProblem, Rollout, Stage
-from add.control.report import ControlResult, Iteration
 from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
-from add.errors import InputError, SolverError
+from add.errors import InputError
 from add.typing import FloatArray
 
 
@@ -172,20 +171,9 @@ def _followed(
     problem: ControlProblem, current: Rollout, stages: list[Stage], policy: Policy, share: float
 ) -> Rollout | None:
     """Return the pieces under a policy, with what is left of the gaps; None where a step fails."""
-    lower, upper = problem.problem.bounds
     gaps = _gaps(problem, current)
-
-    def feedback(k: int, state: State) -> FloatArray:
-        stage = stages[k]
-        nominal = current.x[stage.index]
-        change = share * policy.k[k] + policy.K[k] @ problem.change(state, current.steps[stage.first].before)
-        return np.clip(nominal + change, lower[stage.index], upper[stage.index]) - nominal
 
     def onward(k: int, end: State) -> State | None:
         return moved(end, (share - 1.0) * gaps[k], problem.rotations) if k in gaps and share < 1.0 else None
 
-    try:
-        found = problem.run(current.x, stages, feedback, onward)
-    except SolverError:
-        return None
-    return found if np.isfinite(found.value) else None
+    return followed(problem, current, stages, policy, share, onward)

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from add.control.costs import CoordinateCost, difference
 from add.control.riccati import StageModel, StepModel
+from add.equations.charts import Chart, Twists
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
-from add.equations.twists import Chart, Twists
 from add.errors import InputError
 from add.inverse.experiment import Experiment
 from add.inverse.maps import Linear

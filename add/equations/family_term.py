@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, final
 
@@ -99,8 +99,8 @@ class OneFamily:
         return run(self.arena, at, *arguments)
 
 
-class FamilyTerm(Term):
-    """A smooth term over a family (`add.equations.family`): a subclass says what it is, and what it stores."""
+class OverFamily(ABC):
+    """What evaluates one family (`add.equations.family`), kept from call to call."""
 
     @abstractmethod
     def family(self) -> Family:
@@ -114,6 +114,10 @@ class FamilyTerm(Term):
     def __getstate__(self) -> dict[str, Any]:
         """Leave what has addresses of this process here."""
         return {key: value for key, value in self.__dict__.items() if key != "one"}
+
+
+class FamilyTerm(OverFamily, Term):
+    """A smooth term over a family: a subclass says what it is, and what it stores."""
 
     @property
     def decided(self) -> Decision:

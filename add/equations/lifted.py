@@ -11,8 +11,8 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lift import Lift
+from add.equations.lifted_constraint import LiftedStick
 from add.equations.lifted_entries import Expansion, add_expanded
-from add.equations.lifted_sticking import LiftedStick
 from add.equations.term import UNIT, Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -162,12 +162,6 @@ class LiftedDecidingTerm(StickingTerm):
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return the counts of the inner term."""
         return self.inner.describe(decision)
-
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n_q,) generalised forces."""
-        at, out = self.lift.at(kin, theta), np.zeros(self.lift.dofs.n)
-        self.lift.pull(at, self.inner.forces(at.kin, theta), out)
-        return out
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored [J]."""

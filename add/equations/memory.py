@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from add.typing import FloatArray, IntArray
 
+#: Of q and theta.
+Pair = tuple[FloatArray, FloatArray]
+
 
 class Timing(NamedTuple):
     """A step: the time at its end, and its length [s]; of a state of None the time of that state."""
@@ -55,24 +58,9 @@ class Memory(ABC):
         """Return the memory (n,) after a step that ends at ``q`` (n_q,); of None that of a rest there."""
 
     @abstractmethod
-    def after_push(
-        self,
-        m: FloatArray | None,
-        m_dot: FloatArray,
-        at: tuple[FloatArray, FloatArray],
-        theta: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
+    def after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, step: Timing) -> FloatArray:
         """Return the tangents (n, k) of `after`; ``at`` and ``theta`` are q and theta with their tangents."""
 
     @abstractmethod
-    def after_pull(
-        self,
-        m: FloatArray | None,
-        q: FloatArray,
-        theta: FloatArray,
-        bar: FloatArray,
-        bars: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
-        """Return the cotangent of m (n,) from that of `after`; add those of q and theta to ``bars``."""
+    def after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, step: Timing) -> FloatArray:
+        """Return the cotangent of m (n,) from that of `after` at q and theta; add theirs to ``bars``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from add.equations.kinematics import Kinematics
 from add.equations.lift import Lift
 from add.equations.lifted_states import LiftedStates
 from add.typing import FloatArray, IntArray
+
+
+class Along(NamedTuple):
+    """What points depend on, or its tangents, or its cotangents: arrays of q, of v and of theta."""
+
+    q: FloatArray
+    v: FloatArray
+    theta: FloatArray
 
 
 class PointMap(ABC):
@@ -32,51 +40,30 @@ class PointMap(ABC):
         """Return positions and velocities (n_points, 3)."""
 
     @abstractmethod
-    def jvp(
-        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents (n_points, 3, ...) of positions and velocities along tangents of (q, v, theta).
+    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents (n_points, 3, ...) of positions and velocities.
 
         Parameters
         ----------
-        q_dot, v_dot : (n, ...), one direction or many
-        theta_dot : (n_theta, ...)
+        dot : of (n, ...) and (n_theta, ...), one direction or many
         """
 
     @abstractmethod
-    def vjp(
-        self,
-        kin: Kinematics,
-        theta: FloatArray,
-        x_bar: FloatArray,
-        xv_bar: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
-        """Add the cotangents of (q, v, theta) for cotangents of positions and velocities (n_points, 3)."""
+    def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
+        """Add to ``out`` the cotangents for those of positions and velocities (n_points, 3)."""
 
     @abstractmethod
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (k, n_points, 3) in k states; q and v (k, n)."""
 
     @abstractmethod
-    def jvp_over(
-        self,
-        q: FloatArray,
-        v: FloatArray,
-        theta: FloatArray,
-        q_dot: FloatArray,
-        v_dot: FloatArray,
-        theta_dot: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
+    def jvp_over(self, at: Along, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions.
 
         Parameters
         ----------
-        q, v : (k, n)
-        q_dot, v_dot : (k, c, n)
-        theta_dot : (c, n_theta)
+        at : q and v (k, n), theta (n_theta,)
+        dot : of q and v (k, c, n), of theta (c, n_theta)
         """
 
     @abstractmethod
@@ -111,11 +98,9 @@ class LinearPoints(PointMap):
         return self.gather(kin.q), self.gather(kin.v)
 
     @final
-    def jvp(
-        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return J q_dot and J v_dot."""
-        return self.gather(q_dot), self.gather(v_dot)
+        return self.gather(dot.q), self.gather(dot.v)
 
     @final
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -123,33 +108,16 @@ class LinearPoints(PointMap):
         return np.moveaxis(self.gather(q.T), 2, 0), np.moveaxis(self.gather(v.T), 2, 0)
 
     @final
-    def jvp_over(
-        self,
-        q: FloatArray,
-        v: FloatArray,
-        theta: FloatArray,
-        q_dot: FloatArray,
-        v_dot: FloatArray,
-        theta_dot: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
+    def jvp_over(self, at: Along, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return J q_dot and J v_dot (k, c, n_points, 3)."""
-        x, rate = (np.moveaxis(self.gather(np.moveaxis(dot, 2, 0)), (2, 3), (0, 1)) for dot in (q_dot, v_dot))
+        x, rate = (np.moveaxis(self.gather(np.moveaxis(part, 2, 0)), (2, 3), (0, 1)) for part in dot[:2])
         return x, rate
 
     @final
-    def vjp(
-        self,
-        kin: Kinematics,
-        theta: FloatArray,
-        x_bar: FloatArray,
-        xv_bar: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
+    def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
         """Add J^T x_bar and J^T xv_bar."""
-        self.pull(x_bar, q_bar)
-        self.pull(xv_bar, v_bar)
+        self.pull(x_bar, out.q)
+        self.pull(xv_bar, out.v)
 
 
 @final
@@ -262,55 +230,36 @@ class LiftedPoints(PointMap):
         """Return positions and velocities (n_points, 3)."""
         return self.inner.points(self.lift.kinematics(kin, theta), theta)
 
-    def jvp(
-        self, kin: Kinematics, theta: FloatArray, q_dot: FloatArray, v_dot: FloatArray, theta_dot: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return the tangents: X_dot = P q_dot, V_dot = P v_dot + Q q_dot."""
         at, lift = self.lift.at(kin, theta), self.lift
-        place_dot, rate_dot = lift.push(at, q_dot), lift.push(at, v_dot) + lift.push(at, q_dot, at.q)
+        place_dot, rate_dot = lift.push(at, dot.q), lift.push(at, dot.v) + lift.push(at, dot.q, at.q)
         if lift.has_parameters:
-            place, rate = lift.parameter_jvp(kin, theta, kin.v, theta_dot)
+            place, rate = lift.parameter_jvp(kin, theta, kin.v, dot.theta)
             place_dot, rate_dot = place_dot + place, rate_dot + rate
-        return self.inner.jvp(at.kin, theta, place_dot, rate_dot, theta_dot)
+        return self.inner.jvp(at.kin, theta, Along(place_dot, rate_dot, dot.theta))
 
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (k, n_points, 3) in k states."""
         at = LiftedStates.at(self.lift, q, v, theta)
         return self.inner.points_over(at.x, at.v, theta)
 
-    def jvp_over(
-        self,
-        q: FloatArray,
-        v: FloatArray,
-        theta: FloatArray,
-        q_dot: FloatArray,
-        v_dot: FloatArray,
-        theta_dot: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
+    def jvp_over(self, at: Along, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions."""
-        at = LiftedStates.at(self.lift, q, v, theta)
-        x_dot, rate_dot = at.push(q_dot, v_dot, theta_dot)
-        return self.inner.jvp_over(at.x, at.v, theta, x_dot, rate_dot, theta_dot)
+        lifted = LiftedStates.at(self.lift, *at)
+        moved = Along(*lifted.push(*dot), dot.theta)
+        return self.inner.jvp_over(Along(lifted.x, lifted.v, at.theta), moved)
 
-    def vjp(
-        self,
-        kin: Kinematics,
-        theta: FloatArray,
-        x_bar: FloatArray,
-        xv_bar: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
+    def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
         """Add the cotangents: q_bar = P^T X_bar + Q^T V_bar, v_bar = P^T V_bar."""
         at, lift = self.lift.at(kin, theta), self.lift
         place_bar, rate_bar = np.zeros(lift.rows.n), np.zeros(lift.rows.n)
-        self.inner.vjp(at.kin, theta, x_bar, xv_bar, place_bar, rate_bar, theta_bar)
-        lift.pull(at, place_bar, q_bar)
-        lift.pull(at, rate_bar, q_bar, at.q)
-        lift.pull(at, rate_bar, v_bar)
+        self.inner.vjp(at.kin, theta, x_bar, xv_bar, Along(place_bar, rate_bar, out.theta))
+        lift.pull(at, place_bar, out.q)
+        lift.pull(at, rate_bar, out.q, at.q)
+        lift.pull(at, rate_bar, out.v)
         if lift.has_parameters:
-            lift.parameter_vjp(kin, theta, kin.v, place_bar, rate_bar, theta_bar)
+            lift.parameter_vjp(kin, theta, kin.v, place_bar, rate_bar, out.theta)
 
     def select(self, rows: IntArray) -> LiftedPoints:
         """Return the map of some of the points."""

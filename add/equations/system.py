@@ -10,9 +10,9 @@ from typing import final
 
 import numpy as np
 
+from add.equations.initial import Motion
 from add.equations.kinematics import Columns, Directions, Kinematics, ThetaMap, push
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
-from add.equations.prescribed import Motion
 from add.equations.step_limit import StepLimit
 from add.equations.term import (
     UNIT,

@@ -177,9 +177,9 @@ class DecidingTerm(ABC):
         """Return the first arrays of that family as they are by now: they change at any time, and no number does."""
         return ()
 
-    @abstractmethod
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
+        return self.decided_residual(kin, theta, np.zeros_like(kin.q))
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return what may come to act within ``dt`` [s] from ``kin``; None if the sparsity does not ask.
@@ -189,9 +189,12 @@ class DecidingTerm(ABC):
         """
         return None
 
-    @abstractmethod
     def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return the key of the sparsity of this branch, candidates included: equal values share a pattern."""
+        """Return the key of the sparsity of this branch, candidates included: equal values share a pattern.
+
+        None where all decisions have the same.
+        """
+        return None
 
     @abstractmethod
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
@@ -214,13 +217,15 @@ class DecidingTerm(ABC):
         """Return in words what is most in the way at ``kin``, for the error of a step that is blocked; may be empty."""
         return ""
 
-    @abstractmethod
     def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised contact forces on the branch that holds at ``kin``, without reactions [N]."""
+        """Return (n,) generalised forces on the branch that holds at ``kin``, without reactions [N, N m]."""
+        out = np.zeros_like(kin.q)
+        self.decided_residual(kin, theta, out)
+        return -out
 
-    @abstractmethod
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy stored [J]."""
+        """Return the energy stored [J]; zero for terms that store none."""
+        return 0.0
 
     def changes(self, decision: Decision, other: Decision) -> int:
         """Return how many branches differ between two decisions."""

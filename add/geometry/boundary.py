@@ -47,11 +47,20 @@ class BoundaryFaces(NamedTuple):
 
 def face_multiplicity(mesh: SoftMesh) -> IntArray:
     """Count the elements that have each face of each element, (ne, nf): 1 on the boundary, 2 inside."""
-    family = mesh.family
-    n_corners = 4 if family.faces.shape[1] == 4 else 3
-    corners = np.sort(mesh.cells[:, family.faces[:, :n_corners]].reshape(-1, n_corners), axis=1)
-    _, slot, count = np.unique(corners, axis=0, return_inverse=True, return_counts=True)
-    return count[slot.ravel()].reshape(len(mesh.cells), -1)
+    return _pairs(_corners(mesh))[1].reshape(len(mesh.cells), -1)
+
+
+def _corners(mesh: SoftMesh) -> IntArray:
+    """Corners of each face of each element, one face after the other, (ne nf, 3 or 4)."""
+    n_corners = 4 if mesh.family.faces.shape[1] == 4 else 3
+    return np.asarray(mesh.cells[:, mesh.family.faces[:, :n_corners]].reshape(-1, n_corners))
+
+
+def _pairs(corners: IntArray) -> tuple[IntArray, IntArray]:
+    """Faces that two elements share, as two numbers each (2, k), and how many elements have each face."""
+    _, slot, count = np.unique(np.sort(corners, axis=1), axis=0, return_inverse=True, return_counts=True)
+    order, often = np.argsort(slot.ravel(), kind="stable"), count[slot.ravel()]
+    return order[often[order] == 2].reshape(-1, 2).T, often
 
 
 def folded_faces(mesh: SoftMesh) -> tuple[IntArray, IntArray]:
@@ -59,18 +68,13 @@ def folded_faces(mesh: SoftMesh) -> tuple[IntArray, IntArray]:
 
     Two elements of positive volume on either side of a face go round its corners in opposite directions.
     """
-    family = mesh.family
-    n_corners = 4 if family.faces.shape[1] == 4 else 3
-    corners = mesh.cells[:, family.faces[:, :n_corners]].reshape(-1, n_corners)
+    corners, n_faces = _corners(mesh), len(mesh.family.faces)
     first = corners.argmin(axis=1)[:, None]
-    after = np.take_along_axis(corners, (first + 1) % n_corners, axis=1)
-    before = np.take_along_axis(corners, (first - 1) % n_corners, axis=1)
+    after, before = (np.take_along_axis(corners, (first + k) % corners.shape[1], axis=1) for k in (1, -1))
     forwards = (after < before).ravel()
-    _, slot, count = np.unique(np.sort(corners, axis=1), axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(slot.ravel(), kind="stable")
-    a, b = order[count[slot.ravel()][order] == 2].reshape(-1, 2).T
+    a, b = _pairs(corners)[0]
     wrong = forwards[a] == forwards[b]
-    return a[wrong] // len(family.faces), b[wrong] // len(family.faces)
+    return a[wrong] // n_faces, b[wrong] // n_faces
 
 
 class Neighbours(NamedTuple):
@@ -84,11 +88,7 @@ class Neighbours(NamedTuple):
 def neighbours(mesh: SoftMesh) -> Neighbours:
     """Pairs of elements that share a face, curved ones taken as flat."""
     family = mesh.family
-    n_corners = 4 if family.faces.shape[1] == 4 else 3
-    corners = np.sort(mesh.cells[:, family.faces[:, :n_corners]].reshape(-1, n_corners), axis=1)
-    _, slot, count = np.unique(corners, axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(slot.ravel(), kind="stable")
-    one, other = order[count[slot.ravel()][order] == 2].reshape(-1, 2).T
+    one, other = _pairs(_corners(mesh))[0]
     faces = mesh.cells[one // len(family.faces)][np.arange(one.size)[:, None], family.faces[one % len(family.faces)]]
     cuts = faces[:, family.face_area_triangles]
     areas = triangle_areas(mesh.points, cuts.reshape(-1, 3)).reshape(cuts.shape[:2]).sum(axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.errors import InputError
-from add.geometry._lengths import box_size, length
+from add.geometry.contact_points import box_size, length
 from add.geometry.elements import SoftMesh
 from add.geometry.quadrature import determinants
 from add.geometry.triangle_surface import check_surface

@@ -12,8 +12,6 @@ from add.geometry.elements import SoftMesh
 from add.geometry.quadrature import volume
 from add.typing import FloatArray
 
-__all__ = ["MeshQuality", "mesh_quality"]
-
 
 @final
 @dataclass(frozen=True, eq=False)

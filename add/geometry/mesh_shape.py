@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
+from add.geometry.contact_points import length
 from add.geometry.mesh_box import box_lengths
 from add.geometry.mesh_round import ball_mesh, cylinder_mesh, on_side, on_sphere, on_torus, torus_mesh
 from add.typing import FloatArray
@@ -60,7 +61,7 @@ def shape_mesh(
         raise InputError("unknown element family", found=repr(element), expected=" or ".join(map(repr, FAMILIES)))
     lengths = {"edge": edge, "radius": radius, "height": height, "tube_radius": tube_radius}
     _check_names(shape, {**lengths, "size": size, "divisions": divisions})
-    given = {name: _length(shape, name, value) for name, value in lengths.items() if value is not None}
+    given = {name: length(shape, name, value) for name, value in lengths.items() if value is not None}
     if shape == "box":
         return _box(size, divisions, given.get("edge"), element)
     if element == HEX8.name:
@@ -106,12 +107,6 @@ def _check_names(shape: str, arguments: dict[str, Any]) -> None:
     extra = [name for name, value in arguments.items() if value is not None and name not in allowed]
     if extra:
         raise InputError(f"a {shape} takes no {', '.join(extra)}", expected=", ".join(allowed))
-
-
-def _length(shape: str, name: str, value: float) -> float:
-    if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
-        raise InputError(f"impossible {name} of a {shape}", found=value, expected="a positive length [m]")
-    return float(value)
 
 
 def _box(size: Any, divisions: ArrayLike | None, edge: float | None, element: str) -> SoftMesh:

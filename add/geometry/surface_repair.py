@@ -11,8 +11,6 @@ from add.errors import InputError
 from add.geometry.triangle_surface import TriangleSurface
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Repaired", "repaired"]
-
 #: A hole is filled without asking if the sum of its edges is below this share of the surface's largest extent.
 SMALL_HOLE = 0.5
 

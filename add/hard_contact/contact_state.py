@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Carry
-from add.hard_contact.geometry import Touches
+from add.hard_contact.geometry import ContactPairs, Touches
 from add.hard_contact.law import Branch
-from add.hard_contact.pairs import ContactPairs
 from add.typing import FloatArray, IntArray
 
 

@@ -11,18 +11,15 @@ from add.cones import WEAK
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents, Weights
 from add.equations.lift import Lift
 from add.errors import InputError
-from add.hard_contact.beginning import Beginning
-from add.hard_contact.geometry import Touches
+from add.hard_contact.geometry import ContactPairs, Touches
 from add.hard_contact.impact_times import ImpactTimes
-from add.hard_contact.impulse_carry import CarriedImpulses
-from add.hard_contact.impulse_coupling import ChoiceTally, ImpulseCoupling
+from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
 from add.hard_contact.near_search import NearSearch
 from add.hard_contact.options import ImpulseOptions
-from add.hard_contact.pairs import ContactPairs
 from add.hard_contact.step_changes import StepChanges
-from add.hard_contact.step_rows import JointStops, NearStops, StepRows, StopRows
+from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
 from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact

@@ -10,13 +10,11 @@ from typing import final
 import numpy as np
 
 from add.equations.system import System
-from add.hard_contact.beginning import Beginning
-from add.hard_contact.geometry import Touches, touches
+from add.hard_contact.geometry import ContactPairs, Touches, touches
 from add.hard_contact.impact_times import free_dofs, one_time
 from add.hard_contact.impulse_rows import NearPairs, time_of_impact
 from add.hard_contact.options import ImpulseOptions
-from add.hard_contact.pairs import ContactPairs
-from add.hard_contact.step_rows import JointStops, NearStops
+from add.hard_contact.step_rows import Beginning, JointStops, NearStops
 from add.typing import BoolArray, FloatArray, IntArray
 
 

@@ -18,24 +18,6 @@ from add.objectives import Tracking
 from add.simulation.run import Simulation, Trajectory
 from add.typing import BoolArray, FloatArray
 
-__all__ = [
-    "Bands",
-    "Clock",
-    "Prediction",
-    "angle_bands",
-    "direction_bands",
-    "interval_score",
-    "levels",
-    "linear_holds",
-    "place_bands",
-    "places",
-    "predict",
-    "rotation_bands",
-    "share_interval",
-    "widened",
-]
-
-
 #: A linear band holds where its width is that of the samples to these factors, and its centre within this share of it.
 NARROWEST, WIDEST, SHIFT = 0.8, 1.25, 0.25
 #: Coordinates with less than this share of the largest spread at a time say nothing of a band.

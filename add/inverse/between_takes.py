@@ -12,8 +12,6 @@ from scipy.special import chdtri
 from add.inverse.fit_rows import FitRows
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["BetweenTakes", "between_takes"]
-
 #: Information about a number, beside that of the take that knows most, from which on a take counts as seeing it.
 SEES = 0.05
 #: Probability with which the noise of a take is no larger than it is taken for where that is judged.

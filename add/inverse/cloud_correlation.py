@@ -10,11 +10,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import chdtrc
 
-from add.inverse.correlation import FEWEST_FRAMES, LEVEL, OUT
-from add.inverse.fit_rows import FitRows
+from add.inverse.fit_rows import FEWEST_FRAMES, LEVEL, OUT, FitRows
 from add.typing import FloatArray, IntArray
-
-__all__ = ["CloudCorrelation", "cloud_correlation"]
 
 #: Distances at which the correlation is looked at, up to half the extent of what was seen.
 BINS = 10

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
+from scipy.special import chdtrc
 
 from add.adjoint import sweep
 from add.equations.kinematics import Directions
@@ -20,8 +21,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: Objectives that compare a run with a recording, frame by frame.
 Looking = Tracking | WhitenedTracking | CloudTracking
-
-__all__ = ["FitRows", "clouds_of", "fit_rows", "residuals_of"]
 
 
 @final
@@ -159,3 +158,126 @@ def residuals_of(experiment: Experiment, theta: FloatArray, trajectory: Trajecto
             labels.append(_labels(part, part.frames(state, theta), int(offset)))
     frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
     return np.concatenate(values)[np.lexsort((frame, series))]
+
+
+# --- Correlation of the residuals of a fit, in time and between markers, and how many samples they are worth ----------
+
+#: A record with fewer frames says nothing about correlation in time.
+FEWEST_FRAMES = 8
+#: Probability below which white residuals are given up.
+LEVEL = 0.05
+#: Standard errors of noise beyond which the correlation at a lag counts.
+OUT = 2.5
+#: Lags that are looked at, in integrated times.
+WINDOW = 6.0
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Correlation of the residuals of one take.
+
+    Attributes
+    ----------
+    n_frames, n_samples : frames, and residuals in them
+    tested : whether there were frames enough to tell
+    p_value : of white noise, independent from frame to frame (portmanteau test of Box and Pierce 1970 over all series)
+    time : tau, the frames that one independent frame takes: 1 + 2 sum |rho_l| over the lags that stand out of noise
+    shared : (s, s) correlation between the series, shrunk towards none by what noise alone would show
+    per_marker : tau of each marker alone
+    """
+
+    n_frames: int
+    n_samples: int
+    tested: bool
+    p_value: float
+    time: float
+    shared: FloatArray
+    per_marker: FloatArray
+
+    @property
+    def is_white(self) -> bool:
+        """Whether nothing speaks against independent residuals."""
+        return not self.tested or self.p_value >= LEVEL
+
+    @property
+    def effective(self) -> float:
+        """Number of independent residuals: samples / tau, less for series that move together (s^2 / |C|_F^2)."""
+        if self.is_white:
+            return float(self.n_samples)
+        series = self.shared.shape[0]
+        return self.n_samples / self.time * series / float((self.shared**2).sum())
+
+    def meat(self, rows: FitRows) -> FloatArray:
+        """Return a bound of J^T cov(rho) J (n, n) for these residuals.
+
+        For every J: |sum_l rho_l J_t J_(t+l)| <= sum_l |rho_l| J_t J_t, so that tau multiplies what one frame gives, in
+        which the series' covariance stands in full.
+        """
+        slopes, residual = rows.table(rows.slopes), rows.table(rows.residual)
+        seen = rows.table(np.ones(rows.residual.size)) > 0.0
+        size = np.sqrt((residual**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+        covariance = size[:, None] * self.shared * size
+        return self.time * np.asarray(np.einsum("tin,ij,tjm->nm", slopes, covariance, slopes, optimize=True))
+
+
+def correlation(rows: FitRows) -> Correlation:
+    """Return the correlation of one take's residuals."""
+    values = rows.table(rows.residual)
+    seen = rows.table(np.ones(rows.residual.size)) > 0.0
+    scale = np.sqrt((values**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+    unit = values / np.where(scale > 0.0, scale, 1.0)
+    n_frames, n_series = unit.shape
+    markers = [np.flatnonzero(np.unique(rows.series) // 3 == k) for k in np.unique(rows.series // 3)]
+    if n_frames < FEWEST_FRAMES or not scale.any():
+        return Correlation(n_frames, rows.residual.size, False, np.nan, 1.0, np.eye(n_series), np.ones(len(markers)))
+    shared = _between_series(unit, seen, 1.0)
+    independent = n_series**2 / float((shared**2).sum())
+    rho, pairs = _over_time(unit, seen)
+    pairs = pairs * independent / n_series
+    lags = min(10, n_frames // 4)
+    p_value = float(chdtrc(lags, float((pairs[1 : lags + 1] * rho[1 : lags + 1] ** 2).sum())))
+    time = _integrated(rho, pairs, n_frames)
+    shared = _between_series(unit, seen, time)
+    each = [_integrated(*_over_time(unit[:, k], seen[:, k]), n_frames) for k in markers]
+    return Correlation(n_frames, rows.residual.size, True, p_value, time, shared, np.array(each))
+
+
+def _over_time(unit: FloatArray, seen: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the autocorrelation (lags,) pooled over series of unit size, and the pairs that each lag has."""
+    lags = unit.shape[0] // 2
+    rho, pairs = np.zeros(lags + 1), np.zeros(lags + 1)
+    for lag in range(lags + 1):
+        first, second = slice(0, unit.shape[0] - lag), slice(lag, None)
+        pairs[lag] = (seen[first] & seen[second]).sum()
+        rho[lag] = float((unit[first] * unit[second]).sum()) / max(pairs[lag], 1.0)
+    return rho / (rho[0] or 1.0), pairs
+
+
+def _integrated(rho: FloatArray, pairs: FloatArray, n_frames: int) -> float:
+    """Return 1 + 2 sum |rho_l| over lags that stand out of noise, at most half the frames.
+
+    The noise of rho_l is that of Bartlett (1946), which grows with the correlations at shorter lags. Lags beyond six
+    times the sum so far are noise to all that is known (Sokal 1997, with |rho| for rho, so that what swings counts).
+    """
+    error = np.sqrt((1.0 + 2.0 * np.concatenate([[0.0], np.cumsum(rho[1:-1] ** 2)])) / np.maximum(pairs[1:], 1.0))
+    weights = 1.0 - np.arange(1, rho.size) / n_frames
+    sums = 1.0 + 2.0 * np.cumsum(weights * np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error))
+    far = np.flatnonzero(np.arange(1, rho.size) >= WINDOW * sums)
+    found = sums[far[0] if far.size else -1] if sums.size else 1.0
+    return float(np.clip(found, 1.0, max(1.0, 0.5 * n_frames)))
+
+
+def _between_series(unit: FloatArray, seen: BoolArray, time: float) -> FloatArray:
+    """Return the correlation between series, shrunk by the share that noise of so few frames explains.
+
+    The weight of the identity is that of Schaefer and Strimmer (2005) for equal variances of the entries.
+    """
+    together = np.maximum(seen.T.astype(float) @ seen.astype(float), 1.0)
+    found = unit.T @ unit / together
+    np.fill_diagonal(found, 1.0)
+    off = ~np.eye(found.shape[0], dtype=bool)
+    noise = float((time / together[off]).sum())
+    strength = float((found[off] ** 2).sum())
+    keep = max(0.0, 1.0 - noise / strength) if strength > 0.0 else 0.0
+    return np.where(off, keep * np.clip(found, -1.0, 1.0), found)

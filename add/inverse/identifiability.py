@@ -15,8 +15,6 @@ from add.inverse.uncertainty import BLIND, Uncertainty
 from add.objectives import Tracking, WeightedSum
 from add.typing import FloatArray
 
-__all__ = ["Weak", "as_candidate", "remedies", "weak_directions"]
-
 #: A direction is weak if x is uncertain along it by this much, in typical changes of the parameters (their `scale`).
 WEAK = 0.5
 #: Weights of a combination below this share of the largest are left out when it is named.

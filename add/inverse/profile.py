@@ -12,8 +12,6 @@ from add.errors import SolverError
 from add.inverse.problem import InverseProblem
 from add.typing import FloatArray
 
-__all__ = ["Interval", "profile"]
-
 #: Steps of Gauss-Newton for the other parameters at a value of this one.
 MOST_STEPS = 12
 #: Trial values on each side.

@@ -15,9 +15,6 @@ from add.inverse.problem import InverseProblem
 from add.inverse.uncertainty import Uncertainty, on_bounds
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Bootstrap", "Extrapolated", "Refit", "bootstrap", "derivatives", "extrapolated", "refit"]
-
-
 #: Most simulations of a refit with derivatives that are at hand.
 MOST_STEPS = 12
 #: A refit ends at a step below this share of the standard error of noise, in the norm of J^T J.

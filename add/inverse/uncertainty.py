@@ -11,12 +11,9 @@ from scipy.special import stdtrit
 
 from add.inverse.between_takes import BetweenTakes, between_takes
 from add.inverse.cloud_correlation import CloudCorrelation, cloud_correlation
-from add.inverse.correlation import Correlation, correlation
-from add.inverse.fit_rows import FitRows, clouds_of, fit_rows
+from add.inverse.fit_rows import Correlation, FitRows, clouds_of, correlation, fit_rows
 from add.inverse.problem import InverseProblem
 from add.typing import BoolArray, FloatArray
-
-__all__ = ["Uncertainty", "on_bounds", "uncertainty", "uncertainty_of_rows", "with_discretisation"]
 
 #: Share of the largest singular value below which the data do not see a direction at all.
 BLIND = 1e-12

@@ -12,8 +12,6 @@ from add.inverse.optimizers.starts import ONE_START
 from add.inverse.problem import InverseProblem
 from add.typing import FloatArray
 
-__all__ = ["fit_own", "in_order"]
-
 
 def in_order(problem: InverseProblem, names: Iterable[str]) -> list[Experiment]:
     """Return the experiments of a problem, fitted and validated, in the order of names."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry import TET4, SoftMesh, validate, volume
 from add.geometry.surface_repair import Repaired, repaired
 from add.io.atomic import replacing
@@ -23,8 +23,6 @@ from add.io.meshes import read_mesh, write_mesh
 from add.io.surfaces import read_surface
 from add.machine.files import read_regular
 from add.machine.foreign_readers import read_apart
-
-__all__ = ["fill", "filled", "require_mesher"]
 
 logger = logging.getLogger(__name__)
 
@@ -142,12 +140,9 @@ def filled(path: str | PathLike[str], edge: float, tolerance: float | None = Non
     kept = _cache() / f"{key.hexdigest()[:32]}.msh"
     if kept.is_file():
         return read_mesh(kept)
-    try:
+    with naming(file=path):
         closed = repaired(surface, fill=holes)
         mesh = fill(closed, edge, tolerance)
-    except InputError as error:
-        error.file = error.file or path
-        raise
     for note in closed.notes:
         logger.warning("%s: %s", path, note)
     logger.info("%s: filled with %d tetrahedra", path, mesh.n_elements)

@@ -82,9 +82,8 @@ def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h
             _require_own(file)
             yield file
     except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
+        error.file = path
+        raise
     except MemoryError:
         raise InputError("larger than the memory", file=path, expected=expected) from None
     except Exception as error:  # h5py raises all kinds of errors on damaged content

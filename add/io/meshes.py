@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.io.mesh_formats import Way, way_to_read
-from add.machine.files import require_regular
+from add.machine.files import require_readable
 from add.machine.foreign_readers import little_memory, read_apart
 
 logger = logging.getLogger(__name__)
@@ -49,23 +49,12 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
         raise InputError(
             "unknown element family", file=path, found=repr(element), expected=" or ".join(map(repr, FAMILIES))
         )
-    try:
-        require_regular(path)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("not a file", file=path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    require_readable(path)
     way = way_to_read(path)
     points, blocks = _unpacked(read_apart(f"{__name__}:_parsed", path)) if way.apart else _read_quietly(path, way)
-    try:
+    with naming(file=path):
         mesh = _volume_cells(points, blocks)
         valid = validate(mesh)
-    except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
     if valid.n_dropped:
         logger.info("%s: %d nodes that no volume element uses were dropped", path, valid.n_dropped)
     if valid.n_flipped:

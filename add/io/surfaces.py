@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry.triangle_surface import TriangleSurface, as_surface
-from add.machine.files import most_of_memory, read_regular, require_regular
+from add.machine.files import most_of_memory, read_regular, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart
 
 #: Formats whose readers are known to end.
@@ -75,14 +75,7 @@ def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSu
 
 
 def _require_readable(path: Path) -> None:
-    try:
-        require_regular(path)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("not a file", file=path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+    require_readable(path)
     if path.suffix.lower() in _ARCHIVES:
         raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
 
@@ -91,12 +84,8 @@ def _surface(path: Path, found: Mapping[str, NDArray[np.generic]]) -> TriangleSu
     """Return the surface of what was read, its vertices joined."""
     if not len(found["triangles"]):
         raise InputError("no triangles in the file", file=path, expected=_EXPECTED)
-    try:
+    with naming(file=path):
         surface = as_surface(found["vertices"], found["triangles"])
-    except InputError as error:
-        raise InputError(
-            error.message, file=path, place=error.place, found=error.found, expected=error.expected
-        ) from error
     points, index = np.unique(surface.vertices + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 is 0.0
     corners = index.reshape(-1)[surface.triangles]
     corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]

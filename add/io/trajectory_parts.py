@@ -51,6 +51,11 @@ def _shape_code(kind: int, lowest: int, place: str, what: str) -> int:
     return int(kind)
 
 
+def _set(part: object, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(part, name, value)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class BodyData:
@@ -99,17 +104,10 @@ class BodyData:
         if (group < 0).any() or (group >= len(moduli)).any():
             raise InputError("no such set of moduli", place=f"{place}.group", expected=f"0 to {len(moduli) - 1}")
         rest = floats(self.rest, (None, 3), f"{place}.rest")
-        values = {
-            "start": int(self.start),
-            "rest": rest,
-            "cells": nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells"),
-            "surface": nodes_of(self.surface, 3, len(rest), f"{place}.surface"),
-            "moduli": moduli,
-            "group": group,
-            "mean_dilatation": bool(self.mean_dilatation),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        cells = nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells")
+        surface = nodes_of(self.surface, 3, len(rest), f"{place}.surface")
+        _set(self, start=int(self.start), rest=rest, cells=cells, surface=surface, moduli=moduli, group=group,
+             mean_dilatation=bool(self.mean_dilatation))  # fmt: skip
 
     @property
     def n_nodes(self) -> int:
@@ -161,12 +159,10 @@ class MassSpringData:
         """Bring to plain types and check that the parts fit."""
         place = f"sheets.{self.name}"
         rest = floats(self.rest, (None, 3), f"{place}.rest")
-        object.__setattr__(self, "start", int(self.start))
-        object.__setattr__(self, "rest", rest)
-        object.__setattr__(self, "edges", nodes_of(self.edges, 2, len(rest), f"{place}.edges"))
-        object.__setattr__(self, "triangles", nodes_of(self.triangles, 3, len(rest), f"{place}.triangles"))
-        rows = len(self.triangles) if len(self.gradients) else 0
-        object.__setattr__(self, "gradients", floats(self.gradients, (rows, 3, 2), f"{place}.gradients"))
+        triangles = nodes_of(self.triangles, 3, len(rest), f"{place}.triangles")
+        gradients = floats(self.gradients, (len(triangles) if len(self.gradients) else 0, 3, 2), f"{place}.gradients")
+        edges = nodes_of(self.edges, 2, len(rest), f"{place}.edges")
+        _set(self, start=int(self.start), rest=rest, edges=edges, triangles=triangles, gradients=gradients)
 
     @property
     def n_nodes(self) -> int:
@@ -211,23 +207,16 @@ class SolidData:
     size: FloatArray = field(default_factory=lambda: np.zeros(3))
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check that the parts fit."""
         place = f"solids.{self.name}"
         vertices = floats(self.vertices, (None, 3), f"{place}.vertices")
-        values = {
-            "start": int(self.start),
-            "kinematic": bool(self.kinematic),
-            "centre": floats(self.centre, (3,), f"{place}.centre"),
-            "kind": _shape_code(self.kind, -1, place, "shape"),
-            "size": floats(self.size, (3,), f"{place}.size"),
-            "vertices": vertices,
-            "triangles": nodes_of(self.triangles, 3, len(vertices), f"{place}.triangles"),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        centre, size = floats(self.centre, (3,), f"{place}.centre"), floats(self.size, (3,), f"{place}.size")
+        triangles = nodes_of(self.triangles, 3, len(vertices), f"{place}.triangles")
+        kind = _shape_code(self.kind, -1, place, "shape")
+        _set(self, start=int(self.start), kinematic=bool(self.kinematic), centre=centre, kind=kind, size=size)
+        _set(self, vertices=vertices, triangles=triangles)
 
     @property
     def entries(self) -> slice:
@@ -263,17 +252,14 @@ class ObstacleData:
     velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
     vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""
         place = f"obstacles.{self.name}"
-        object.__setattr__(self, "kind", _shape_code(self.kind, 0, place, "obstacle"))
-        for name, shape in (("size", (3,)), ("rotation", (3, 3)), ("position", (3,)), ("velocity", (3,))):
-            object.__setattr__(self, name, floats(getattr(self, name), shape, f"{place}.{name}"))
-        object.__setattr__(self, "vertices", floats(self.vertices, (None, 3), f"{place}.vertices"))
-        triangles = nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles")
-        object.__setattr__(self, "triangles", triangles)
+        _set(self, kind=_shape_code(self.kind, 0, place, "obstacle"))
+        shapes = {"size": (3,), "rotation": (3, 3), "position": (3,), "velocity": (3,), "vertices": (None, 3)}
+        _set(self, **{name: floats(getattr(self, name), shape, f"{place}.{name}") for name, shape in shapes.items()})
+        _set(self, triangles=nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles"))
 
 
 @final

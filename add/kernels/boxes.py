@@ -12,8 +12,6 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Boxes", "boxes_of", "near_primitives", "overlapping"]
-
 #: A box that covers more cells than this is tested against all.
 MOST_CELLS = 64
 #: Edges of cells, as a multiple of the mean edge of the boxes.
@@ -245,7 +243,7 @@ def near_primitives(primitives, x0, x1, wide, other):
 
     Parameters
     ----------
-    primitives : with ``edges``, ``faces``, ``sharp``, ``body`` and ``meets``, see `add.contact.candidates.Primitives`
+    primitives : with ``edges``, ``faces``, ``sharp``, ``body`` and ``meets``, see `add.contact.crossings.Primitives`
     x0, x1 : (n_points, 3) [m]
     wide, other : (n_bodies,) by how much the boxes of the first and of the second of a pair are wider [m]
     """

@@ -17,8 +17,6 @@ from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.typing import FloatArray
 
-__all__ = ["Frames", "detect", "frames_of", "meets", "point_place"]
-
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 #: Columns of `runs`.

@@ -6,8 +6,6 @@ import numpy as np
 
 from add.kernels.caching import njit
 
-__all__ = ["box_gaps", "closest_on_triangle", "crossing", "may_collide", "point_triangle_distance", "segment_distance"]
-
 #: Parts of a triangle: its face, the edges 01, 12, 20, the corners 0, 1, 2.
 FACE, EDGE_01, EDGE_12, EDGE_20, CORNER_0, CORNER_1, CORNER_2 = 0, 1, 2, 3, 4, 5, 6
 #: Pairs that come nearer by more than this share of their distance are looked at closely.

@@ -4,19 +4,3 @@ from add.laws.calculus import derivative, evaluate, substitute, symbols, unknown
 from add.laws.expression import ZERO, Expression, Number, total
 from add.laws.grammar import parse, require_names
 from add.laws.source import compiled
-
-__all__ = [
-    "ZERO",
-    "Expression",
-    "Number",
-    "compiled",
-    "derivative",
-    "evaluate",
-    "parse",
-    "require_names",
-    "substitute",
-    "symbols",
-    "total",
-    "unknown_sign",
-    "walk",
-]

@@ -37,6 +37,24 @@ def require_regular(path: str | PathLike[str]) -> os.stat_result:
     return found
 
 
+def require_readable(path: str | PathLike[str]) -> None:
+    """Refuse what `require_regular` does not find, or refuses, as an input of the user's.
+
+    Raises
+    ------
+    InputError
+        naming the file.
+    """
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("not a file", file=path) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+
+
 def _require_plain(path: str | PathLike[str], found: os.stat_result) -> None:
     for test, kind in _KINDS:
         if test(found.st_mode):

@@ -19,30 +19,3 @@ from add.materials.laws import (
 )
 from add.materials.relaxation import StressLoops, relaxing, stress_loops
 from add.materials.small_strain import LINEAR
-
-__all__ = [
-    "DIRECTIONS",
-    "FOAMS",
-    "GENT",
-    "HYPERFOAM",
-    "INVARIANTS",
-    "LINEAR",
-    "MATERIALS",
-    "MOONEY_RIVLIN",
-    "NAMES",
-    "NEO_HOOKEAN",
-    "NEO_HOOKEAN_CIARLET",
-    "SILICONES",
-    "ST_VENANT_KIRCHHOFF",
-    "YEOH",
-    "ElementLoops",
-    "Elements",
-    "Formula",
-    "Material",
-    "StressLoops",
-    "element_loops",
-    "formula_law",
-    "material",
-    "relaxing",
-    "stress_loops",
-]

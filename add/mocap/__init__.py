@@ -3,10 +3,9 @@
 from add.mocap.body_csv import read_angle_csv, read_csv, read_pose_csv, write_csv
 from add.mocap.flights import first_touch, release_time
 from add.mocap.formats import read_take
-from add.mocap.poses import AngleRecording, PoseRecording
 from add.mocap.recording import Recording
 from add.mocap.registration import RigidTransform, register, rigid_fit
-from add.mocap.take import Event, Signal, Take
+from add.mocap.take import AngleRecording, Event, PoseRecording, Signal, Take
 from add.mocap.write import write_pose_csv, write_signals, write_trc
 
 __all__ = [

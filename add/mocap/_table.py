@@ -19,8 +19,6 @@ MOST_COLUMNS = 10_000
 #: Memory that reading takes, in sizes of the file: every number as one of Python's.
 _MEMORY = 30.0
 
-__all__ = ["Header", "Table", "read_header", "read_rows"]
-
 
 @dataclass(frozen=True)
 class Header:

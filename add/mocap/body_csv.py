@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap._table import Header, Table, read_header, read_rows
-from add.mocap.poses import UNIT, AngleRecording, PoseRecording, off_unit
 from add.mocap.recording import Recording
-
-__all__ = ["read_angle_csv", "read_csv", "read_pose_csv", "write_csv"]
-
+from add.mocap.take import UNIT, AngleRecording, PoseRecording, off_unit
 
 _POSITION = ("x_m", "y_m", "z_m")
 _QUATERNION = ("qw", "qx", "qy", "qz")

@@ -16,8 +16,6 @@ from add.errors import InputError
 from add.machine.files import most_of_memory, read_regular
 from add.typing import BoolArray, FloatArray
 
-__all__ = ["Clouds", "read_clouds"]
-
 
 @final
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
-
-__all__ = ["FlightStart", "Spin", "first_touch", "flight_of_point", "flight_spin", "release_time"]
-
+from add.mocap.take import PoseRecording
 
 #: A stretch of rest lasts as long [s], and has as many frames.
 _REST, _FRAMES = 0.1, 8

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from add.errors import InputError
 
-__all__ = ["Recording", "Timed", "check_times", "require_names"]
-
 # Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
 _GAP_IN_PERIODS = 1.5
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from add.errors import InputError
 from add.mocap.recording import Recording, require_names
 
-__all__ = ["RigidTransform", "register", "rigid_fit"]
-
 # Points whose second spread is below this share of the first do not fix the rotation about their line:
 # 0.1 mm on 100 mm, the noise of a motion-capture marker.
 _COLLINEAR = 1e-3

@@ -12,8 +12,6 @@ import numpy as np
 from add.mocap.recording import Recording
 from add.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Exchange", "exchanges", "spikes", "suspects"]
-
 #: A spike goes out and back within so many frames, by this part of the extent of the whole recording, and by so many of
 #: the largest other steps.
 SPIKE_FRAMES, SPIKE_SHARE, SPIKE_STEPS = 3, 0.5, 5.0

@@ -12,11 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from add.errors import InputError
-from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
-from add.mocap.take import Signal
-
-__all__ = ["write_c3d", "write_pose_csv", "write_signals", "write_trc"]
+from add.mocap.take import PoseRecording, Signal
 
 
 def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:

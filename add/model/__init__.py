@@ -5,23 +5,3 @@ from add.model.chambers import ChamberState, chamber_states, storing_chambers
 from add.model.joint_reactions import Reaction, reactions, tie_forces, tree_reactions
 from add.model.mesh_terms import class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.obstacles import ContactModel, MeshModel, Obstacle, ShapeName
-
-__all__ = [
-    "ChamberState",
-    "ContactModel",
-    "MeshModel",
-    "Model",
-    "Obstacle",
-    "Reaction",
-    "ShapeName",
-    "build_model",
-    "chamber_states",
-    "class_pairs",
-    "edge_lengths",
-    "half_thickness",
-    "meeting_meshes",
-    "reactions",
-    "storing_chambers",
-    "tie_forces",
-    "tree_reactions",
-]

@@ -11,10 +11,9 @@ import numpy as np
 from add.bodies import TreeBody
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
-from add.joints.parts import JointPart
+from add.joints.laws import JointPart
 from add.kernels.rotation import left_jacobian
-from add.model.build import Model
-from add.model.joint_terms import joint_terms
+from add.model.build import Model, joint_terms
 from add.terms import TiedPoints
 from add.typing import FloatArray
 

@@ -112,6 +112,11 @@ class LeastSquares(Objective):
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return rho_k (r,) of the interval that ends at ``state``."""
 
+    def step_value(self, state: State, theta: FloatArray) -> float:
+        """Return the sum of the squares of the step's residuals."""
+        residuals = self.step_residuals(state, theta)
+        return float(residuals @ residuals)
+
     @abstractmethod
     def step_residual_tangents(
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions

@@ -17,8 +17,6 @@ from add.objectives.placement import Placement
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 
-__all__ = ["Closest", "CloudTracking", "closest_points"]
-
 
 class Closest(NamedTuple):
     """Closest points of a surface.
@@ -183,11 +181,6 @@ class CloudTracking(LeastSquares):
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of this interval."""
         return self.surface.frames(state, theta)
-
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        residuals = self.step_residuals(state, theta)
-        return float(residuals @ residuals)
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add the gradient, -2 r dr/ds n shared by the nodes that carry the closest points."""

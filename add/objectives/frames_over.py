@@ -7,7 +7,7 @@ from typing import Protocol, final
 import numpy as np
 
 from add.equations.kinematics import Columns, Directions, Kinematics, StateTangent, StretchTangents, generic
-from add.equations.points import PointMap
+from add.equations.points import Along, PointMap
 from add.objectives.base import StateRows
 from add.objectives.interpolation import Interpolant
 from add.objectives.losses import Loss, bend, bending
@@ -152,8 +152,8 @@ class FramesOver:
         """Return the tangents (r, c) of `residuals`; q_dot and v_dot (k, c, n) of the states `rows`."""
         tracking, rows, (clock, placing) = self.tracking, self.rows, self._entries()
         placement = tracking.placement
-        q, v = self.run.q[rows], self.run.v[rows]
-        change = self._between(*tracking.points.jvp_over(q, v, self.theta, q_dot, v_dot, theta_dot))
+        at = Along(self.run.q[rows], self.run.v[rows], self.theta)
+        change = self._between(*tracking.points.jvp_over(at, Along(q_dot, v_dot, theta_dot)))
         if theta_dot[:, clock].any():
             change -= theta_dot[:, clock, None] * self._places(slopes=True)[:, None]
         if placement is not None and theta_dot[:, placing].any():
@@ -175,7 +175,7 @@ def rows_over(tracking: Tracked, run: Trajectory, theta: FloatArray, directions:
     # The coordinates that are read, at a state that makes no derivative zero by chance.
     kin = Kinematics(run.q[-1] + 0.01 * generic(n), generic(n), np.zeros(n), 0.0, 0)
     bar, (q_bar, v_bar) = generic(3 * points.n_points).reshape(-1, 3), np.zeros((2, n))
-    points.vjp(kin, theta, bar, bar, q_bar, v_bar, np.zeros_like(theta))
+    points.vjp(kin, theta, bar, bar, Along(q_bar, v_bar, np.zeros_like(theta)))
     coordinates, out = np.flatnonzero(np.abs(q_bar) + np.abs(v_bar)), []
     together = max(1, MOST_UNITS // (8 * n * coordinates.size + 1))
     for first in range(0, run.n_steps, together):

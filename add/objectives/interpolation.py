@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents, generic
-from add.equations.points import PointMap
+from add.equations.points import Along, PointMap
 from add.typing import FloatArray, IntArray
 
 #: Weights of (x_0, v_0, x_1, v_1): positions and velocities at the beginning and at the end of a step.
@@ -98,7 +98,7 @@ class StateReads:
         read, theta_bar = np.zeros(n), np.zeros_like(theta)
         for k in range(2):
             q_bar, v_bar = np.zeros(n), np.zeros(n)
-            points.vjp(pair(state, k), theta, bar, bar, q_bar, v_bar, theta_bar)
+            points.vjp(pair(state, k), theta, bar, bar, Along(q_bar, v_bar, theta_bar))
             read += np.abs(q_bar) + np.abs(v_bar)
         return cls(state, theta, np.flatnonzero(read), np.union1d(np.flatnonzero(theta_bar), entries))
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from add.typing import FloatArray
 
-__all__ = ["Cauchy", "Huber", "Loss", "SoftL1", "bend", "bending"]
-
 
 @dataclass(frozen=True)
 class Loss(ABC):

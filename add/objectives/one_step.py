@@ -87,11 +87,6 @@ class OneStep(LeastSquares):
         place, speed = (state.q[0] - q)[self.rows], (state.v[0] - v)[self.rows]
         return scale * np.concatenate([self.by_place * place, self.by_speed * speed])
 
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the sum of their squares."""
-        residuals = self.step_residuals(state, theta)
-        return float(residuals @ residuals)
-
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add its gradient."""
         scale = self._scale(state)

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, State, StateTangent
-from add.equations.points import PointMap
+from add.equations.points import Along, PointMap
 from add.errors import SolverError
 from add.objectives.base import Objective
 from add.objectives.measures import Measure
@@ -58,7 +58,7 @@ class _OverTime(Objective):
         """Add ``factor`` times the gradient of the measure."""
         x, _ = self._point(state, theta)
         x_bar = factor * self.measure.gradient(x, state.t)[None]
-        self.points.vjp(self._kin(state), theta, x_bar, np.zeros((1, 3)), bar.q[0], bar.v[0], theta_bar)
+        self.points.vjp(self._kin(state), theta, x_bar, np.zeros((1, 3)), Along(bar.q[0], bar.v[0], theta_bar))
 
 
 @final

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
-from add.equations.points import PointMap
+from add.equations.points import Along, PointMap
 from add.objectives.base import LeastSquares, StateRows
 from add.objectives.frames_over import FramesOver, rows_over
 from add.objectives.interpolation import Interpolant, StateReads, StepWeights, pair
@@ -244,7 +244,7 @@ class Tracking(LeastSquares):
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
                 kin = pair(state, k)
-                self.points.vjp(kin, theta, x * bar, v * bar, state_bar.q[k], state_bar.v[k], theta_bar)
+                self.points.vjp(kin, theta, x * bar, v * bar, Along(state_bar.q[k], state_bar.v[k], theta_bar))
         if self.clock is not None:
             theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self.between.slopes(state.step, time), theta))
 
@@ -289,7 +289,7 @@ class Tracking(LeastSquares):
         if not times:
             return []
         (x_now, v_now), (x_old, v_old) = (
-            self.points.jvp(pair(state, k), theta, tangent.q[k], tangent.v[k], theta_dot) for k in range(2)
+            self.points.jvp(pair(state, k), theta, Along(tangent.q[k], tangent.v[k], theta_dot)) for k in range(2)
         )
         out = []
         for time in times:

@@ -14,8 +14,6 @@ from add.objectives.losses import Loss, bend, bending
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 
-__all__ = ["WhitenedTracking", "whitening"]
-
 #: Share of the largest singular value below which points do not tell a direction of the pose, as collinear ones.
 _UNSEEN = 1e-9
 
@@ -105,11 +103,6 @@ class WhitenedTracking(LeastSquares):
             bent = row if self.loss is None else bend(self.loss, row[None])[0]
             found.append(np.sqrt(self.weight) * bent[self.rows(frame)])
         return np.concatenate(found)
-
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        residuals = self.step_residuals(state, theta)
-        return float(residuals @ residuals)
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add 2 w rho' W^T r, spread over the points."""

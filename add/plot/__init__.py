@@ -4,14 +4,3 @@ from add.plot.convergence import parse_evaluations, plot_convergence
 from add.plot.landscape import plot_landscape
 from add.plot.run import experiment_names, plot_run
 from add.plot.time import plot_energies, plot_markers, plot_newton
-
-__all__ = [
-    "experiment_names",
-    "parse_evaluations",
-    "plot_convergence",
-    "plot_energies",
-    "plot_landscape",
-    "plot_markers",
-    "plot_newton",
-    "plot_run",
-]

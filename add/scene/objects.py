@@ -16,7 +16,6 @@ from add.scene.spec import (
     materials as _materials,
     nets as _nets,
     objective as _objective,
-    obstacles as _obstacles,
     optimizer as _optimizer,
     rigid as _rigid,
     scene as _scene,
@@ -150,12 +149,12 @@ RoughnessObjective = _objective.RoughnessObjectiveSpec
 SmoothnessObjective = _objective.SmoothnessObjectiveSpec
 TrackObjective = _objective.TrackObjectiveSpec
 
-BoxObstacle = _obstacles.BoxObstacleSpec
-CapsuleObstacle = _obstacles.CapsuleSpec
-CylinderObstacle = _obstacles.CylinderSpec
-MeshObstacle = _obstacles.MeshObstacleSpec
-PlaneObstacle = _obstacles.PlaneSpec
-SphereObstacle = _obstacles.SphereSpec
+BoxObstacle = _rigid.BoxObstacleSpec
+CapsuleObstacle = _rigid.CapsuleSpec
+CylinderObstacle = _rigid.CylinderSpec
+MeshObstacle = _rigid.MeshObstacleSpec
+PlaneObstacle = _rigid.PlaneSpec
+SphereObstacle = _rigid.SphereSpec
 
 OptimizerSettings = _optimizer.OptimizerSpec
 OptimizerPhase = _optimizer.PhaseSpec

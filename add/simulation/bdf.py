@@ -1,26 +1,151 @@
-"""Steps by backward differentiation, order one and two, with their exact derivatives."""
+"""Steps by backward differentiation, order one and two, their exact derivatives, and blocks of compiled ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, final
+from typing import Self, final, overload
 
 import numpy as np
 
 from add.compiled.members import CompiledMembers, Members
-from add.compiled.newton import Criteria
+from add.compiled.newton import AT_ROUND_OFF, Criteria
 from add.compiled.run import Block
 from add.equations import charts
-from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
+from add.equations.kinematics import (
+    Columns,
+    Directions,
+    Kinematics,
+    State,
+    StateTangent,
+    StateTangents,
+    StretchTangents,
+)
 from add.errors import SolverError
-from add.simulation.blocks import record_of, state_after, turned
-from add.simulation.derivative import Linearised, NewtonSolve, linearise
+from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.formula import BDFFormula, StartUp
 from add.simulation.step_rows import pull_rows
-from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenStep
-from add.solve.step_equations import NewtonOptions
+from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
+
+# --- Blocks of compiled steps as states and records, made where they are asked for ------------------------------------
+
+#: Compiled steps have none.
+_NO_MULTIPLIERS: FloatArray = np.zeros(0)
+
+
+def state_after(block: Block, k: int) -> State:
+    """Return the state after step ``k`` of a block."""
+    steps, timing = block.steps, block.timing
+    step = timing.first + k + 1
+    if steps.turned[k].any():
+        return charts.change(_unchanged(block, k), turned(block, k))
+    before = (steps.states_q[k - 1], steps.states_v[k - 1]) if k else (block.q, block.v)
+    q = np.concatenate([steps.q[k], before[0]]).reshape(2, -1)
+    v = np.concatenate([steps.v[k], before[1]]).reshape(2, -1)
+    return State(step * timing.dt, step, q, v)
+
+
+def record_of(block: Block, k: int) -> Record:
+    """Return the record of step ``k`` of a block."""
+    steps, timing = block.steps, block.timing
+    step = timing.first + k + 1
+    row = 0 if step == 1 else 1
+    status, iterations, factorizations, worst, _ = steps.counts[k].tolist()
+    merits = tuple(steps.merits[k, : iterations + 1].tolist())
+    report = NewtonReport(
+        Status.ROUND_OFF if status == AT_ROUND_OFF else Status.CONVERGED,
+        iterations, factorizations, merits[-1], float(steps.tolerance[k]), worst, 0, merits,
+    )  # fmt: skip
+    kin = Kinematics(steps.q[k], steps.v[k], steps.a[k], step * timing.dt, step)
+    c, alphas = float(timing.c[row]), (float(timing.alpha_0[row]), float(timing.alpha_1[row]))
+    solution = Solution(kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, candidates=block.candidates)
+    alpha: tuple[float, ...] = alphas if alphas[1] else alphas[:1]
+    if not steps.turned[k].any():
+        return Record(solution, alpha)
+    return Record(solution, alpha, turned(block, k), _unchanged(block, k))
+
+
+def turned(block: Block, k: int) -> IntArray:
+    """Return the first coordinates of the rotation vectors that change chart after step ``k`` of a block."""
+    chosen = block.steps.turned[k]
+    return block.system.system.rotations[chosen] if chosen.any() else NO_CHARTS
+
+
+def _unchanged(block: Block, k: int) -> State:
+    """Return the state after step ``k`` before its change of chart."""
+    steps, timing = block.steps, block.timing
+    before = (steps.states_q[k - 1], steps.states_v[k - 1]) if k else (block.q, block.v)
+    step = timing.first + k + 1
+    return State(step * timing.dt, step, np.stack([steps.q[k], before[0]]), np.stack([steps.v[k], before[1]]))
+
+
+def stepwise(taken: Block | tuple[State, Record]) -> Iterator[tuple[State, Record]]:
+    """Yield the steps of a block, or the one step, with the states after them."""
+    if isinstance(taken, Block):
+        for k in range(taken.n):
+            yield state_after(taken, k), record_of(taken, k)
+    else:
+        yield taken
+
+
+@final
+class Records(Sequence[Record]):
+    """The records of a run: of single steps, and of blocks, whose records are made where they are asked for."""
+
+    def __init__(self, parts: Iterable[Record | tuple[Block, int]] = ()) -> None:
+        self._parts: list[Record | tuple[Block, int]] = list(parts)
+
+    def append(self, part: Record | tuple[Block, int]) -> None:
+        """Add the record of a step, or where it is made: a block and the number of the step in it."""
+        self._parts.append(part)
+
+    def extend(self, block: Block) -> None:
+        """Add the records of a block."""
+        self._parts.extend((block, k) for k in range(block.n))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, key: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Records: ...
+
+    def __getitem__(self, key: int | slice) -> Record | Records:
+        if isinstance(key, slice):
+            return Records(self._parts[key])
+        part = self._parts[key]
+        return record_of(*part) if isinstance(part, tuple) else part
+
+    def __iter__(self) -> Iterator[Record]:
+        return (record_of(*part) if isinstance(part, tuple) else part for part in self._parts)
+
+    def blocks(self) -> Iterator[tuple[int, Block | None, int]]:
+        """Yield what lies behind the records, the last first: number of the first record, the block, how many steps.
+
+        Records of no block, and those of a block that is not here from its first step on, come one by one, with None.
+        """
+        stop = len(self._parts)
+        while stop:
+            part = self._parts[stop - 1]
+            if isinstance(part, tuple) and part[1] < stop and self._begins(stop - 1 - part[1], part[0]):
+                yield stop - 1 - part[1], part[0], part[1] + 1
+                stop -= part[1] + 1
+            else:
+                yield stop - 1, None, 1
+                stop -= 1
+
+    def _begins(self, k: int, block: Block) -> bool:
+        """Whether a block begins with record ``k``."""
+        part = self._parts[k]
+        return isinstance(part, tuple) and part[0] is block and part[1] == 0
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 #: Numbers that the tangents of a stretch of states may take.
 MOST_TANGENTS = 1 << 21
@@ -132,29 +257,25 @@ class BDF(BlockStepper):
             return None
         return linearise(assembler, record.solution, theta)
 
-    def matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
-        if assembler.compiled is None or not assembler.compiled.dense:
-            return None
-        kin = record.kin
-        timing = self.formula.timing(kin.step - 1)
-        return assembler.compiled.matrices(timing, (kin.q, kin.v, kin.a), record.decisions, theta, directions)
-
-    def step_matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
-        """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
-        compiled = assembler.compiled
+        compiled, kin = step.assembler.compiled, step.record.kin
         if compiled is None or not compiled.dense:
             return None
-        if record.unchanged is not None or assembler.system.partition.prescribed.size:
+        timing = self.formula.timing(kin.step - 1)
+        return compiled.matrices(timing, (kin.q, kin.v, kin.a), step.record.decisions, step.theta, directions)
+
+    def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
+        """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
+        compiled, record = step.assembler.compiled, step.record
+        if compiled is None or not compiled.dense:
+            return None
+        if record.unchanged is not None or step.assembler.system.partition.prescribed.size:
             return None
         kin = record.kin
         timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
         return compiled.step_matrices(
-            timing, read, (kin.q, kin.v, kin.a), record.decisions, theta, directions
+            timing, read, (kin.q, kin.v, kin.a), record.decisions, step.theta, directions
         )  # fmt: skip
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
@@ -174,27 +295,20 @@ class BDF(BlockStepper):
         return step.instant().pull(*bar, theta_bar)
 
     def pull_rows(
-        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+        self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
         """Pull cotangents back through one step; see `DifferentiableStepper.pull_rows`."""
-        matrices = self.matrices(assembler, record, theta, directions)
-        return pull_rows(assembler, record, theta, bars, directions, matrices)
+        return pull_rows(step, bars, directions, self.matrices(step, directions))
 
     def push_stretch(
-        self,
-        assembler: Assembler,
-        block: Block,
-        steps: range,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
+        self, taken: TakenBlock, tangents: StateTangents, directions: Directions
     ) -> StretchTangents | None:
         """Push tangents through steps of a block in one compiled call; see `DifferentiableStepper.push_stretch`.
 
         Not beyond a change of chart, nor through more steps than have room (`MOST_TANGENTS`). None where there are no
         compiled steps, coordinates are prescribed, or a matrix cannot be solved with.
         """
-        compiled = assembler.compiled
+        (assembler, block, steps, theta), compiled = taken, taken.assembler.compiled
         if compiled is None or not compiled.dense or assembler.system.partition.prescribed.size:
             return None
         first, n = steps.start, max(1, min(len(steps), MOST_TANGENTS // (2 * directions.n * assembler.system.n + 1)))
@@ -219,5 +333,5 @@ class BDF(BlockStepper):
         """Push tangents forward through one step; see `StepPart.push`."""
         if step.linearised is not None:
             return step.instant().push(tangents, directions)
-        matrices = self.matrices(step.assembler, step.record, step.theta, directions)
+        matrices = self.matrices(step, directions)
         return replace(step.instant(), matrices=matrices).push(tangents, directions)

@@ -110,43 +110,30 @@ class Remembering(AroundSteps):
         written = self._written(step.record.begun.memory[0], step.theta, self._timing(step.record))
         return self.inner.push(step._replace(theta=written), tangents, directions)
 
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pullback(self, step: TakenStep, state_bar: StateTangent, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back; see `DifferentiableStepper.pullback`."""
+        record, theta = step.record, step.theta
         q, m, timing = record.kin.q, record.begun.memory[0], self._timing(record)
         written, own = self._written(m, theta, timing), np.zeros_like(theta)
         q_bar, m_bar = state_bar.q.copy(), np.zeros_like(m)
         if state_bar.memory.size:
-            m_bar = self._after_pull(m, q, theta, state_bar.memory[0], (q_bar[0], own), timing)
+            m_bar = self._after_pull(m, (q, theta), state_bar.memory[0], (q_bar[0], own), timing)
         bars = StateTangent(q_bar, state_bar.v)
-        before = self.inner.pullback(assembler, record, written, bars, own, linearised)
+        before = self.inner.pullback(step._replace(theta=written), bars, own)
         every = zip(self.memories, self._parts(m), strict=True)
         m_bar += np.concatenate([memory.write_pull(part, written, own, timing) for memory, part in every])
         own[self._entries] = 0.0
         if record.begun.marks[0][0]:
-            self._after_pull(None, _first(record, self.dt), theta, m_bar, (before.q[0], own), self._beginning(record))
+            at = _first(record, self.dt), theta
+            self._after_pull(None, at, m_bar, (before.q[0], own), self._beginning(record))
         else:
             before.memory = m_bar[None]
         theta_bar += own
         return before
 
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> StateTangents:
+    def pushforward(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> StateTangents:
         """Push tangents forward; see `DifferentiableStepper.pushforward`."""
+        record, theta = step.record, step.theta
         m, timing = record.begun.memory[0], self._timing(record)
         # Directions that move nothing but numbers of the memory set in here.
         tangents = tangents.including(directions.touching(np.flatnonzero(directions.moved)))
@@ -165,7 +152,7 @@ class Remembering(AroundSteps):
         changed = (written_dots[entries] - dots[entries]).ravel()
         moved = Directions(directions.matrix + sp.csr_array((changed, (rows, columns)), shape=directions.matrix.shape))
         plain = StateTangents(index, StateTangent(q_dot, v_dot, np.zeros((0, 0, index.size))))
-        after = self.inner.pushforward(assembler, record, written, plain, moved, linearised)
+        after = self.inner.pushforward(step._replace(theta=written), plain, moved)
         new = self._after_push(m, m_dot, (record.kin.q, after.dot.q[0]), (theta, dots), timing)
         return StateTangents(after.index, StateTangent(after.dot.q, after.dot.v, new[None]))
 
@@ -173,27 +160,12 @@ class Remembering(AroundSteps):
     def _entries(self) -> IntArray:
         return np.concatenate([memory.entries for memory in self.memories])
 
-    def _after_pull(
-        self,
-        m: FloatArray | None,
-        q: FloatArray,
-        theta: FloatArray,
-        bar: FloatArray,
-        bars: tuple[FloatArray, FloatArray],
-        timing: Timing,
-    ) -> FloatArray:
+    def _after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, timing: Timing) -> FloatArray:
         parts = [None] * len(self.memories) if m is None else self._parts(m)
         every = zip(self.memories, parts, self._parts(bar), strict=True)
-        return np.concatenate([memory.after_pull(part, q, theta, own, bars, timing) for memory, part, own in every])
+        return np.concatenate([memory.after_pull(part, at, own, bars, timing) for memory, part, own in every])
 
-    def _after_push(
-        self,
-        m: FloatArray | None,
-        m_dot: FloatArray,
-        at: tuple[FloatArray, FloatArray],
-        theta: tuple[FloatArray, FloatArray],
-        timing: Timing,
-    ) -> FloatArray:
+    def _after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, timing: Timing) -> FloatArray:
         n = len(self.memories)
         parts, dots = ([None] * n, [m_dot] * n) if m is None else (self._parts(m), self._parts(m_dot))
         every = zip(self.memories, parts, dots, strict=True)

@@ -91,17 +91,9 @@ class Restarted(AroundSteps):
         """Assemble and factor the matrix of a step."""
         return self.inner.linearise(assembler, record, theta)
 
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
+    def pullback(self, step: TakenStep, state_bar: StateTangent, theta_bar: FloatArray) -> StateTangent:
         """Add the cotangent of theta; that of the state before is zero."""
-        self.inner.pullback(assembler, record, theta, state_bar, theta_bar, linearised)
+        self.inner.pullback(step, state_bar, theta_bar)
         return StateTangent(*(np.zeros_like(bar) for bar in (state_bar.q, state_bar.v, state_bar.memory)))
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:

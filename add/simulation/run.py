@@ -15,16 +15,15 @@ from add.compiled.available import packed_or_reason
 from add.compiled.pack import PackedSystem
 from add.compiled.run import Block, CompiledRun
 from add.equations import charts
+from add.equations.charts import Chart
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
-from add.equations.twists import Chart
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
-from add.simulation.blocks import Records, state_after, stepwise
-from add.simulation.dynamics import Dynamics
+from add.simulation.bdf import Records, state_after, stepwise
 from add.simulation.start import Start
-from add.simulation.step_jacobians import Step, StepDerivatives, block_directions
+from add.simulation.step_jacobians import Dynamics, Step, StepDerivatives, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
 from add.simulation.stepper import BlockStepper
 from add.solve.step_matrix import Assembler

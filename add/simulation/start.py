@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -15,6 +15,19 @@ from add.simulation.derivative import Instant, NewtonSolve, Solution
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
+
+
+class Begun(NamedTuple):
+    """The start of a run whose derivatives are wanted: with where a static solve converged, if there was one."""
+
+    assembler: Assembler
+    record: Solution | None
+    theta: FloatArray
+
+    def instant(self) -> Instant:
+        """Return the equations of the static solve."""
+        assert self.record is not None
+        return Instant(self.assembler, self.record, (), self.theta)
 
 
 class Start(ABC):
@@ -31,25 +44,11 @@ class Start(ABC):
         """Return q0, v0 (n,) and where a static solve converged."""
 
     @abstractmethod
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
+    def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Add the cotangent of theta to ``theta_bar``."""
 
     @abstractmethod
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        directions: Directions,
-    ) -> Columns:
+    def pushforward(self, begun: Begun, directions: Directions) -> Columns:
         """Return the tangents of (q0, v0), (2 n, k)."""
 
 
@@ -71,17 +70,9 @@ class GivenStart(Start):
         v[prescribed] = system.motion.velocities(0.0, theta)
         return q, v, None
 
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
+    def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Pull back through pose and velocity field."""
-        system = assembler.system
+        system, theta = begun.assembler.system, begun.theta
         prescribed = system.partition.prescribed
         system.motion.vjp(0.0, theta, q_bar[prescribed], v_bar[prescribed], theta_bar)
         q_bar, v_bar = q_bar.copy(), v_bar.copy()
@@ -89,15 +80,9 @@ class GivenStart(Start):
         v_bar[prescribed] = 0.0
         self.initial.vjp(theta, q_bar, v_bar, theta_bar)
 
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        directions: Directions,
-    ) -> Columns:
+    def pushforward(self, begun: Begun, directions: Directions) -> Columns:
         """Return the tangents of (q0, v0)."""
-        system = assembler.system
+        system, theta = begun.assembler.system, begun.theta
         n, prescribed = system.n, system.partition.prescribed
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
@@ -106,7 +91,7 @@ class GivenStart(Start):
             out += np.concatenate([q_dot, v_dot])
 
         def vjp(bar: FloatArray, out: FloatArray) -> None:
-            self.pullback(assembler, record, theta, bar[:n], bar[n:], out)
+            self.pullback(begun, bar[:n], bar[n:], out)
 
         return push([ThetaMap(jvp, vjp)], 2 * n, directions)
 
@@ -154,29 +139,13 @@ class EquilibriumStart(Start):
             raise SolverError(f"static equilibrium: {error}") from None
         return found.kin.q, zero, found
 
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        q_bar: FloatArray,
-        v_bar: FloatArray,
-        theta_bar: FloatArray,
-    ) -> None:
+    def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Pull back through the static solve."""
-        assert record is not None
-        Instant(assembler, record, (), theta).pull(q_bar, np.zeros_like(q_bar), theta_bar)
+        begun.instant().pull(q_bar, np.zeros_like(q_bar), theta_bar)
 
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Solution | None,
-        theta: FloatArray,
-        directions: Directions,
-    ) -> Columns:
+    def pushforward(self, begun: Begun, directions: Directions) -> Columns:
         """Push forward through the static solve."""
-        assert record is not None
-        n = assembler.system.n
+        n = begun.assembler.system.n
         still = StateTangents(np.zeros(0, dtype=np.int64), StateTangent(np.zeros((1, n, 0)), np.zeros((1, n, 0))))
-        tangents, q_dot, v_dot = Instant(assembler, record, (), theta).push(still, directions)
+        tangents, q_dot, v_dot = begun.instant().push(still, directions)
         return Columns(tangents.index, np.concatenate([q_dot, v_dot]))

@@ -10,11 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from add.equations.charts import Chart, Twists
 from add.equations.kinematics import Directions, StateTangent, StateTangents
-from add.equations.twists import Chart, Twists
-from add.simulation.derivative import Linearised
 from add.simulation.step_jacobians import Step, StepDerivatives
-from add.simulation.stepper import Record
+from add.simulation.stepper import Record, TakenStep
 from add.typing import FloatArray
 
 
@@ -84,8 +83,8 @@ class _LinearStep:
 
     def __init__(self, derivatives: StepDerivatives, step: Step | Record) -> None:
         self.derivatives = derivatives
-        self.record = step.record if isinstance(step, Step) else step
-        self.linearised: Linearised | None = derivatives.linearise(self.record)
+        record = step.record if isinstance(step, Step) else step
+        self.step = TakenStep(derivatives.assembler, record, derivatives.theta, derivatives.linearise(record))
         self.n, self.m = derivatives.assembler.system.n, derivatives.stepper.n_history
         self.size = 2 * self.m * self.n
         twist = derivatives.chart is Chart.TWIST and derivatives.rotations.size
@@ -97,10 +96,7 @@ class _LinearStep:
         k, stepper = x.shape[1], self.derivatives.stepper
         pairs = (self.twists[1].inverse(x) if self.twists else x).reshape(self.m, 2, self.n, k)
         tangents = StateTangents(np.arange(k), StateTangent(pairs[:, 0].copy(), pairs[:, 1].copy()))
-        found = stepper.pushforward(
-            self.derivatives.assembler, self.record, self.derivatives.theta, tangents, Directions(directions),
-            self.linearised,
-        )  # fmt: skip
+        found = stepper.pushforward(self.step, tangents, Directions(directions))
         after = np.stack([found.dot.q, found.dot.v], axis=1).reshape(self.size, k)
         return self.twists[0].apply(after) if self.twists else after
 
@@ -109,10 +105,8 @@ class _LinearStep:
         columns = bar[:, None]
         pairs = (self.twists[0].transposed(columns) if self.twists else columns).reshape(self.m, 2, self.n)
         theta_bar = np.zeros_like(self.derivatives.theta)
-        before = self.derivatives.stepper.pullback(
-            self.derivatives.assembler, self.record, self.derivatives.theta,
-            StateTangent(pairs[:, 0].copy(), pairs[:, 1].copy()), theta_bar, self.linearised,
-        )  # fmt: skip
+        after = StateTangent(pairs[:, 0].copy(), pairs[:, 1].copy())
+        before = self.derivatives.stepper.pullback(self.step, after, theta_bar)
         columns = np.stack([before.q, before.v], axis=1).reshape(-1, 1)
         return (self.twists[1].inverse_transposed(columns) if self.twists else columns)[:, 0], theta_bar
 
@@ -164,7 +158,7 @@ def step_operators(derivatives: StepDerivatives, step: Step | Record) -> StepOpe
     n, everything = linear.n, slice(None)
 
     def blocks(row: int, column: int) -> tuple[StepOperator, ...]:
-        starts = [(2 * k + column) * n for k in range(len(linear.record.alpha))]
+        starts = [(2 * k + column) * n for k in range(len(linear.step.record.alpha))]
         return tuple(linear.block(slice(row * n, (row + 1) * n), slice(start, start + n)) for start in starts)
 
     return StepOperators(

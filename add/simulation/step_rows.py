@@ -12,18 +12,12 @@ from add.equations import charts
 from add.equations.kinematics import Columns, Directions, StateTangent, Weights
 from add.linalg import DenseLU, LinearSolve
 from add.simulation.derivative import linearise, named_instant
-from add.simulation.stepper import Record
-from add.solve.step_matrix import Assembler
+from add.simulation.stepper import TakenStep
 from add.typing import FloatArray
 
 
 def pull_rows(
-    assembler: Assembler,
-    record: Record,
-    theta: FloatArray,
-    bars: StateTangent,
-    directions: Directions,
-    matrices: tuple[FloatArray, Columns] | None,
+    step: TakenStep, bars: StateTangent, directions: Directions, matrices: tuple[FloatArray, Columns] | None
 ) -> tuple[StateTangent, Columns]:
     """Pull cotangents (m, n, r) of the state after a step by a formula of backward differentiation to what is before.
 
@@ -44,7 +38,8 @@ def pull_rows(
     SolverError
         If the matrix of the step is singular.
     """
-    system, c, kin, mu = assembler.system, record.c, record.kin, record.mu
+    (assembler, record, theta, _), system = step, step.assembler.system
+    c, kin, mu = record.c, record.kin, record.mu
     free, prescribed, n = system.partition.free, system.partition.prescribed, system.n
     if record.unchanged is not None:
         bars = charts.pullback(record.unchanged, record.charts, bars)

@@ -215,6 +215,25 @@ class TakenStep(NamedTuple):
         return Instant(self.assembler, record.solution, record.alpha, self.theta, linearised or self.linearised)
 
 
+@final
+class TakenBlock(NamedTuple):
+    """Finished steps of a compiled block whose derivatives are wanted.
+
+    Attributes
+    ----------
+    assembler : Assembler
+    block : Block
+    steps : range
+        Numbers in the block.
+    theta : (n_theta,)
+    """
+
+    assembler: Assembler
+    block: Block
+    steps: range
+    theta: FloatArray
+
+
 #: Of q and of v (n,).
 Pair = tuple[FloatArray, FloatArray]
 #: The tangents before, with those of directions that set in, and those of q and v (n, k) at the end.
@@ -284,51 +303,28 @@ class DifferentiableStepper(Stepper, StepPart):
         None where the pull-back does all of it in one call.
         """
 
-    def pullback(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        state_bar: StateTangent,
-        theta_bar: FloatArray,
-        linearised: Linearised | None = None,
-    ) -> StateTangent:
-        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``.
-
-        Without ``linearised``, the step is linearised here.
-        """
+    def pullback(self, step: TakenStep, state_bar: StateTangent, theta_bar: FloatArray) -> StateTangent:
+        """Return the cotangent of the state before the step; add that of theta to ``theta_bar``."""
+        record = step.record
         if record.unchanged is not None:
             state_bar = charts.pullback(record.unchanged, record.charts, state_bar)
-        step = TakenStep(assembler, record, theta, linearised)
         before = self.pull(step, (state_bar.q[0], state_bar.v[0]), theta_bar)
         before.q[0] += state_bar.q[1]
         before.v[0] += state_bar.v[1]
         return before
 
-    def pushforward(
-        self,
-        assembler: Assembler,
-        record: Record,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
-        linearised: Linearised | None = None,
-    ) -> StateTangents:
+    def pushforward(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> StateTangents:
         """Return the tangents of the state after the step; one factorisation for all."""
-        after = shifted(*self.push(TakenStep(assembler, record, theta, linearised), tangents, directions))
+        record, after = step.record, shifted(*self.push(step, tangents, directions))
         if record.unchanged is None or not after.index.size:
             return after
         return StateTangents(after.index, charts.pushforward(record.unchanged, record.charts, after.dot))
 
-    def matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return dr/dq, dr/dv, dr/da (3, n, n) of a step and dr along directions; None where no call makes them."""
         return None
 
-    def step_matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the transition (2 m n, 2 m n) of a step and its derivatives along directions, as of `StepJacobians`.
 
         None where no one call makes them, or the matrix of the step cannot be solved with.
@@ -336,7 +332,7 @@ class DifferentiableStepper(Stepper, StepPart):
         return None
 
     def pull_rows(
-        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+        self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
         """Pull r cotangents (m, n, r) back through a step, with one factorisation for all of them.
 
@@ -346,15 +342,9 @@ class DifferentiableStepper(Stepper, StepPart):
         return None
 
     def push_stretch(
-        self,
-        assembler: Assembler,
-        block: Block,
-        steps: range,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
+        self, taken: TakenBlock, tangents: StateTangents, directions: Directions
     ) -> StretchTangents | None:
-        """Push the tangents of the state before ``steps`` of a block through the first of these, one at least.
+        """Push the tangents of the state before steps of a block through the first of these, one at least.
 
         None where no one call does.
         """

@@ -21,11 +21,10 @@ from add.equations.kinematics import (
 )
 from add.equations.lift import Lift
 from add.errors import SolverError
-from add.simulation.bdf import BDF
-from add.simulation.blocks import stepwise
+from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper
+from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -264,35 +263,25 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Assemble and factor the matrix of a whole step; a divided one has many."""
         return None if record.inner else self._of(record).linearise(assembler, record, theta)
 
-    def matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return those of a whole step; see `DifferentiableStepper.matrices`."""
-        return None if record.inner else self._of(record).matrices(assembler, record, theta, directions)
+        return None if step.record.inner else self._of(step.record).matrices(step, directions)
 
-    def step_matrices(
-        self, assembler: Assembler, record: Record, theta: FloatArray, directions: Directions
-    ) -> tuple[FloatArray, Columns] | None:
+    def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return those of a whole step; see `DifferentiableStepper.step_matrices`."""
-        return None if record.inner else self._of(record).step_matrices(assembler, record, theta, directions)
+        return None if step.record.inner else self._of(step.record).step_matrices(step, directions)
 
     def pull_rows(
-        self, assembler: Assembler, record: Record, theta: FloatArray, bars: StateTangent, directions: Directions
+        self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
         """Pull cotangents back through a whole step; see `DifferentiableStepper.pull_rows`."""
-        return None if record.inner else self._of(record).pull_rows(assembler, record, theta, bars, directions)
+        return None if step.record.inner else self._of(step.record).pull_rows(step, bars, directions)
 
     def push_stretch(
-        self,
-        assembler: Assembler,
-        block: Block,
-        steps: range,
-        theta: FloatArray,
-        tangents: StateTangents,
-        directions: Directions,
+        self, taken: TakenBlock, tangents: StateTangents, directions: Directions
     ) -> StretchTangents | None:
         """Push tangents through steps of a block; see `DifferentiableStepper.push_stretch`."""
-        return self.inner.push_stretch(assembler, block, steps, theta, tangents, directions)
+        return self.inner.push_stretch(taken, tangents, directions)
 
     def parts(self, record: Record) -> list[tuple[StepPart, Record]]:
         """Return the parts of a step, or the whole one; see `StepsInParts.parts`."""

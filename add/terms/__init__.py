@@ -5,8 +5,7 @@ from add.terms.added_mass import AddedMass
 from add.terms.ball_laws import BallFriction, BallLimits
 from add.terms.elastic import Elastic, ElementBatch
 from add.terms.gravity import Gravity
-from add.terms.held_balls import HeldBalls, HeldBallsBranch, HeldTurns
-from add.terms.held_friction import HeldJoints, HeldResistance, HeldResistanceBranch
+from add.terms.held_friction import HeldBalls, HeldBranch, HeldEquations, HeldResistance
 from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
@@ -23,51 +22,3 @@ from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
 from add.terms.wrenches import Wrench
-
-__all__ = [
-    "Activation",
-    "AddedMass",
-    "BallFriction",
-    "BallLaws",
-    "BallLimits",
-    "Chamber",
-    "Elastic",
-    "ElementBatch",
-    "FibreLines",
-    "GivenVolume",
-    "Gravity",
-    "HeldBalls",
-    "HeldBallsBranch",
-    "HeldJoints",
-    "HeldResistance",
-    "HeldResistanceBranch",
-    "HeldTurns",
-    "Inertia",
-    "Integral",
-    "IsothermalGas",
-    "JointCouplings",
-    "JointDrive",
-    "JointLimits",
-    "JointResistance",
-    "JointSprings",
-    "Lag",
-    "LengthActuator",
-    "LinkLoops",
-    "Muscle",
-    "NodalForce",
-    "OnLengths",
-    "OnPaths",
-    "Path",
-    "PointConstraint",
-    "Pressure",
-    "Relaxation",
-    "RigidInertia",
-    "Stencils",
-    "Strained",
-    "Sums",
-    "TiedPoints",
-    "TreeInertia",
-    "Viscous",
-    "VolumetricActuator",
-    "Wrench",
-]

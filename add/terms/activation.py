@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.memory import Memory, Timing
+from add.equations.memory import Memory, Pair, Timing
 from add.equations.signals import Signal
 from add.typing import FloatArray, IntArray
 
@@ -99,28 +99,13 @@ class Following(Memory):
         """See `Memory.after`."""
         return np.array([self.step(m, theta, step)[0]])
 
-    def after_push(
-        self,
-        m: FloatArray | None,
-        m_dot: FloatArray,
-        at: tuple[FloatArray, FloatArray],
-        theta: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
+    def after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, step: Timing) -> FloatArray:
         """See `Memory.after_push`."""
         return self._pushed(m, m_dot, *theta, step)
 
-    def after_pull(
-        self,
-        m: FloatArray | None,
-        q: FloatArray,
-        theta: FloatArray,
-        bar: FloatArray,
-        bars: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
+    def after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, step: Timing) -> FloatArray:
         """See `Memory.after_pull`."""
-        return self._pulled(m, theta, bar, bars[1], step)
+        return self._pulled(m, at[1], bar, bars[1], step)
 
 
 @final

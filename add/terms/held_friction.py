@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, StickConstraint, StickingTerm, StickOperators, Term
+from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn_derivative
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Bits of a decision, one number a joint.
@@ -32,8 +33,16 @@ STIFFER = 1e3
 REST = 1e-10
 
 
+class Torques(NamedTuple):
+    """The torques t of joints (m, w), their slopes by omega (m, w, w), and by numbers: (indices in theta, (m, w))."""
+
+    values: FloatArray
+    slopes: FloatArray
+    by_numbers: tuple[tuple[IntArray, FloatArray], ...]
+
+
 class HeldFriction(StickingTerm):
-    """Dry friction that holds; a decision has the bits of every joint.
+    """Dry friction that holds; a decision has the bits of every joint. r = J^T t(omega), omega = J v.
 
     Attributes
     ----------
@@ -43,17 +52,32 @@ class HeldFriction(StickingTerm):
     friction: IntArray
     slip: IntArray
 
+    @property
     @abstractmethod
+    def dofs(self) -> IntArray:
+        """Coordinates (m, w), each once: one of a hinge or slide, three of a ball."""
+
+    @abstractmethod
+    def turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+        """Return J and d(J v)/dq (m, w, w)."""
+
+    @abstractmethod
+    def bent(self, kin: Kinematics, torques: FloatArray) -> FloatArray:
+        """Return d(J^T t)/dq (m, w, w) at fixed torques (m, w)."""
+
+    @abstractmethod
+    def torques(self, omega: FloatArray, theta: FloatArray, decision: Decision) -> Torques:
+        """Return the torques on the branch of ``decision``, without reactions."""
+
+    @final
     def rates(self, kin: Kinematics) -> FloatArray:
-        """Return v (m, k): one number a hinge or slide, three a ball."""
+        """Return omega (m, w)."""
+        return _times(self.turned(kin)[0], kin.v[self.dofs])
 
-    @abstractmethod
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
+    @final
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldBranch:
         """Return the smooth term of this branch, without reactions."""
-
-    @abstractmethod
-    def held(self, which: IntArray) -> StickConstraint:
-        """Return the equations of some joints, one at least, by number."""
+        return HeldBranch(self, decision)
 
     @final
     def _decided(self, kin: Kinematics, theta: FloatArray, given: Decision | None = None) -> Decision:
@@ -65,15 +89,6 @@ class HeldFriction(StickingTerm):
         # A ball slips which way it turns.
         way = np.where(v[:, 0] < 0.0, DOWN, UP) if v.shape[1] == 1 else UP
         return np.where((kept & STICKS == 0) & slips, kept | way, kept)
-
-    @final
-    def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
-        """Return which joints slip, and which way."""
-        return self._decided(kin, theta)
-
-    @final
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> None:
-        """Return None: the pattern is the same for all decisions."""
 
     @final
     def decided_residual(
@@ -89,20 +104,6 @@ class HeldFriction(StickingTerm):
         """Return how many joints stick, slip and creep."""
         sticking, slipping = (int((decision & bits != 0).sum()) for bits in (STICKS, UP | DOWN))
         return {"sticking": sticking, "slipping": slipping, "creeping": self.slip.size - sticking - slipping}
-
-    @final
-    def forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (n,) generalised forces without reactions [N, N m]."""
-        out = np.zeros_like(kin.q)
-        self.decided_residual(kin, theta, out)
-        return -out
-
-    @final
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return zero: it stores none."""
-        return 0.0
-
-    # --- sticking -----------------------------------------------------------------------------------------------------
 
     @property
     @final
@@ -136,7 +137,7 @@ class HeldFriction(StickingTerm):
     def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickConstraint | None:
         """Return the equations of the joints that stick."""
         which = np.flatnonzero(decision & STICKS)
-        return self.held(which) if which.size else None
+        return HeldEquations(self, which) if which.size else None
 
     @final
     def release(self, decision: Decision, rows: BoolArray) -> Decision:
@@ -175,132 +176,214 @@ class HeldResistance(HeldFriction):
     friction: IntArray
     slip: IntArray
 
-    def rates(self, kin: Kinematics) -> FloatArray:
-        """Return the rates (m, 1) of the coordinates."""
-        return kin.v[self.dof][:, None]
+    @property
+    def dofs(self) -> IntArray:
+        """Coordinates (m, 1)."""
+        return np.asarray(self.dof[:, None])
 
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldResistanceBranch:
-        """Return the smooth term of this branch, without reactions."""
-        return HeldResistanceBranch(self, decision)
+    def turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+        """Return ones and zeros."""
+        return np.ones((self.dof.size, 1, 1)), np.zeros((self.dof.size, 1, 1))
 
-    def held(self, which: IntArray) -> HeldJoints:
-        """Return the equations of some joints, by number."""
-        return HeldJoints(self, which)
+    def bent(self, kin: Kinematics, torques: FloatArray) -> FloatArray:
+        """Return zeros: a torque acts alike everywhere."""
+        return np.zeros((self.dof.size, 1, 1))
+
+    def torques(self, omega: FloatArray, theta: FloatArray, decision: Decision) -> Torques:
+        """Return damping and friction."""
+        slope = np.where(decision & RELEASED, STIFFER, 1.0) / theta[self.slip]
+        slope[decision & (UP | DOWN | STICKS) != 0] = 0.0
+        sign = np.where(decision & UP, 1.0, 0.0) - np.where(decision & DOWN, 1.0, 0.0)
+        d, tau, v = theta[self.damping], theta[self.friction], omega[:, 0]
+        friction, by_slip = sign + slope * v, -tau * slope * v / theta[self.slip]
+        by = (self.damping, v[:, None]), (self.friction, friction[:, None]), (self.slip, by_slip[:, None])
+        return Torques((d * v + tau * friction)[:, None], (d + tau * slope)[:, None, None], by)
 
 
 @final
 @dataclass(frozen=True)
-class HeldResistanceBranch(Term):
-    """Damping and the friction of what slips or creeps; the joints that stick have their reactions elsewhere."""
+class HeldBalls(HeldFriction):
+    """Dry friction that holds, of balls; J = J_l(w) of their rotation vectors w.
 
-    depends: ClassVar[str] = "v"
+    Attributes
+    ----------
+    first : (m,) first coordinates of their rotation vectors
+    friction, slip : (m,) indices in theta of tau [N m] and v_s [rad/s]
+    """
 
-    whole: HeldResistance
+    first: IntArray
+    friction: IntArray
+    slip: IntArray
+
+    @property
+    def dofs(self) -> IntArray:
+        """Coordinates (m, 3)."""
+        return np.asarray(self.first[:, None] + np.arange(3))
+
+    def turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+        """Return J_l(w) and d(J_l w_dot)/dw."""
+        k, (J, D) = np.empty(6), np.empty((2, self.first.size, 3, 3))
+        for i, start in enumerate(self.first):
+            w, rate = kin.q[start : start + 3], kin.v[start : start + 3]
+            jacobian_coefficients(float(w @ w), k)
+            fill_jacobian(1.0, w, k, J[i])
+            turn_derivative(1.0, w, rate, k, D[i])
+        return J, D
+
+    def bent(self, kin: Kinematics, torques: FloatArray) -> FloatArray:
+        """Return d(J_l^T t)/dw."""
+        k, D = np.empty(6), np.empty((self.first.size, 3, 3))
+        for i, start in enumerate(self.first):
+            w = kin.q[start : start + 3]
+            jacobian_coefficients(float(w @ w), k)
+            turn_derivative(-1.0, w, torques[i], k, D[i])
+        return D
+
+    def torques(self, omega: FloatArray, theta: FloatArray, decision: Decision) -> Torques:
+        """Return tau (omega/|omega| of what slips + f omega/v_s of what creeps)."""
+        share = np.where(decision & RELEASED, STIFFER, 1.0) / theta[self.slip]
+        share[decision & (UP | STICKS) != 0] = 0.0
+        size = np.sqrt((omega * omega).sum(axis=1))
+        slips = (decision & UP != 0) & (size > 0.0)
+        inverse = np.divide(1.0, size, out=np.zeros_like(size), where=slips)
+        n = omega * inverse[:, None]
+        slope = share[:, None, None] * np.eye(3)
+        slope += inverse[:, None, None] * (np.eye(3) - n[:, :, None] * n[:, None])
+        slow, tau = share[:, None] * omega, theta[self.friction][:, None]
+        by_slip = -slow / theta[self.slip][:, None] * tau
+        return Torques(tau * (n + slow), tau[:, :, None] * slope, ((self.friction, n + slow), (self.slip, by_slip)))
+
+
+def _times(blocks: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return the products of blocks (m, w, w) and vectors (m, w)."""
+    return np.einsum("mij,mj->mi", blocks, vectors)
+
+
+@final
+@dataclass(frozen=True)
+class HeldBranch(Term):
+    """The resistance of what slips or creeps; the joints that stick have their reactions elsewhere."""
+
+    depends: ClassVar[str] = "qv"
+
+    whole: HeldFriction
     decision: Decision
 
     def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the diagonal entries."""
-        return self.whole.dof, self.whole.dof
-
-    def _friction(self, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the friction per tau of every joint, and its slope by v."""
-        decision = self.decision
-        slope = np.where(decision & RELEASED, STIFFER, 1.0) / theta[self.whole.slip]
-        slope[decision & (UP | DOWN | STICKS) != 0] = 0.0
-        sign = np.where(decision & UP, 1.0, 0.0) - np.where(decision & DOWN, 1.0, 0.0)
-        return sign + slope * v, slope
+        """Return one block a joint."""
+        rows, cols = np.broadcast_arrays(self.whole.dofs[:, :, None], self.whole.dofs[:, None, :])
+        return rows.ravel(), cols.ravel()
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add the torques."""
-        whole, v = self.whole, kin.v[self.whole.dof]
-        out[whole.dof] += theta[whole.damping] * v + theta[whole.friction] * self._friction(v, theta)[0]
+        """Add J^T t."""
+        J = self.whole.turned(kin)[0].transpose(0, 2, 1)
+        out[self.whole.dofs] += _times(J, self.whole.torques(self.whole.rates(kin), theta, self.decision).values)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
-        whole = self.whole
-        slope = self._friction(kin.v[whole.dof], theta)[1]
-        np.add.at(data, slots, weights.v * (theta[whole.damping] + theta[whole.friction] * slope))
+        J, D = self.whole.turned(kin)
+        torques, slopes, _ = self.whole.torques(_times(J, kin.v[self.whole.dofs]), theta, self.decision)
+        by_omega = J.transpose(0, 2, 1) @ slopes
+        by_q = by_omega @ D + self.whole.bent(kin, torques)
+        np.add.at(data, slots, (weights.q * by_q + weights.v * (by_omega @ J)).ravel())
 
-    def _by_numbers(self, kin: Kinematics, theta: FloatArray) -> tuple[tuple[IntArray, FloatArray], ...]:
-        """Return the indices of d, tau and v_s, and r by them."""
-        whole, v = self.whole, kin.v[self.whole.dof]
-        friction, slope = self._friction(v, theta)
-        by_slip = -theta[whole.friction] * slope * v / theta[whole.slip]
-        return (whole.damping, v), (whole.friction, friction), (whole.slip, by_slip)
+    def _by_numbers(self, kin: Kinematics, theta: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+        """Return indices of numbers, and r by them."""
+        J = self.whole.turned(kin)[0]
+        found = self.whole.torques(_times(J, kin.v[self.whole.dofs]), theta, self.decision).by_numbers
+        return [(index, _times(J.transpose(0, 2, 1), slope)) for index, slope in found]
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of d, tau and v_s."""
+        """Add the cotangents of the numbers."""
         for index, slope in self._by_numbers(kin, theta):
-            np.add.at(out, index, lam[self.whole.dof] * slope)
+            np.add.at(out, index, (lam[self.whole.dofs] * slope).sum(axis=1))
 
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add the tangent along ``theta_dot``."""
         for index, slope in self._by_numbers(kin, theta):
-            out[self.whole.dof] += slope * theta_dot[index]
+            out[self.whole.dofs] += slope * theta_dot[index][:, None]
 
 
 @final
 @dataclass(frozen=True)
-class HeldJoints(StickConstraint):
-    """v = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
+class HeldEquations(StickConstraint):
+    """omega = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
 
-    Three rows a joint, as of a point of contact: the second and third are empty.
+    Three rows a joint, as of a point of contact: of hinges and slides the second and third are empty.
 
     Attributes
     ----------
-    whole : HeldResistance
+    whole : HeldFriction
     which : (k,) its joints that stick
     """
 
-    whole: HeldResistance
+    whole: HeldFriction
     which: IntArray
-
-    @property
-    def _dof(self) -> IntArray:
-        return np.asarray(self.whole.dof[self.which])
 
     @property
     def n_rows(self) -> int:
         """Three a joint."""
         return 3 * self.which.size
 
+    @property
+    def dofs(self) -> IntArray:
+        """The coordinates (k, w) of each joint."""
+        return np.asarray(self.whole.dofs[self.which])
+
+    def _turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+        J, D = self.whole.turned(kin)
+        return J[self.which], D[self.which]
+
+    def _bent(self, kin: Kinematics, mu: FloatArray) -> FloatArray:
+        """Return d(J^T mu)/dq (k, w, w)."""
+        torques: FloatArray = np.zeros(self.whole.dofs.shape)
+        torques[self.which] = mu.reshape(-1, 3)[:, : torques.shape[1]]
+        return np.asarray(self.whole.bent(kin, torques)[self.which])
+
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the entries of the rows and of the columns of the reactions."""
-        row, dof = first + 3 * np.arange(self.which.size), self._dof
-        return np.concatenate([row, dof]), np.concatenate([dof, row])
+        """Return the blocks of the rows, of the columns of the reactions, and of the torques by q."""
+        dof = self.dofs
+        row = first + 3 * np.arange(self.which.size)[:, None] + np.arange(dof.shape[1])
+        rows, cols = np.stack([row, dof, dof]), np.stack([dof, row, dof])
+        whole_rows, whole_cols = np.broadcast_arrays(rows[..., None], cols[..., None, :])
+        return whole_rows.ravel(), whole_cols.ravel()
 
     def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add the reactions and the rates."""
-        out[self._dof] += mu[::3]
-        rows[::3] += kin.v[self._dof]
+        """Add the reactions J^T mu and omega."""
+        (J, _), dof = self._turned(kin), self.dofs
+        out[dof] += _times(J.transpose(0, 2, 1), mu.reshape(-1, 3)[:, : dof.shape[1]])
+        rows.reshape(-1, 3)[:, : dof.shape[1]] += _times(J, kin.v[dof])
 
     def jacobian(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
     ) -> None:
         """Add the weighted derivatives of both parts."""
-        np.add.at(data, slots, np.repeat([weights.v, weights.multiplier], self.which.size))
-
-    @property
-    def dofs(self) -> IntArray:
-        """The coordinate (k, 1) of each joint."""
-        return self._dof[:, None]
+        J, D = self._turned(kin)
+        bent = self._bent(kin, mu)
+        parts = weights.q * D + weights.v * J, weights.multiplier * J.transpose(0, 2, 1), weights.q * bent
+        np.add.at(data, slots, np.concatenate(parts).ravel())
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
-        by_v = np.zeros((self.which.size, 3, 1))
-        by_v[:, 0] = 1.0
-        return StickOperators(by_v, np.zeros_like(by_v))
+        rest = (0, 0), (0, 3 - self.dofs.shape[1]), (0, 0)
+        return StickOperators(*(np.pad(part, rest) for part in self._turned(kin)))
+
+    def _add(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
+        """Add blocks (k, w, w) at their entries of the frozen term."""
+        size = blocks[:1].size
+        np.add.at(data, slots[size * self.which[:, None] + np.arange(size)], blocks.reshape(-1, size))
 
     def add_geometry(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
     ) -> None:
-        """Add nothing: a reaction acts alike everywhere."""
+        """Add factor d(J^T mu)/dq."""
+        self._add(factor * self._bent(kin, mu), data, slots)
 
     def add_products(
         self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
     ) -> None:
         """Add factor left^T right."""
-        np.add.at(data, slots[self.which], factor * (left * right).sum(axis=(1, 2)))
+        self._add(factor * (left.transpose(0, 2, 1) @ right), data, slots)
 
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return tau of each joint [N m, N]."""
@@ -308,6 +391,8 @@ class HeldJoints(StickConstraint):
 
     def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return the torques of the creeping law, at most tau."""
-        out, tau = np.zeros((self.which.size, 3)), self.limits(kin, theta)
-        out[:, 0] = tau * np.clip(kin.v[self._dof] / theta[self.whole.slip[self.which]], -1.0, 1.0)
+        omega, out = self.whole.rates(kin)[self.which], np.zeros((self.which.size, 3))
+        size = np.sqrt((omega * omega).sum(axis=1))
+        share = self.limits(kin, theta) / np.maximum(size, theta[self.whole.slip[self.which]])
+        out[:, : omega.shape[1]] = share[:, None] * omega
         return out.ravel()

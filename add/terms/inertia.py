@@ -117,14 +117,14 @@ class Inertia(FamilyTerm):
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return v^T M v / 2 [J]."""
-        r = np.zeros_like(kin.v)
-        none = np.full_like(self.damping, -1)
-        nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
-        return 0.5 * float(r @ kin.v)
+        return 0.5 * float(self._momenta(kin, theta) @ kin.v)
 
     def momentum(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return the linear momentum (3,) [kg m/s]."""
-        r = np.zeros_like(kin.v)
-        none = np.full_like(self.damping, -1)
+        return self._momenta(kin, theta).reshape(-1, 3).sum(axis=0)
+
+    def _momenta(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return M v (n,)."""
+        r, none = np.zeros_like(kin.v), np.full_like(self.damping, -1)
         nodal_inertia_residual(theta, self.rows, self.cols, self.mass, self.density, none, kin.v, kin.v, r)
-        return r.reshape(-1, 3).sum(axis=0)
+        return r

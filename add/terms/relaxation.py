@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.equations.memory import Memory, Timing
+from add.equations.memory import Memory, Pair, Timing
 from add.materials import Elements, Material, StressLoops, stress_loops
 from add.typing import FloatArray, IntArray
 
@@ -131,14 +131,7 @@ class Relaxation(Memory):
         self._loops.stress(*self._arguments(q, theta), out)
         return out.ravel()
 
-    def after_push(
-        self,
-        m: FloatArray | None,
-        m_dot: FloatArray,
-        at: tuple[FloatArray, FloatArray],
-        theta: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
+    def after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, step: Timing) -> FloatArray:
         """See `Memory.after_push`."""
         (q, q_dot), (numbers, dots) = at, theta
         k = dots.shape[1]
@@ -158,16 +151,9 @@ class Relaxation(Memory):
                 out[part] += np.outer(by.e * m[part] + by.c * now, dots[self.times[i]])
         return out
 
-    def after_pull(
-        self,
-        m: FloatArray | None,
-        q: FloatArray,
-        theta: FloatArray,
-        bar: FloatArray,
-        bars: tuple[FloatArray, FloatArray],
-        step: Timing,
-    ) -> FloatArray:
+    def after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, step: Timing) -> FloatArray:
         """See `Memory.after_pull`."""
+        q, theta = at
         now, stress, out = self._stress(q, theta), np.zeros(self.stress.size), np.zeros(self.n)
         q_bar, theta_bar = bars
         for i, part, of, by in self._branches(theta, step):

@@ -8,8 +8,7 @@ import numpy as np
 
 import add
 from add.contact import MeshContact
-from add.contact.candidates import Primitives
-from add.contact.crossings import crossings
+from add.contact.crossings import Primitives, crossings
 from add.equations.kinematics import Kinematics
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 import add
 from add.contact import MeshContact
-from add.contact.candidates import Primitives, candidates
+from add.contact.crossings import Primitives, candidates
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import NO_CARRY, Kinematics, State
 from add.linalg import one_blas_thread

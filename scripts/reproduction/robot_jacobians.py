@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import add
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.scene.build.built import BuiltScene
 from add.simulation import Step
 from add.typing import FloatArray

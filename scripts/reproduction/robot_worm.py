@@ -8,7 +8,7 @@ import numpy as np
 
 import add
 from add.errors import SolverError
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.inverse import InverseProblem
 from add.kernels.cone_modes import SEPARATE
 from add.typing import FloatArray

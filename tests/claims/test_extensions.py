@@ -17,7 +17,7 @@ import add
 from add.commands.cli import cli, main
 from add.errors import InputError
 from add.extensions import CouplingExtension, Extension, ObjectiveExtension, PairExtension, SolverExtension, load_file
-from add.joints.formulas import TURN, JointFormula
+from add.joints.law_term import TURN, JointFormula
 from add.machine.extensions import VARIABLE, load_installed
 from add.mocap import read_take
 from add.scene.build.inverse_problem import inverse_problem

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from add.commands.cli import main
-from add.commands.kept_states import Keeper
+from add.commands.simulate import Keeper
 
 _note = Keeper.__call__
 

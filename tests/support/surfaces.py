@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from add.contact.candidates import Primitives
+from add.contact.crossings import Primitives
 
 
 def sheet(n, shift=(0.0, 0.0, 0.0), wave=0.03):

@@ -19,8 +19,6 @@ from add.mocap.formats.unknown import likeness
 from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take
 
-__all__ = ["FORMATS", "Capture", "Choices", "Format", "read_take"]
-
 #: In the order in which they are asked; their first lines or bytes exclude each other.
 FORMATS: tuple[Format, ...] = (C3D(), MCAP(), MotiveCSV(), QualisysTSV(), TRC(), ViconCSV(), PoseJSON(), PlainCSV())
 

@@ -11,8 +11,6 @@ from add.errors import InputError
 from add.machine.files import most_of_memory, read_regular
 from add.mocap.take import Take
 
-__all__ = ["Capture", "Choices", "Format", "Remarks"]
-
 #: Memory that reading takes, in sizes of the file.
 _MEMORY = 30.0
 

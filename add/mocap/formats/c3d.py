@@ -22,8 +22,6 @@ from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
 from add.mocap.recording import Recording
 from add.mocap.take import Event, Signal, Take
 
-__all__ = ["C3D"]
-
 #: Lists of points that are no markers but outputs of a model, where POINT:TYPE_GROUPS names no others.
 _MODELLED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS", "MODELED_MARKERS", "MODELLED_MARKERS")
 _BLOCK = 512

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from add.mocap.take import Signal
 
-__all__ = ["plate_signals"]
-
 _CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}
 _COMPONENTS = (("Fx", "N"), ("Fy", "N"), ("Fz", "N"), ("Mx", ""), ("My", ""), ("Mz", ""))
 

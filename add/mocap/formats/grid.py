@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.mocap.formats.base import Capture, Remarks
 
-__all__ = ["Grid", "Text", "frame_times", "positive", "whole"]
-
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
 

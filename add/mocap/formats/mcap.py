@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import turned, upright
-from add.mocap.poses import AngleRecording, PoseRecording
-from add.mocap.take import Signal, Take
-
-__all__ = ["MCAP"]
+from add.mocap.take import AngleRecording, PoseRecording, Signal, Take
 
 _MAGIC = b"\x89MCAP0\r\n"
 #: Messages that are one pose of the body that the topic is called after -> the way to the pose.

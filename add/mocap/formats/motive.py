@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
 from add.mocap.formats.tracks import body_pose, length_unit, track_names, tracks, upright
-from add.mocap.poses import PoseRecording
-from add.mocap.take import Take
-
-__all__ = ["MotiveCSV"]
+from add.mocap.take import PoseRecording, Take
 
 _MOST_HEADER_LINES = 40
 _LABELS = ("type", "name", "id", "parent")

@@ -12,8 +12,6 @@ from add.mocap.formats.tracks import turned, upright
 from add.mocap.recording import Recording
 from add.mocap.take import Take
 
-__all__ = ["PlainCSV"]
-
 _UNIT = re.compile(r"_[xyz]_(m|cm|mm)$")
 
 

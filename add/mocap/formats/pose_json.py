@@ -14,10 +14,7 @@ from add.errors import InputError
 from add.machine.files import parse_json
 from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import PER_METRE, length_unit, turned, upright
-from add.mocap.poses import UNIT, PoseRecording
-from add.mocap.take import Take
-
-__all__ = ["PoseJSON"]
+from add.mocap.take import UNIT, PoseRecording, Take
 
 #: Place of w, x, y, z in a list of that order.
 _ORDERS = {"wxyz": (0, 1, 2, 3), "xyzw": (3, 0, 1, 2)}

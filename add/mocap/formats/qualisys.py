@@ -20,8 +20,6 @@ from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
 from add.mocap.formats.tracks import track_names, tracks, upright
 from add.mocap.take import Event, Take
 
-__all__ = ["QualisysTSV"]
-
 _KEY = re.compile(r"[A-Z][A-Z0-9_]+")
 #: Keys by one of which a file is known.
 _FIRST = (

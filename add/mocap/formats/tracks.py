@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Choices, Remarks
-from add.mocap.poses import PoseRecording
 from add.mocap.recording import Recording
-
-__all__ = ["PER_METRE", "Names", "length_unit", "track_names", "tracks", "turned", "upright"]
+from add.mocap.take import PoseRecording
 
 #: How many of a unit are a metre, under the names that files use.
 PER_METRE: Mapping[str, float] = {

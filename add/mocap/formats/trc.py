@@ -13,8 +13,6 @@ from add.mocap.formats.grid import Text, frame_times, positive, whole
 from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
 from add.mocap.take import Take
 
-__all__ = ["TRC"]
-
 
 @final
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ import re
 
 from add.mocap.formats.base import Capture
 
-__all__ = ["likeness"]
-
 #: First bytes, and what a file is that has them.
 _BYTES = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook; export CSV"),

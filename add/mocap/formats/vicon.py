@@ -26,8 +26,6 @@ from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
 from add.mocap.recording import Recording
 from add.mocap.take import Event, Signal, Take
 
-__all__ = ["ViconCSV"]
-
 _MARKERS, _EVENTS = "trajectories", "events"
 _DERIVATIVE = re.compile(r"[XYZ](?:'{1,2}|\"{1,2})", re.IGNORECASE)
 _SECTIONS = (_MARKERS, _EVENTS, "devices", "joints", "segments", "model outputs", "global parameters", "emg", "forces")

@@ -1,4 +1,4 @@
-"""A scene as the objects that run."""
+"""A scene as the objects that run, and the forces of all contacts of a state."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any, final
 import numpy as np
 
 from add.bodies import NodalBody
+from add.contact import BodyContact, MeshContact
+from add.equations.charts import Chart
 from add.equations.kinematics import Directions, Kinematics, State
+from add.equations.lifted import LiftedDecidingTerm
 from add.equations.points import PointMap
-from add.equations.twists import Chart
+from add.equations.system import System
 from add.model import ChamberState, Model, Reaction, chamber_states, reactions, tie_forces, tree_reactions
 from add.model.impacts import Impact, Pair, damped_pairs, expected_impacts
 from add.scene.build.inputs import Values
@@ -207,3 +210,44 @@ def size_of(built: BuiltScene, name: str) -> float:
     """Return the largest extent of a body along the axes of its rest frame [m]."""
     low, high = extent(built, name)
     return float((high - low).max())
+
+
+# --- The forces of all contacts of a state together -------------------------------------------------------------------
+
+
+def contact_terms(system: System) -> list[tuple[int, Any]]:
+    """Return the contact terms with their numbers among the deciding ones; none where contact is exact."""
+    inner = [d.inner if isinstance(d, LiftedDecidingTerm) else d for d in system.deciding]
+    return [(k, d) for k, d in enumerate(inner) if isinstance(d, BodyContact | MeshContact)]
+
+
+def contact_forces(
+    model: Model, simulation: Simulation, kin: Kinematics, record: Record | None, theta: FloatArray
+) -> FloatArray:
+    """Return the generalised forces of all contacts on the rows of X [N], [N m].
+
+    Parameters
+    ----------
+    kin : Kinematics
+        Of q, before a change of chart (`Trajectory.kinematics`).
+    record : Record or None
+        Of the step that led there, whose decisions are held; None for a start.
+    """
+    system = simulation.system
+    at = model.lift.kinematics(kin, theta)
+    force = np.zeros(model.lift.rows.n)
+    for number, contact in contact_terms(system):
+        if record is None:
+            force += contact.forces(at, theta)
+        elif not model.lift.is_identity:
+            against, decision = np.zeros(model.lift.rows.n), record.decisions[number]
+            contact.on_branch(decision).residual(at, theta, against)
+            held = contact.stick_constraint(decision)
+            if held is not None:
+                reactions = system.on_branch(record.decisions).reactions(number, record.mu)
+                held.residual(at, reactions, theta, against, np.zeros(held.n_rows))
+            force -= against
+        else:
+            force += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
+    solved = simulation.stepper.contact_forces(record, theta) if record else None
+    return force if solved is None else force + solved.generalised

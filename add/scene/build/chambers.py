@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from add.bodies import Body, Layouts, NetBody, SoftBody
 from add.errors import InputError
+from add.geometry.boundary import triangle_areas
 from add.kernels.gas_faces import enclosed_volume
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, is_closed
 from add.scene.build.selections import select_points
@@ -144,9 +145,7 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
             "a chamber with a content is closed, and this one has a hole", place=place, found=_hole(points, faces),
             expected="every edge of its faces between two of them, or \"type\": \"pressure\"",
         )  # fmt: skip
-    a, b, c = points[faces.T]
-    area = 0.5 * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
-    return _Walls(body.name, faces, closed, volume, area)
+    return _Walls(body.name, faces, closed, volume, float(triangle_areas(points, faces).sum()))
 
 
 def _parts(faces: IntArray, n: int) -> IntArray:

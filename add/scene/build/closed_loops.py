@@ -16,7 +16,7 @@ from add.equations.lift import Lift
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.term import Constraint
 from add.equations.tree_embedding import TreeEmbedding
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.scene.build.numbers import SceneParameter
 from add.typing import FloatArray, IntArray
 
@@ -121,13 +121,10 @@ class _TreeAlone:
 
     def closed(self) -> FloatArray:
         """Return the coordinates (n,) nearest to the start, by first order, in which all loops are closed."""
-        try:
+        with naming(f"bodies.{self.tree.name}.loops"):
             return Assembly((*self.couplings, *self.loops), self.n, self.held).closed(
                 self.theta, self.initial.given(self.theta)[0]
             )
-        except InputError as error:
-            error.place = f"bodies.{self.tree.name}.loops"
-            raise
 
     def matrices(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of the equations between joints, and of the loops' rows, by free coordinates."""

@@ -13,12 +13,11 @@ from add.equations.memory import Memory
 from add.equations.signals import SignalParameter, constant
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, Drag, PointForce
-from add.joints.parts import BodySite, HingeStart, JointPart
+from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, BodySite, Drag, HingeStart, JointPart, PointForce
 from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.ties import Derived, Input, OfScene
-from add.scene.robots.body_forces import fluid_around
+from add.scene.robots.mjcf import fluid_around
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec

@@ -16,7 +16,7 @@ from add.model.impacts import few_steps
 from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
-from add.scene.build.contact_texts import fast_impacts
+from add.scene.build.default_contact import fast_impacts
 from add.scene.build.recording_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.robot_doubts import robot_doubts
 from add.scene.build.sizes import require_room_to_run

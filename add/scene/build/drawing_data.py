@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from add.contact import BodyContact, MeshContact
+from add.contact.places import ContactPlaces
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm
-from add.equations.site_points import SitePoints
-from add.equations.sites import Site, gather
+from add.equations.sites import Site, SitePoints, gather
 from add.equations.system import System
 from add.io.trajectory import ContactData, GoalData, JointData, LineData
 from add.joints.law import PLACE
-from add.joints.laws import ElasticJoint, PointForce, Slider
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite, ElasticJoint, PointForce, Slider
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.joint_terms import system_site
+from add.model.build import system_site
 from add.scene.build.built import BuiltScene
 from add.scene.spec.couplings import (
     BallSpec,
@@ -128,8 +127,8 @@ class ContactTracks:
     def __init__(self, system: System) -> None:
         self._system = system
         inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
-        self._terms = [(i, term) for i, term in enumerate(inner) if isinstance(term, BodyContact)]
-        self._meshes = [(i, term) for i, term in enumerate(inner) if isinstance(term, MeshContact)]
+        self._terms = [(i, term) for kind in (BodyContact, MeshContact) for i, term in enumerate(inner)
+                       if isinstance(term, kind)]  # fmt: skip
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]
@@ -142,24 +141,16 @@ class ContactTracks:
         """Keep the next state, in the branch of its record or in the one that holds there, or as the step solved it."""
         count = 0
         for i, term in self._terms:
-            if record is None:
-                found = term.places(kin, theta, term.decide(kin, theta))
-            else:
+            decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
+            if record is not None:
                 reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
-                found = term.places(kin, theta, record.decisions[i], reactions)
-            carried = term.rigid[found.point]
+            found = term.places(kin, theta, decision, reactions)
+            carried: Any = slice(None)
+            if isinstance(term, BodyContact) and isinstance(found, ContactPlaces):
+                carried = term.rigid[found.point]
             self._places.append(found.place[carried])
             self._forces.append(found.force[carried])
-            count += int(carried.sum())
-        for i, meshes in self._meshes:
-            if record is None:
-                pairs = meshes.places(kin, theta, meshes.decide(kin, theta))
-            else:
-                reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
-                pairs = meshes.places(kin, theta, record.decisions[i], reactions)
-            self._places.append(pairs.place)
-            self._forces.append(pairs.force)
-            count += pairs.place.shape[0]
+            count += self._places[-1].shape[0]
         if solved is not None:
             self._places.append(solved.places[solved.on_rigid])
             self._forces.append(solved.forces[solved.on_rigid])
@@ -171,7 +162,7 @@ class ContactTracks:
 
     def data(self) -> ContactData:
         """Return all contacts."""
-        if not self._terms and not self._meshes and not self._offsets[-1]:
+        if not self._terms and not self._offsets[-1]:
             return ContactData()
         offsets = np.array(self._offsets, dtype=np.int64)
         places, forces = np.concatenate(self._places), np.concatenate(self._forces)

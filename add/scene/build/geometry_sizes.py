@@ -13,27 +13,19 @@ from add.scene.build.numbers import SceneParameter
 from add.scene.build.ties import Derived, OfScene
 from add.scene.robots.model import RobotLink
 from add.scene.spec.articulated import LinkSpec
-from add.scene.spec.rigid import (
-    BoxGeometrySpec,
-    CapsuleGeometrySpec,
-    CylinderGeometrySpec,
-    RigidBodySpec,
-    SphereGeometrySpec,
-)
+from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, GeometrySpec, PrimitiveSpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.ties import SolidMass
-from add.ties.solids import INERTIA, MASS
+from add.ties.physics import INERTIA, MASS
 from add.typing import FloatArray
 
-_SIZED = (BoxGeometrySpec, SphereGeometrySpec, CapsuleGeometrySpec, CylinderGeometrySpec)
+
+def adjustable(geometry: GeometrySpec | None) -> PrimitiveSpec | None:
+    """Return a geometry whose sizes are numbers; None of another, or of None."""
+    return None if geometry is None or isinstance(geometry, FileGeometrySpec) or not geometry.adjustable else geometry
 
 
-def is_adjustable(geometry: object) -> bool:
-    """Return whether the sizes of a geometry, or of None, are numbers."""
-    return isinstance(geometry, _SIZED) and geometry.adjustable
-
-
-def size_numbers(at: str, geometry: object, touches: bool) -> list[SceneParameter]:
+def size_numbers(at: str, geometry: GeometrySpec | None, touches: bool) -> list[SceneParameter]:
     """Return the sizes of a body's geometry, where they are numbers.
 
     Raises
@@ -41,7 +33,8 @@ def size_numbers(at: str, geometry: object, touches: bool) -> list[SceneParamete
     InputError
         If nothing touches the shape, so that points alone would follow.
     """
-    if not is_adjustable(geometry):
+    sized = adjustable(geometry)
+    if sized is None:
         return []
     if not touches:
         raise InputError(
@@ -50,10 +43,10 @@ def size_numbers(at: str, geometry: object, touches: bool) -> list[SceneParamete
             found="false, and 'adjustable' of the geometry true",
             expected="true",
         )
-    return _numbers(f"{at}.geometry", geometry)
+    return _numbers(f"{at}.geometry", sized)
 
 
-def _numbers(block: str, geometry: object) -> list[SceneParameter]:
+def _numbers(block: str, geometry: PrimitiveSpec) -> list[SceneParameter]:
     """Return the sizes of a geometry, which are numbers under the name of their block of theta."""
     return [
         SceneParameter(f"{block}.{key}", value, "m", ((block + (f"#{row}" if row else ""), factor),))
@@ -61,15 +54,12 @@ def _numbers(block: str, geometry: object) -> list[SceneParameter]:
     ]
 
 
-def _sizes(geometry: object) -> list[tuple[str, FloatArray, str, float]]:
+def _sizes(geometry: PrimitiveSpec) -> list[tuple[str, FloatArray, str, float]]:
     """Return (key, value, row of the block of theta or "" for all of it, factor) of the sizes of a geometry."""
     if isinstance(geometry, BoxGeometrySpec):
         return [("size", np.array(geometry.size), "", 0.5)]
-    assert isinstance(geometry, SphereGeometrySpec | CapsuleGeometrySpec | CylinderGeometrySpec)
-    out = [("radius", np.array(geometry.radius), "0", 1.0)]
-    if not isinstance(geometry, SphereGeometrySpec):
-        out.append(("half_length", np.array(geometry.half_length), "1", 1.0))
-    return out
+    sizes = zip(("radius", "half_length"), geometry.sizes, strict=False)
+    return [(key, np.array(size), str(row), 1.0) for row, (key, size) in enumerate(sizes)]
 
 
 def link_sizes(link: RobotLink, spec: LinkSpec | None, at: str) -> list[SceneParameter]:
@@ -93,7 +83,8 @@ def link_sizes(link: RobotLink, spec: LinkSpec | None, at: str) -> list[ScenePar
                     found=f"none, and '{shape.in_theta}' is adjustable",
                 )
         k = int(shape.in_theta.split(".")[-2])
-        out += _numbers(shape.in_theta, spec.shapes[k].geometry)
+        geometry = adjustable(spec.shapes[k].geometry)
+        out += [] if geometry is None else _numbers(shape.in_theta, geometry)
     return out
 
 
@@ -104,8 +95,8 @@ def following_masses(
 
     A density gives mass and inertia; a given mass stays, and the inertia follows; what is given stays.
     """
-    geometry = body.geometry
-    assert isinstance(geometry, _SIZED)
+    geometry = adjustable(body.geometry)
+    assert geometry is not None
     follows = [key for key, given in (("mass", body.mass), ("inertia", body.inertia)) if given is None]
     if not follows:
         return list(numbers), []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from add.adjoint import Checkpoints, Schedule, States, StoreAll
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.inverse.experiment import Experiment
 from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
@@ -15,18 +17,20 @@ from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
+from add.inverse.overrides import NumberOverride
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.one_step import judged_simulation, one_step_objective
-from add.scene.build.phase_overrides import number_overrides
 from add.scene.build.pose_weights import whitened
 from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement
 from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import over_time, roughness, target_tracking
+from add.scene.read.paths import get_value
 from add.scene.read.reader import experiment_scenes
+from add.scene.read.recorded_starts import numbers_of
 from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.extension import answer
 from add.scene.spec.objective import (
@@ -42,6 +46,58 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec,
 )
 from add.scene.spec.scene import SceneSpec
+
+# --- Overrides of an optimiser's phases: checked as a scene, then turned into numbers ---------------------------------
+
+
+def number_overrides(
+    overrides: Mapping[str, Any], built: Mapping[str, BuiltScene], parameters: Sequence[DesignParameter], place: str
+) -> tuple[NumberOverride, ...]:
+    """Return the changes by the overrides of a phase in the numbers of every experiment.
+
+    Parameters
+    ----------
+    overrides : path into the scene -> value, in SI units; orientations and directions are written as in the scene
+    built : experiment name -> BuiltScene
+    parameters : those of the scene
+    place : of the overrides in the scene
+
+    Raises
+    ------
+    InputError
+        If a path names no number that a run could be differentiated by, or one that a parameter sets, or the value
+        has not its size.
+    """
+    out = []
+    for name, scene in built.items():
+        taken = {int(i) for p in parameters for index in p.targets.get(name, ()) for i in index}
+        for path, value in overrides.items():
+            try:
+                index, _ = scene.numbers.resolve(path)
+            except InputError:
+                raise InputError(
+                    "this number cannot change from phase to phase: it is no part of what the motion is differentiated "
+                    "by (only numbers that could be parameters are)",
+                    place=f"{place}.{path}",
+                    found=f"'{path}'",
+                ) from None
+            if taken & set(index.tolist()):
+                raise InputError(
+                    "this number belongs to a parameter, which would win", place=f"{place}.{path}", found=f"'{path}'"
+                )
+            values = numbers_of(path, value, get_value(scene.scene.full(), path))
+            if values.size != index.size:
+                raise InputError(
+                    "the override has not the size of what it replaces",
+                    place=f"{place}.{path}",
+                    found=f"{values.size} numbers",
+                    expected=f"{index.size}",
+                )
+            out.append(NumberOverride(name, index, values))
+    return tuple(out)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
@@ -60,12 +116,8 @@ def inverse_problem(scene: SceneSpec) -> InverseProblem:
         If there is nothing to optimise, or a recording or parameter does not fit; names
         the file and the place.
     """
-    try:
+    with naming(file=scene.source):
         return _inverse_problem(scene)
-    except InputError as error:
-        if error.file is None and scene.source is not None:
-            error.file = str(scene.source)
-        raise
 
 
 def _inverse_problem(scene: SceneSpec) -> InverseProblem:

@@ -12,21 +12,19 @@ from add.bodies import Body, NodalBody, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
-from add.joints.formulas import FormulaJoint
+from add.joints.law_term import FormulaJoint
 from add.joints.laws import (
     AngleLimit,
     AngularDamping,
     AxisTorque,
+    BodySite,
     ElasticJoint,
+    HingeStart,
     JointFriction,
+    JointPart,
     Motor,
     PointForce,
     Slider,
-)
-from add.joints.parts import (
-    BodySite,
-    HingeStart,
-    JointPart,
 )
 from add.kernels.rotation import rotation_vector
 from add.model import Model

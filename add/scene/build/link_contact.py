@@ -8,10 +8,11 @@ import numpy as np
 
 from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
-from add.geometry import box_points, capsule_points, cylinder_points, sphere_points
+from add.geometry.boundary import triangle_areas
 from add.geometry.collision_mesh import CollisionMesh
 from add.kernels import distance
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
+from add.scene.robots.simple_shapes import KINDS, simple_touching
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.typing import FloatArray, IntArray
 
@@ -101,11 +102,6 @@ def _bone(end: FloatArray) -> FloatArray:
     return np.array([np.zeros(3), middle + side, middle + other, middle - side, middle - other, end])
 
 
-_SHAPES = {
-    "box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER
-}  # fmt: skip
-
-
 def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) -> LinkBody:
     """Return a link with the points and shapes of its geometry.
 
@@ -167,27 +163,11 @@ def _solid(shape: RobotGeometry) -> CollisionMesh:
 
 def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, float, CarriedShape]:
     """Return points and their radius in the shape's frame, the area of the surface, and what points of others meet."""
-    x, y, z = (*shape.size, 0.0, 0.0, 0.0)[:3]
-    size = (x, y, z)
     if shape.shape == "mesh":
         assert shape.vertices is not None and shape.triangles is not None
-        mesh = _solid(shape)
-        corners = shape.vertices[shape.triangles]
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
-        return (
-            shape.vertices,
-            0.0,
-            area,
-            CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh),
-        )
-    carried = CarriedShape(_SHAPES[shape.shape], size, shape.rotation, shape.position, in_theta=shape.in_theta)
-    r, h = size[0], size[1]
-    if shape.shape == "box":
-        a, b, c = (2.0 * half for half in size)
-        return box_points((a, b, c), spacing), 0.0, 2.0 * (a * b + b * c + c * a), carried
-    if shape.shape == "sphere":
-        return sphere_points(r), r, 4.0 * np.pi * r**2, carried
-    if shape.shape == "capsule":
-        return capsule_points(r, h, spacing), r, 4.0 * np.pi * r * (r + h), carried
-    return cylinder_points(r, 2.0 * h, min(spacing, 0.5 * r)), 0.0, 2.0 * np.pi * r * (r + 2.0 * h), carried
+        mesh, area = _solid(shape), float(triangle_areas(shape.vertices, shape.triangles).sum())
+        carried = CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh)
+        return shape.vertices, 0.0, area, carried
+    x, y, z = (*shape.size, 0.0, 0.0)[:3]
+    carried = CarriedShape(KINDS[shape.shape], (x, y, z), shape.rotation, shape.position, in_theta=shape.in_theta)
+    return *simple_touching(shape.shape, shape.size, spacing, min(spacing, 0.5 * x)), carried

@@ -10,12 +10,11 @@ import numpy as np
 
 from add.bodies import Block, Body, NodalBody, SoftBody
 from add.equations.points import PointMap, WeightedPoints
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, gather
+from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite
 from add.model import Model
-from add.model.joint_terms import system_site
+from add.model.build import system_site
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.selections import marker_weights, place_within, select_points
 from add.scene.build.ties import Derived

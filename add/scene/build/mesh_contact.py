@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from add.contact import MeshContact
-from add.contact.candidates import Primitives
-from add.contact.crossings import refuse_tangled
+from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.model import Model, class_pairs, edge_lengths, half_thickness, meeting_meshes
-from add.scene.build.geometry_sizes import is_adjustable
+from add.scene.build.geometry_sizes import adjustable
 from add.scene.build.numbers import SceneParameter
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray
@@ -66,7 +65,7 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
                 found=f"{own:g} m, and a radius of {mesh.radius:g} m",
                 expected="null, or another radius",
             )
-        if mesh.radius and is_adjustable(getattr(said, "geometry", None)):
+        if mesh.radius and adjustable(getattr(said, "geometry", None)):
             thickness[body.name] = 2.0 * mesh.radius
             continue  # its radius says it
         if mesh.radius or (own is None and shared is None):

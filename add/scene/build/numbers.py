@@ -16,7 +16,7 @@ from add.scene.build.ties import Copy, Derived, OfScene, compose
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses, met_shapes
 from add.scene.spec.friction import SPIN_RATE
-from add.scene.spec.limits import Limits, limits
+from add.scene.spec.roles import Limits, limits
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 from add.ties import DampingFromRestitution, TiltedDirection, axes_across, unit_vector

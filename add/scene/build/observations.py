@@ -12,8 +12,7 @@ from scipy.spatial.transform import Rotation
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian, rotation_matrix
-from add.scene.build.built import BuiltScene
-from add.scene.build.contact_forces import contact_forces
+from add.scene.build.built import BuiltScene, contact_forces
 from add.scene.spec.couplings import HingeSpec
 from add.simulation import Record
 from add.typing import FloatArray

@@ -16,7 +16,7 @@ from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene
 from add.scene.read.paths import asked_for_by
-from add.scene.spec.obstacles import (
+from add.scene.spec.rigid import (
     BoxObstacleSpec,
     CapsuleSpec,
     MeshObstacleSpec,

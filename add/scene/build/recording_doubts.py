@@ -18,8 +18,6 @@ from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
 from add.typing import FloatArray
 
-__all__ = ["doubts_of_clouds", "doubts_of_recording"]
-
 #: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
 #: driven far.
 FAR, FAR_LATE = 2.0, 100.0

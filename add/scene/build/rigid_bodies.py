@@ -7,39 +7,20 @@ from typing import Any
 import numpy as np
 
 from add.bodies import CarriedShape, RigidBody
-from add.errors import InputError
-from add.geometry import (
-    MassProperties,
-    box_points,
-    box_solid,
-    capsule_points,
-    capsule_solid,
-    check_inertia,
-    cylinder_points,
-    cylinder_solid,
-    mesh_solid,
-    sphere_points,
-    sphere_solid,
-    surface_points,
-)
+from add.errors import naming
+from add.geometry import MassProperties, check_inertia, mesh_solid, surface_points
+from add.geometry.boundary import triangle_areas
 from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.geometry_sizes import following_masses, is_adjustable, size_numbers
+from add.scene.build.geometry_sizes import adjustable, following_masses, size_numbers
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived
 from add.scene.read.paths import asked_for_by
-from add.scene.spec.rigid import (
-    BoxGeometrySpec,
-    CapsuleGeometrySpec,
-    CylinderGeometrySpec,
-    FileGeometrySpec,
-    KinematicBodySpec,
-    RigidBodySpec,
-    SphereGeometrySpec,
-)
+from add.scene.robots.simple_shapes import KINDS, simple_solid, simple_touching
+from add.scene.spec.rigid import FileGeometrySpec, GeometrySpec, KinematicBodySpec, RigidBodySpec
 from add.typing import FloatArray, IntArray
 
 #: Seed of the sampling of surfaces: a scene gives the same points every time.
@@ -78,7 +59,7 @@ def rigid_body(
     points, radii, area, outline = _collision(body, vertices, triangles)
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
-        sized = f"{at}.geometry" if is_adjustable(geometry) else ""
+        sized = f"{at}.geometry" if adjustable(geometry) else ""
         shapes = (CarriedShape(*outline, np.eye(3), np.zeros(3), in_theta=sized),)
     elif isinstance(geometry, FileGeometrySpec) and body.collision.shape and body.collision.closed:
         with asked_for_by(f"{at}.geometry.file"):
@@ -88,11 +69,8 @@ def rigid_body(
     areas = np.full(radii.size, area / max(radii.size, 1))
     numbers = [*pose_numbers(at, body), *size_numbers(at, geometry, bool(shapes))]
     if isinstance(body, KinematicBodySpec):
-        moves = [
-            None if value is None else driven(value, f"{at}.{key}", unit, 3)
-            for key, value, unit in (("translation", body.translation, "m"), ("rotation", body.rotation, "rad"))
-        ]
         given = (("translation", body.translation, "m"), ("rotation", body.rotation, "rad"))
+        moves = [None if value is None else driven(value, f"{at}.{key}", unit, 3) for key, value, unit in given]
         for key, value, unit in given:
             if isinstance(value, tuple):
                 numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, ((f"{at}.{key}", 1.0),)))
@@ -102,27 +80,17 @@ def rigid_body(
         return moving, numbers, []
     numbers += _mass_numbers(at, body, vertices, triangles)
     derived: list[Derived] = []
-    if is_adjustable(geometry):
+    if adjustable(geometry):
         numbers, derived = following_masses(at, body, numbers)
     solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline, touching)
     return solid, numbers, derived
 
 
-def _solid(at: str, geometry: object, vertices: FloatArray, triangles: IntArray) -> MassProperties:
-    if isinstance(geometry, BoxGeometrySpec):
-        return box_solid(geometry.size)
-    if isinstance(geometry, SphereGeometrySpec):
-        return sphere_solid(geometry.radius)
-    if isinstance(geometry, CapsuleGeometrySpec):
-        return capsule_solid(geometry.radius, geometry.half_length)
-    if isinstance(geometry, CylinderGeometrySpec):
-        return cylinder_solid(geometry.radius, 2.0 * geometry.half_length)
-    assert isinstance(geometry, FileGeometrySpec)
-    try:
+def _solid(at: str, geometry: GeometrySpec, vertices: FloatArray, triangles: IntArray) -> MassProperties:
+    if not isinstance(geometry, FileGeometrySpec):
+        return simple_solid(geometry.shape, geometry.sizes)
+    with naming(f"{at}.geometry.file"):
         return mesh_solid(vertices, triangles)
-    except InputError as error:
-        error.place = f"{at}.geometry.file"
-        raise
 
 
 def _six(matrix: FloatArray) -> FloatArray:
@@ -138,11 +106,8 @@ def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles:
     per_mass = np.zeros(6)
     if body.inertia is not None:
         xx, yy, zz, xy, xz, yz = body.inertia
-        try:
+        with naming(f"{at}.inertia"):
             check_inertia(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-        except InputError as error:
-            error.place = f"{at}.inertia"
-            raise
     else:
         assert solid is not None
         per_mass = _six(solid.inertia) / solid.volume
@@ -174,30 +139,15 @@ def _collision(
     geometry, spacing = body.geometry, body.collision.spacing or np.inf
     points, radius, area = np.zeros((0, 3)), 0.0, 0.0
     kind, size = -1, (0.0, 0.0, 0.0)
-    if isinstance(geometry, BoxGeometrySpec):
-        a, b, c = geometry.size
-        points, area = box_points(geometry.size, spacing), 2.0 * (a * b + b * c + c * a)
-        kind, size = distance.BOX, (0.5 * a, 0.5 * b, 0.5 * c)
-    elif isinstance(geometry, SphereGeometrySpec):
-        points, radius = sphere_points(geometry.radius), geometry.radius
-        area = 4.0 * np.pi * radius**2
-        kind, size = distance.SPHERE, (geometry.radius, 0.0, 0.0)
-    elif isinstance(geometry, CapsuleGeometrySpec):
-        r, h = geometry.radius, geometry.half_length
-        points, radius, area = capsule_points(r, h, spacing), r, 4.0 * np.pi * r * (r + h)
-        kind, size = distance.CAPSULE, (r, h, 0.0)
-    elif isinstance(geometry, CylinderGeometrySpec):
-        r, h = geometry.radius, geometry.half_length
-        points = cylinder_points(r, 2.0 * h, body.collision.spacing or 0.5 * r)
-        area = 2.0 * np.pi * r * (r + 2.0 * h)
-        kind, size = distance.CYLINDER, (r, h, 0.0)
-    elif isinstance(geometry, FileGeometrySpec):
-        points = vertices
+    if isinstance(geometry, FileGeometrySpec):
+        points, area = vertices, float(triangle_areas(vertices, triangles).sum())
         if body.collision.spacing is not None:
             points = surface_points(vertices, triangles, spacing, _SEED)
-        corners = vertices[triangles]
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        area = 0.5 * float(np.linalg.norm(normals, axis=1).sum())
+    elif geometry is not None:
+        on_rims = body.collision.spacing or 0.5 * geometry.sizes[0]
+        points, radius, area = simple_touching(geometry.shape, geometry.sizes, spacing, on_rims)
+        x, y, z = (*geometry.sizes, 0.0, 0.0)[:3]
+        kind, size = KINDS[geometry.shape], (x, y, z)
     if not body.collision.points or isinstance(body, KinematicBodySpec):
         # What moves a kinematic body is given: its own points would only double the forces on others.
         points = points[:0]

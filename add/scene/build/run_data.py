@@ -13,8 +13,7 @@ from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, S
 from add.joints.law_term import DecidingJointLaw, JointLaw
 from add.mocap import Recording
 from add.model import Obstacle, storing_chambers
-from add.scene.build.built import BuiltScene
-from add.scene.build.contact_forces import contact_forces, contact_terms
+from add.scene.build.built import BuiltScene, contact_forces, contact_terms
 from add.scene.build.drawing_data import ContactTracks, JointTracks, goals
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import placed_positions

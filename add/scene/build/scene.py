@@ -9,15 +9,14 @@ from functools import partial
 from add.bodies import Block, Body, SoftBody
 from add.contact import FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
-from add.scene.build.built import ORDERS, BuiltScene
+from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers
-from add.scene.build.contact_forces import contact_terms
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.embedding import embedded
@@ -32,17 +31,16 @@ from add.scene.build.layers import (
     touching_links,
 )
 from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.build.materials import remembering
 from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
-from add.scene.build.muscles import muscles
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.obstacles import Adjustable, adjustable_obstacle, obstacle
 from add.scene.build.recordings import placement_blocks
-from add.scene.build.relaxation import remembering
 from add.scene.build.rigid_bodies import rigid_body
 from add.scene.build.signals import require_width, signal_of
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
-from add.scene.build.soft_bodies import soft_body
+from add.scene.build.soft_bodies import muscles, soft_body
 from add.scene.build.ties import Derived
 from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
@@ -90,12 +88,8 @@ def build(scene: SceneSpec) -> BuiltScene:
     InputError
         If a mesh, selection or marker does not fit; names the file and the place.
     """
-    try:
+    with naming(file=scene.source):
         return _build(with_contact(scene))
-    except InputError as error:
-        if error.file is None and scene.source is not None:
-            error.file = str(scene.source)
-        raise
 
 
 def with_contact(scene: S) -> S:

@@ -9,6 +9,7 @@ import numpy as np
 
 from add.bodies import Body, LinkBody, MassSpringBody, NodalBody, SoftBody, TreeBody
 from add.equations.kinematics import Kinematics
+from add.geometry.boundary import triangle_areas
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model.overlaps import Surface, may_touch, still_surfaces
@@ -185,8 +186,7 @@ def vertex_area(body: Body) -> float:
 def _face_area(points: FloatArray, faces: Any) -> float:
     if not len(faces):
         return 0.0
-    a, b, c = (points[faces[:, k]] for k in range(3))
-    return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / max(len(points), 1))
+    return float(triangle_areas(points, faces).sum() / max(len(points), 1))
 
 
 def _least_extent(points: FloatArray) -> float:

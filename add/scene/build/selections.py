@@ -9,7 +9,7 @@ import numpy as np
 from add.bodies import NodalLoad
 from add.bodies.nodal import off_span
 from add.equations.signals import SignalParameter
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
 from add.geometry.collision_mesh import CollisionMesh
 from add.scene.read.paths import asked_for_by
@@ -191,8 +191,5 @@ def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) 
 
 def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> CollisionMesh:
     """Return a closed mesh from a file as a collision shape; errors name the file."""
-    try:
+    with naming(file=file):
         return CollisionMesh(vertices, triangles)
-    except InputError as error:
-        error.file = file
-        raise

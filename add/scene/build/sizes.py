@@ -6,8 +6,7 @@ so that the estimates are rather too low: what is refused would not have run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import pi, prod
 from pathlib import Path
 
@@ -180,16 +179,6 @@ def require_room_on_disk(simulation: Simulation, folder: Path, every: int) -> No
             place="output.every",
             found=f"{in_bytes(free)} free",
         )
-
-
-@contextmanager
-def in_scene(scene: SceneSpec) -> Iterator[None]:
-    """Let an error name the scene's file."""
-    try:
-        yield
-    except InputError as error:
-        error.file = error.file or scene.source
-        raise
 
 
 def _require_memory(parts: Sequence[tuple[float, str, str, str]], doing: str) -> None:

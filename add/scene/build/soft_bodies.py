@@ -1,21 +1,37 @@
-"""Soft bodies of a scene: meshes with what hangs on them, and the numbers of both."""
+"""Soft bodies of a scene: meshes with what hangs on them, muscles too, and the numbers of all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from add.bodies import Pin, PointAnchor, PointMass, SoftBody
+from add.bodies import Body, Layouts, Pin, PointAnchor, PointMass, SoftBody
+from add.equations.memory import Memory
+from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
-from add.geometry import HEX8
+from add.geometry import HEX8, quadrature_geometry
+from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
 from add.kernels.rotation import rotation_vector
-from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.materials import materials
+from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
+from add.scene.build.materials import ElementSource, materials
 from add.scene.build.numbers import SceneParameter, pose_of
 from add.scene.build.selections import body_mesh, locate_point, nodal_load, select
 from add.scene.build.ties import Derived
+from add.scene.spec.actuation import (
+    ActivationDynamicsSpec,
+    ActiveStressMuscleSpec,
+    HillMuscleSpec,
+    MuscleSpec,
+    QuadraticMuscleSpec,
+    VolumetricActuatorSpec,
+)
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec
-from add.ties import PlaceOnOther
+from add.scene.spec.scene import SceneSpec
+from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
+from add.ties import PlaceOnOther, WeightedSum
+from add.typing import FloatArray, IntArray
 
 
 def soft_body(
@@ -128,3 +144,121 @@ def _no_point_held_twice(pins: list[Pin], anchors: list[PointAnchor], n: int, at
                     "contradict each other",
                     place=f"{at}.anchors.{k}",
                 )
+
+
+# --- Muscles of the soft bodies of a scene ----------------------------------------------------------------------------
+
+#: Law of each kind, and its numbers in their order: key, unit, "" where it is that of the strength.
+_LAWS: dict[type, tuple[int, tuple[tuple[str, str], ...]]] = {
+    ActiveStressMuscleSpec: (ACTIVE_STRESS, (("strength", ""), ("optimal", "-"), ("width", "-"))),
+    QuadraticMuscleSpec: (QUADRATIC, (("stiffness", ""), ("optimal", "-"), ("contraction", "-"))),
+    HillMuscleSpec: (
+        HILL,
+        (("strength", ""), ("optimal", "-"), ("speed", "1/s"), ("shortest", "-"), ("longest", "-"), ("passive", "-"),
+         ("lengthening", "-")),
+    ),
+}  # fmt: skip
+#: How far a point of a line may be outside the mesh, as that of a point mass [m].
+_OUTSIDE = 0.01
+
+
+def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driven: MakeSignalParameter) -> None:
+    """Add the muscles of all soft bodies: what makes their terms, and their numbers.
+
+    Raises
+    ------
+    InputError
+        For fibres that do not fit, points outside the body, a selection without elements.
+    """
+    for body in bodies:
+        own = spec.bodies.get(body.name)
+        if isinstance(own, SoftBodySpec):
+            assert isinstance(body, SoftBody)
+            for name, item in own.muscles.items():
+                parts.terms.append(_muscle(own, body, name, item, parts, driven))
+
+
+def _muscle(
+    spec: SoftBodySpec, body: SoftBody, name: str, item: MuscleSpec, parts: CouplingParts, driven: MakeSignalParameter
+) -> Callable[[Sequence[Body], Layouts], list[Muscle | VolumetricActuator]]:
+    """Return what makes the term of a muscle."""
+    place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
+
+    def index(block: str, at: Layouts) -> IntArray:
+        return at.parameters[block].indices.ravel()
+
+    if isinstance(item, VolumetricActuatorSpec):
+        cells, gradients, weights, _ = _elements(body, item, place)
+        volume = parts.signal(item.volume, f"{place}.volume", "-", 1, driven)
+        stiffness = parts.number(f"{place}.stiffness", item.stiffness, "Pa")
+
+        def filled(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
+            rows, k = index(volume.parameter, at), int(index(stiffness, at)[0])
+            moved = body.first_node(at) + cells
+            return [VolumetricActuator(label, moved, gradients, weights, volume.signal, rows, k)]
+
+        return filled
+    law, keys = _LAWS[type(item)]
+    if item.fibres is not None:
+        cells, gradients, weights, chosen = _elements(body, item, place)
+        fibres = ElementSource(spec, body.mesh, chosen).directions(item.fibres, f"{place}.fibres")
+        lines = FibreLines.of_tissue(cells, gradients, weights, np.broadcast_to(fibres, (len(cells), 3)).copy())
+    else:
+        assert item.points is not None
+        lines = _line(body, np.array(item.points), place)
+    activation = parts.signal(item.activation, f"{place}.activation", "-", 1, driven)
+    signal, rows_of = activation.signal, activation.parameter
+    if item.dynamics is not None:
+        rows_of = _following(item.dynamics, f"{place}.dynamics", activation, parts)
+        signal = Constant()
+    strength = "Pa" if item.fibres is not None else "N"
+    numbers = [parts.number(f"{place}.{key}", getattr(item, key), unit or strength) for key, unit in keys]
+
+    def made(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
+        rows, own = index(rows_of, at), np.concatenate([index(block, at) for block in numbers])
+        moved = lines.moved(body.first_node(at))
+        return [Muscle(label, moved, law, signal, rows, own, item.dynamics is not None)]
+
+    return made
+
+
+def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: CouplingParts) -> str:
+    """Add the memory of an activation that follows what excites it; return the block of theta that it stands in."""
+    times = [parts.number(f"{place}.{key}", getattr(item, key), "s") for key in ("rise", "fall")]
+    weights = excited.signal.weights(0.0)
+    # Where nothing is remembered yet it is what excites it at the start.
+    block = parts.follow(f"{place}.activation", "-", WeightedSum(tuple(weights)), excited.parameter, shape=(1,))
+
+    def made(at: Layouts) -> Memory:
+        own = np.concatenate([at.parameters[name].indices.ravel() for name in times])
+        entry, rows = (at.parameters[name].indices.ravel() for name in (block, excited.parameter))
+        return Activation(excited.signal, rows, own, entry)
+
+    parts.memories[place] = made
+    return block
+
+
+def _elements(body: SoftBody, item: MuscleSpec, place: str) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Return nodes, gradients and weights of the elements of a muscle, and their numbers."""
+    chosen = np.arange(body.mesh.n_elements)
+    if item.where is not None:
+        inside = np.zeros(body.mesh.n_nodes, dtype=bool)
+        inside[select(body.mesh, item.where, f"{place}.where")] = True
+        chosen = np.flatnonzero(inside[body.mesh.cells].all(axis=1))
+        if not chosen.size:
+            raise InputError("the selection holds no whole element", place=f"{place}.where", found="nodes",
+                             expected="all nodes of an element")  # fmt: skip
+    geometry = quadrature_geometry(body.mesh)
+    return body.mesh.cells[chosen], geometry.gradients[chosen], geometry.weights[chosen], chosen
+
+
+def _line(body: SoftBody, points: FloatArray, place: str) -> FibreLines:
+    """Return the line through points of a body."""
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    if not (lengths > 0.0).all():
+        k = int(np.flatnonzero(~(lengths > 0.0))[0])
+        raise InputError("two points of a line are one", place=f"{place}.points.{k + 1}", found=points[k].tolist(),
+                         expected="another point")  # fmt: skip
+    found = [locate_point(body.mesh, tuple(point), _OUTSIDE, f"{place}.points.{k}") for k, point in enumerate(points)]
+    nodes, weights = (np.stack(part) for part in zip(*found, strict=True))
+    return FibreLines.through(points, nodes, weights)

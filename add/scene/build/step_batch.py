@@ -16,8 +16,7 @@ from add.linalg import one_blas_thread
 from add.scene.build.inputs import of_member, require_finite_rows
 from add.scene.build.step_arguments import Rows
 from add.scene.build.steps import Step, StepFunction
-from add.simulation.bdf import BDF
-from add.simulation.blocks import record_of, state_after
+from add.simulation.bdf import BDF, record_of, state_after
 from add.typing import FloatArray, IntArray
 
 

@@ -20,6 +20,7 @@ from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.step_jacobians import StepDerivatives
+from add.simulation.stepper import TakenStep
 from add.simulation.substeps import whole_steps
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -79,7 +80,7 @@ class Step:
         theta_bar = np.zeros_like(self.theta)
         stepper = function.simulation.differentiable
         with one_blas_thread():
-            before = stepper.pullback(function.assembler, self.record, self.theta, bar, theta_bar)
+            before = stepper.pullback(TakenStep(function.assembler, self.record, self.theta), bar, theta_bar)
         q, v = before.q, before.v
         if not self.before.step:
             q, v = np.zeros_like(q), np.zeros_like(v)
@@ -110,7 +111,8 @@ class Step:
         tangents = StateTangents(np.zeros(1, dtype=np.int64), dot)
         directions = Directions.of([theta_dot])
         with one_blas_thread():
-            after = stepper.pushforward(function.assembler, self.record, self.theta, tangents, directions).dot
+            step = TakenStep(function.assembler, self.record, self.theta)
+            after = stepper.pushforward(step, tangents, directions).dot
         return after.q[..., 0], after.v[..., 0]
 
     def jacobians(self) -> tuple[FloatArray, FloatArray]:

@@ -6,14 +6,13 @@ import numpy as np
 
 from add.bodies import SoftBody
 from add.equations.points import NodePoints, PointMap
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, gather
+from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError
 from add.geometry import SoftMesh, volume
 from add.geometry.boundary import neighbours
-from add.joints.parts import BodySite
+from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.model.joint_terms import place_site
+from add.model.build import place_site
 from add.objectives import Roughness, Tracking
 from add.objectives.measures import Measure, Nearness, Separation, SquaredDistance, Surface
 from add.objectives.over_time import MeanOverTime, SoftMinimum, steps_within

@@ -8,8 +8,7 @@ from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import CURVES, _FurtherFriction
 from add.scene.spec.links import LinkOf, all_bodies, robot_of, trees
-from add.scene.spec.obstacles import MeshObstacleSpec
-from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
+from add.scene.spec.rigid import KinematicBodySpec, MeshObstacleSpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 
 

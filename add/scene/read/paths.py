@@ -182,13 +182,3 @@ def about_robot(model: str | None) -> Iterator[None]:
         if model is not None and model not in str(error):
             error.message = f"{model}: {error.message}"
         raise
-
-
-@contextmanager
-def named_file(path: str) -> Iterator[None]:
-    """Let an error in what a file holds name the file."""
-    try:
-        yield
-    except InputError as error:
-        error.file = error.file or path
-        raise

@@ -20,14 +20,11 @@ from add.errors import InputError
 from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
-from add.scene.read.paths import explain_missing, get_value, nearest, path_slots, set_value
+from add.scene.read.paths import explain_missing, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
-from add.scene.spec.links import NONE_READ, Robots, hand_over
+from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
 from add.scene.spec.scene import SCHEMA, SceneSpec
-from add.scene.spec.static_shapes import add_static_shapes
-
-__all__ = ["apply_overrides", "check_scene", "experiment_scenes", "from_source", "get_value", "read_scene", "set_value"]
 
 #: A scene: the spec itself, or a subclass of it.
 S = TypeVar("S", bound=SceneSpec)

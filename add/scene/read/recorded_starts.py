@@ -26,8 +26,6 @@ from add.scene.spec.scene import SceneSpec
 from add.ties import TiltedDirection, axes_across, tilt_between, unit_vector
 from add.typing import FloatArray
 
-__all__ = ["fill_in_starts", "markers_of", "placed_markers", "placed_pose", "pose_of", "take_of"]
-
 
 def take_of(spec: RecordingSpec) -> Take:
     """Return what the file holds."""

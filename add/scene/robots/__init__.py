@@ -10,14 +10,3 @@ from add.scene.robots.model import (
     RobotTendon,
 )
 from add.scene.robots.read import read_robot
-
-__all__ = [
-    "Robot",
-    "RobotActuator",
-    "RobotGeometry",
-    "RobotJoint",
-    "RobotLink",
-    "RobotLoop",
-    "RobotTendon",
-    "read_robot",
-]

@@ -8,8 +8,8 @@ import numpy as np
 
 from add.geometry.mass_properties import ROUND_OFF
 from add.scene.robots.model import WORLD, RobotJoint, RobotLink
-from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, about, after, here
+from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 
 #: Share of a diagonal entry of the mass matrix that its pivot may not fall below [-].

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from add.scene.robots.model import RobotJoint
-from add.scene.robots.source import Source
+from add.scene.robots.xml_file import Source
 
 
 def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, str]) -> tuple[RobotJoint, ...]:

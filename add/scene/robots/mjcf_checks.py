@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from add.scene.robots.mjcf_model import SWITCHES, Names
-from add.scene.robots.source import Source
+from add.scene.robots.xml_file import Source
 
 _HARMLESS = (
     ("ncam", "camera"),

@@ -15,10 +15,8 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.model import WORLD
-from add.scene.robots.names import usable
-from add.scene.robots.source import Source
 from add.scene.robots.turns import from_quaternion
-from add.scene.robots.xml_file import XmlNode, numbers_in, read_xml
+from add.scene.robots.xml_file import Source, XmlNode, numbers_in, read_xml, usable
 from add.ties import unit_vector
 from add.typing import FloatArray
 

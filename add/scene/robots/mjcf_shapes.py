@@ -8,8 +8,8 @@ import numpy as np
 
 from add.scene.robots.mjcf_model import Names
 from add.scene.robots.model import RobotGeometry
-from add.scene.robots.source import Source
 from add.scene.robots.turns import from_quaternion
+from add.scene.robots.xml_file import Source
 from add.typing import FloatArray, IntArray
 
 #: Shapes by the name of MuJoCo, with how many of its three sizes they have.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn, final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
+from typing import Any, NoReturn, final
 
 import numpy as np
 
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.source import Source
 from add.scene.robots.turns import Place, after, here
+from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 from add.typing import FloatArray
 
 
@@ -148,3 +149,108 @@ def _merged(name: str, parts: Sequence[tuple[RobotLink, Place]]) -> RobotLink:
 def _moved(shape: RobotGeometry, place: Place) -> RobotGeometry:
     position, rotation = after(place, (shape.position, shape.rotation))
     return replace(shape, position=position, rotation=rotation)
+
+
+# --- Which shapes may touch, from rules on links and on shapes --------------------------------------------------------
+
+Pair = tuple[str, str]
+ShapePair = tuple[tuple[str, int], tuple[str, int]]
+
+
+def neighbours(joints: Sequence[RobotJoint], massless: frozenset[str]) -> set[frozenset[str]]:
+    """Return pairs of links that a joint joins, also through the massless links of composite joints.
+
+    A free joint joins nothing: what it carries may touch what stands still.
+    """
+    parents = {joint.child: joint.parent for joint in joints}
+    found = set()
+    for joint in joints:
+        if joint.kind == "free" or joint.child in massless:
+            continue
+        child, parent = joint.child, joint.parent
+        while parent in massless:
+            parent = parents[parent]
+        found.add(frozenset((child, parent)))
+    return found
+
+
+def pairs_of(links: Sequence[RobotLink], touching: Collection[frozenset[str]]) -> tuple[Pair, ...]:
+    """Return pairs of links in the order of these, the earlier one first."""
+    order = {link.name: k for k, link in enumerate(links)}
+    numbers = sorted(sorted(order[name] for name in pair) for pair in touching)
+    return tuple((links[one].name, links[two].name) for one, two in numbers)
+
+
+def exclusions(
+    links: Sequence[RobotLink],
+    kept_apart: Callable[[str, str], bool],
+    never: Callable[[RobotGeometry, RobotGeometry], bool],
+) -> tuple[tuple[Pair, ...], tuple[ShapePair, ...]]:
+    """Return the pairs of links, and the further pairs of shapes, that may not touch.
+
+    Parameters
+    ----------
+    links : with what stands still, `WORLD`, first
+    kept_apart : whether no shapes of two links may touch
+    never : whether two shapes may not
+
+    Returns
+    -------
+    Pairs of links, where the rules leave no pair of shapes, and pairs of shapes between other links.
+    """
+    pairs: list[Pair] = []
+    shapes: list[ShapePair] = []
+    for one, two in combinations(links, 2):
+        if kept_apart(one.name, two.name):
+            pairs.append((one.name, two.name))
+            continue
+        apart = [
+            ((one.name, i), (two.name, k))
+            for i, a in enumerate(one.collision)
+            for k, b in enumerate(two.collision)
+            if never(a, b)
+        ]
+        if apart and len(apart) == len(one.collision) * len(two.collision):
+            pairs.append((one.name, two.name))
+        else:
+            shapes += apart
+    return tuple(pairs), tuple(shapes)
+
+
+# --- Numbers of a robot that are none, or that no robot has -----------------------------------------------------------
+
+#: Infinite where there is no limit.
+_LIMITS = frozenset({"lower", "upper", "effort", "velocity", "control", "force", "activation"})
+
+
+def require_plausible(source: Source, kind: str, item: Any) -> None:
+    """Refuse NaN, and infinite or huge numbers where they are no limits, in a part of a `Robot`.
+
+    Raises
+    ------
+    InputError
+        naming the part and its field.
+    """
+    place = source.place(kind, item.name)
+    for entry in fields(item):
+        value = getattr(item, entry.name)
+        if value is None or isinstance(value, str) or entry.name == "segments":  # sums of places that were checked
+            continue
+        if entry.name in ("collision", "visual"):
+            for shape in value:
+                require_plausible(source, f"shape of {place}:", shape)
+            continue
+        flat = value if isinstance(value, np.ndarray) else np.array(list(_numbers(value)), dtype=np.float64)
+        wrong = np.isnan(flat) if entry.name in _LIMITS else ~(np.abs(flat) <= LARGEST_NUMBER)
+        if wrong.any():
+            found = f"{entry.name} = {flat[wrong][0]:g}"
+            source.fail(place, "an impossible number", found, f"finite numbers below {LARGEST_NUMBER:g}")
+
+
+def _numbers(value: Any) -> Any:
+    """Yield the numbers of nested tuples."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _numbers(part)
+    elif not isinstance(value, str):
+        yield float(value)

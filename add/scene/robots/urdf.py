@@ -11,20 +11,48 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.filters import exclusions, neighbours, pairs_of
 from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mimic import resolved
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.names import read_name, without_slashes
-from add.scene.robots.source import URDF_WORDS, Source
-from add.scene.robots.srdf import read_srdf
-from add.scene.robots.tree import fail_circle, merge, without_idle
+from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
 from add.scene.robots.turns import here
 from add.scene.robots.urdf_joints import read_joints, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
-from add.scene.robots.xml_file import XmlNode
+from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode, read_name, read_xml, without_slashes
 from add.typing import FloatArray
+
+# --- SRDF: pairs of links whose collisions are switched off -----------------------------------------------------------
+
+
+def read_srdf(path: str | PathLike[str], source: Source, links: Mapping[str, RobotLink]) -> frozenset[frozenset[str]]:
+    """Return the pairs of <disable_collisions>.
+
+    Raises
+    ------
+    InputError
+        naming the SRDF file and the line: links that the robot does not have, a default that is switched off.
+    """
+    path = Path(path)
+    root = read_xml(path)
+    own = Source(path, source.words, source.ignore, source.ignored)
+    if root.tag != "robot":
+        own.fail(f"line {root.line}", "not an SRDF file", f"<{root.tag}>", "<robot>")
+    for tag in ("disable_default_collisions", "enable_collisions"):
+        for node in root.all(tag):
+            own.refuse("srdf", f"line {node.line}", f"<{tag}> is not read, only <disable_collisions>")
+    pairs = set()
+    for node in root.all("disable_collisions"):
+        given = [node.attributes.get(key, "") for key in ("link1", "link2")]
+        ends = [source.renamed.get(("link", name), name) for name in given]
+        for name in ends:
+            if name not in links:
+                own.fail(f"line {node.line}, <disable_collisions>", "no such link", f"'{name}'", "a link of the robot")
+        pairs.add(frozenset(ends))
+    return frozenset(pairs)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 #: Of other programs, inside <robot>, <link> or <gazebo>: each changes the motion there.
 _MOTION = frozenset(

@@ -5,8 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from add.errors import InputError
-from add.joints.formulas import LINE, TURN, JointFormula, Measure
-from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.joints.law_term import LINE, TURN, DecidingJointLaw, JointFormula, JointLaw, Measure
 from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
     BodyName,
@@ -23,10 +22,10 @@ from add.scene.spec.common import (
     Text,
     ValueSpec,
     Vector3,
+    _FormulaSpec,
     problem,
 )
 from add.scene.spec.extension import Extension
-from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.unions import by_type, by_value
 
 ScalarValueSpec = Annotated[

@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 from add.contact import CurveNumber, FrictionCurve, NormalFormula
 from add.contact.formulas import SLIDING
 from add.errors import InputError
-from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, problem
+from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, _FormulaSpec, problem
 from add.scene.spec.extension import Extension
-from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.unions import by_type, by_value
 
 #: The rate at which couples set in where nothing is said [rad/s].

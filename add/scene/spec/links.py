@@ -11,25 +11,26 @@ import numpy as np
 from pydantic import BaseModel
 from scipy.spatial.transform import Rotation
 
-from add.errors import InputError
-from add.geometry import (
-    MassProperties,
-    box_solid,
-    capsule_solid,
-    check_inertia,
-    cylinder_solid,
-    mesh_solid,
-    sphere_solid,
-)
+from add.errors import InputError, naming
+from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by
 from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
+from add.scene.robots.simple_shapes import KINDS, simple_solid
 from add.scene.spec.articulated import ArticulatedBodySpec, LinkShapeSpec, LinkSpec, MimicSpec, TreeJointSpec
 from add.scene.spec.common import BodyContactSpec
 from add.scene.spec.link_loops import with_parts
-from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, SphereGeometrySpec
+from add.scene.spec.rigid import (
+    BoxObstacleSpec,
+    CapsuleSpec,
+    CylinderSpec,
+    FileGeometrySpec,
+    ObstacleSpec,
+    PlaneSpec,
+    SphereSpec,
+)
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -276,11 +277,8 @@ def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
 
 def _checked(six: tuple[float, ...], at: str) -> FloatArray:
     matrix = _matrix(six)
-    try:
+    with naming(f"{at}.inertia"):
         check_inertia(matrix)
-    except InputError as error:
-        error.place = f"{at}.inertia"
-        raise
     return matrix
 
 
@@ -291,14 +289,8 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
         w, x, y, z = item.orientation
         turn, position = Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(item.position)
         if not isinstance(geometry, FileGeometrySpec):
-            if isinstance(geometry, BoxGeometrySpec):
-                sizes: tuple[float, ...] = tuple(0.5 * size for size in geometry.size)
-            elif isinstance(geometry, SphereGeometrySpec):
-                sizes = (geometry.radius,)
-            else:
-                sizes = (geometry.radius, geometry.half_length)
             path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
-            out.append(RobotGeometry(geometry.shape, sizes, position, turn, in_theta=path))
+            out.append(RobotGeometry(geometry.shape, geometry.sizes, position, turn, in_theta=path))
         else:
             with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
                 vertices, triangles = read_surface(geometry.file)
@@ -312,21 +304,12 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
     """Return the mass properties of all shapes together, at density 1; overlaps count twice."""
     parts = []
     for k, shape in enumerate(shapes):
-        if shape.shape == "box":
-            own = box_solid(tuple(2.0 * size for size in shape.size))
-        elif shape.shape == "sphere":
-            own = sphere_solid(*shape.size)
-        elif shape.shape == "capsule":
-            own = capsule_solid(*shape.size)
-        elif shape.shape == "cylinder":
-            own = cylinder_solid(shape.size[0], 2.0 * shape.size[1])
+        if shape.shape in KINDS:
+            own = simple_solid(shape.shape, shape.size)
         else:
             assert shape.vertices is not None and shape.triangles is not None
-            try:
+            with naming(f"{at}.shapes.{k}.geometry.file"):
                 own = mesh_solid(shape.vertices, shape.triangles)
-            except InputError as error:
-                error.place = f"{at}.shapes.{k}.geometry.file"
-                raise
         centre = shape.position + shape.rotation @ own.centre
         parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
     volume = sum(part[0] for part in parts)
@@ -336,3 +319,56 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
         arm = centre - middle
         inertia += own_inertia + own_volume * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return MassProperties(float(volume), np.asarray(middle), inertia)
+
+
+# --- Shapes of robots' files that stand still, as obstacles of the scene ----------------------------------------------
+
+
+def add_static_shapes(spec: SceneSpec) -> None:
+    """Add the shapes of robots that ask for it to the scene's obstacles, as ``<body> <shape>``; meshes are left out.
+
+    Raises
+    ------
+    InputError
+        Of the robots' files.
+    """
+    for name, body in trees(spec).items():
+        if not body.static_shapes:
+            continue
+        robot = robot_of(name, body)
+        rotation, position = _base(body, robot)
+        known = dict(spec.obstacles)
+        for k, shape in enumerate(robot.static.collision):
+            made = _obstacle(shape, rotation, position)
+            if made is None:
+                continue
+            label = f"{name} {shape.name or shape.origin or 'shape'}".replace("/", " ").replace(".", " ")
+            while label in known and known[label] != made:  # a scene that was read before has them already
+                label = f"{label} {k}"
+            known[label] = made
+        spec.obstacles.clear()
+        spec.obstacles.update(known)
+
+
+def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArray]:
+    """Return the pose of what the file says stands still: the base's, unless the robot moves freely."""
+    if robot.joints and robot.joints[0].kind == "free":
+        return np.eye(3), np.zeros(3)
+    w, x, y, z = body.orientation or (1.0, 0.0, 0.0, 0.0)
+    return Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(body.position or (0.0, 0.0, 0.0))
+
+
+def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:
+    turn, place = rotation @ shape.rotation, (position + rotation @ shape.position).tolist()
+    x, y, z, w = (float(number) for number in Rotation.from_matrix(turn).as_quat())
+    at = {"center": tuple(place), "orientation": (w, x, y, z)}
+    if shape.shape == "plane":
+        return PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
+    if shape.shape == "sphere":
+        return SphereSpec(center=tuple(place), radius=shape.size[0])
+    if shape.shape == "box":
+        return BoxObstacleSpec(half_size=(shape.size[0], shape.size[1], shape.size[2]), **at)
+    if shape.shape in ("capsule", "cylinder"):
+        kind = CapsuleSpec if shape.shape == "capsule" else CylinderSpec
+        return kind(radius=shape.size[0], half_length=shape.size[1], **at)
+    return None

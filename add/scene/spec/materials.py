@@ -6,10 +6,9 @@ from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law, material
-from add.scene.spec.common import Name, NonEmpty, Number, Positive, problem
+from add.scene.spec.common import Name, NonEmpty, Number, Positive, _FormulaSpec, problem
 from add.scene.spec.element_values import FibresSpec, FieldValue, NumberField, Poisson
 from add.scene.spec.extension import Extension
-from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.material_laws import (
     GentMaterialSpec,
     HgoMaterialSpec,

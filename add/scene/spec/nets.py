@@ -20,9 +20,9 @@ from add.scene.spec.common import (
     Role,
     Spec,
     Vector3,
+    _FormulaSpec,
     problem,
 )
-from add.scene.spec.formulas import _FormulaSpec
 from add.scene.spec.rigid import _MovingSpec
 from add.scene.spec.unions import by_key, by_type, by_value
 

@@ -1,4 +1,4 @@
-"""Rigid bodies and given motions of the scene format."""
+"""Rigid bodies, given motions and obstacles of the scene format."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
     BodyContactSpec,
+    Direction,
     Extent,
     Facts,
     FilePath,
@@ -35,12 +36,22 @@ class _SizedSpec(Spec, numbers=Role.PROPERTY):
         "geometry then follow them, and a ball meets meshes with its radius",
     )
 
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Radius and, where there is one, half the length [m]."""
+        return tuple(getattr(self, key) for key in ("radius", "half_length") if key in type(self).model_fields)
+
 
 class BoxGeometrySpec(_SizedSpec):
     """A box centred at the origin of the body's frame."""
 
     shape: Literal["box"] = Field("box", description="kind of shape")
     size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Half the edge lengths [m]."""
+        return tuple(0.5 * size for size in self.size)
 
 
 class SphereGeometrySpec(_SizedSpec):
@@ -222,3 +233,76 @@ class KinematicBodySpec(_PosedSpec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return _unread_of_collision(self.geometry, self.collision, False)
+
+
+# --- Obstacles of the scene format ------------------------------------------------------------------------------------
+
+
+class _ObstacleSpec(Spec, numbers=Role.PROPERTY):
+    velocity: Annotated[Vector3, Role.DRIVE] = Field(
+        (0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]"
+    )
+    adjustable: Flag = Field(
+        False,
+        description="whether its place, orientation or normal (two tilts from the scene's) and velocity are numbers "
+        "that parameters may name: it has coordinates then, which are given",
+    )
+
+
+class PlaneSpec(_ObstacleSpec):
+    """The half space behind a plane."""
+
+    shape: Literal["plane"] = Field("plane", description="kind of obstacle")
+    point: Vector3 = Field(description="a point of the plane at t = 0 [m]")
+    normal: Direction = Field(description="direction of the free side; any length above 0 [-]")
+
+
+class SphereSpec(_ObstacleSpec):
+    """A ball."""
+
+    shape: Literal["sphere"] = Field("sphere", description="kind of obstacle")
+    center: Vector3 = Field(description="centre at t = 0 [m]")
+    radius: Extent = Field(description="radius [m]")
+
+
+class _OrientedSpec(_ObstacleSpec):
+    center: Vector3 = Field(description="centre at t = 0 [m]")
+    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="unit quaternion w, x, y, z [-]")
+
+
+class BoxObstacleSpec(_OrientedSpec):
+    """A box."""
+
+    shape: Literal["box"] = Field("box", description="kind of obstacle")
+    half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
+
+
+class CapsuleSpec(_OrientedSpec):
+    """A cylinder along its z axis with round ends."""
+
+    shape: Literal["capsule"] = Field("capsule", description="kind of obstacle")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length of the straight part [m]")
+
+
+class CylinderSpec(_OrientedSpec):
+    """A cylinder along its z axis with flat ends."""
+
+    shape: Literal["cylinder"] = Field("cylinder", description="kind of obstacle")
+    radius: Extent = Field(description="radius [m]")
+    half_length: Extent = Field(description="half the length [m]")
+
+
+class MeshObstacleSpec(_OrientedSpec):
+    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside."""
+
+    shape: Literal["mesh"] = Field("mesh", description="kind of obstacle")
+    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
+    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    center: Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
+
+
+ObstacleSpec = Annotated[
+    PlaneSpec | SphereSpec | BoxObstacleSpec | CapsuleSpec | CylinderSpec | MeshObstacleSpec,
+    by_value("shape"),
+]

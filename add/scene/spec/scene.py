@@ -36,9 +36,8 @@ from add.scene.spec.extension import Extension
 from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
-from add.scene.spec.obstacles import ObstacleSpec
 from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
-from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
+from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, ObstacleSpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
 from add.scene.spec.unions import by_type, by_value
 

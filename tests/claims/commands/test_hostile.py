@@ -14,8 +14,8 @@ import pytest
 from fuzz.seeds import SMALL, write_files, write_runs
 
 from add.commands.cli import main
-from add.commands.kept_states import Keeper
 from add.commands.report import write_report
+from add.commands.simulate import Keeper
 from add.inverse.problem import InverseProblem
 from add.io.runfolder import RunFolder
 from add.scene.build import sizes

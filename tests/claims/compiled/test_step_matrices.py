@@ -12,6 +12,7 @@ from support.rigid_models import linkage
 from add.scene import load_scene, scene_from_dict
 from add.simulation import BDF, Step
 from add.simulation.run import Simulation
+from add.simulation.stepper import TakenStep
 from benchmarks.articulated import MODELS, ROBOTS, robot
 
 #: Scenes that take compiled steps, with how far into a run their controls and contacts act.
@@ -46,7 +47,8 @@ def assert_same_step_jacobians(simulation: Simulation, steps: int, contacts: int
     step, acted = run.step(max(range(steps), key=lambda k: (touching[k], k))), 0.0
     for parameters in ([], numbers[:: max(1, len(numbers) // 8)]):
         inner = simulation.step_derivatives(controls=controls, parameters=parameters)
-        one_call = inner.stepper.step_matrices(inner.assembler, step.record, inner.theta, inner.directions(0))
+        taken = TakenStep(inner.assembler, step.record, inner.theta)
+        one_call = inner.stepper.step_matrices(taken, inner.directions(0))
         assert (one_call is None) == (moved or step.record.unchanged is not None)
         found = inner.jacobians(step)
         wanted = terms.step_derivatives(controls=controls, parameters=parameters).jacobians(step)

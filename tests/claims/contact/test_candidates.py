@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.surfaces import joined, sheet
 
-from add.contact.candidates import candidates
+from add.contact.crossings import candidates
 
 
 def by_hand(primitives, x0, x1, reach):
@@ -61,5 +61,5 @@ def test_nothing_meets_nothing():
 
 
 def test_the_command_line_starts_without_the_toolkit():
-    code = "import sys, add.commands.cli, add.contact.candidates, add.model; sys.exit('ipctk' in sys.modules)"
+    code = "import sys, add.commands.cli, add.contact.crossings, add.model; sys.exit('ipctk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

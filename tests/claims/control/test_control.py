@@ -9,8 +9,8 @@ import add
 from add.control import ILQR, ControlProblem, CoordinateCost, MultipleShooting
 from add.control.costs import difference, moved
 from add.control.riccati import minimise_in_box
+from add.equations.charts import Twists
 from add.equations.kinematics import State
-from add.equations.twists import Twists
 from add.errors import InputError
 from add.inverse import InverseProblem
 from scripts.swing_ups import LENGTH, by_stages

@@ -13,7 +13,7 @@ from add.adjoint import Cotangents, pullback, pushforward
 from add.equations.kinematics import Kinematics, Weights
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
-from add.terms import HeldBalls, HeldResistance, HeldTurns
+from add.terms import HeldBalls, HeldEquations, HeldResistance
 from add.terms.held_friction import DOWN, RELEASED, STICKS, UP, HeldFriction
 from add.testing import check_constraint, check_deciding_term, check_term
 
@@ -109,7 +109,7 @@ def test_equations_of_balls(rng: np.random.Generator) -> None:
         assert {layout.describe(i).rsplit(".", 1)[1] for i in found.parameters} == keys
     # One of them alone, so that places in the frozen term count.
     constraint, mu = term.stick_constraint(np.array([UP, STICKS])), rng.normal(size=3)
-    assert isinstance(constraint, HeldTurns)
+    assert isinstance(constraint, HeldEquations)
     found = check_constraint(constraint, kin, mu, built.theta, rng=rng, layout=layout, scales={"q": 0.1, "v": 0.1})
     assert found.q > 0.0 and found.v > 0.0
     weights, (rows, cols), n = Weights(1.0, 30.0, 900.0, 1.0), constraint.pattern(6), 6

@@ -17,8 +17,8 @@ from add.equations.kinematics import (
     StretchTangents,
     generic,
 )
-from add.equations.points import LiftedPoints, PointMap
-from add.equations.site_points import SitePoints
+from add.equations.points import Along, LiftedPoints, PointMap
+from add.equations.sites import SitePoints
 from add.objectives import Cauchy, Tracking
 from add.objectives.placement import Placement
 from add.scene import scene_from_dict
@@ -30,16 +30,16 @@ def assert_as_one_by_one(points: PointMap, q: np.ndarray, v: np.ndarray, theta: 
     rng = np.random.default_rng(seed)
     (k, n), c = q.shape, 3
     q_dot, v_dot, theta_dot = rng.normal(size=(k, c, n)), rng.normal(size=(k, c, n)), rng.normal(size=(c, theta.size))
-    found, moved = points.points_over(q, v, theta), points.jvp_over(q, v, theta, q_dot, v_dot, theta_dot)
+    found, moved = points.points_over(q, v, theta), points.jvp_over(Along(q, v, theta), Along(q_dot, v_dot, theta_dot))
     assert max(np.abs(part).max() for part in moved) > 0.0
     for j in range(k):
         kin = Kinematics(q[j], v[j], v[j], 0.0, 0)
-        wanted = points.points(kin, theta), points.jvp(kin, theta, q_dot[j].T, v_dot[j].T, theta_dot.T)
+        wanted = points.points(kin, theta), points.jvp(kin, theta, Along(q_dot[j].T, v_dot[j].T, theta_dot.T))
         for a, b, a_dot, b_dot in zip(found, wanted[0], moved, wanted[1], strict=True):
             np.testing.assert_allclose(a[j], b, rtol=1e-13, atol=1e-13)
             np.testing.assert_allclose(np.moveaxis(a_dot[j], 0, -1), b_dot, rtol=1e-12, atol=1e-12)
         bar, by_q, by_v, by_theta = generic(3 * points.n_points).reshape(-1, 3), *np.zeros((2, n)), np.zeros(theta.size)
-        points.vjp(kin, theta, bar, bar, by_q, by_v, by_theta)
+        points.vjp(kin, theta, bar, bar, Along(by_q, by_v, by_theta))
         assert set(np.flatnonzero(by_theta)) <= set(points.numbers.tolist())
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.points import Along
 from add.kernels.rotation import rotation_matrix
 from add.kernels.tree_map import add_placement_work
 from add.kernels.trees import tree_motion
@@ -171,13 +172,13 @@ def test_markers_on_links(built, rng):
 
     def jvp(x, dot):
         q_dot, theta_dot = split(dot)
-        parts = built.markers.jvp(*split(x), q_dot.q, q_dot.v, theta_dot)
+        parts = built.markers.jvp(*split(x), Along(q_dot.q, q_dot.v, theta_dot))
         return np.concatenate([part.ravel() for part in parts])
 
     def vjp(x, bar):
         at, theta = split(x)
         q_bar, v_bar, theta_bar = np.zeros(n), np.zeros(n), np.zeros(theta.size)
-        built.markers.vjp(at, theta, bar[:m].reshape(-1, 3), bar[m:].reshape(-1, 3), q_bar, v_bar, theta_bar)
+        built.markers.vjp(at, theta, bar[:m].reshape(-1, 3), bar[m:].reshape(-1, 3), Along(q_bar, v_bar, theta_bar))
         return np.concatenate([q_bar, v_bar, theta_bar])
 
     slopes = check_pullback(points, jvp, vjp, np.concatenate([kin.q, kin.v, built.theta]), rng=rng, scale=1.0)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
-from add.commands.kept_states import Kept
-from add.commands.simulate import simulate_scene
+from add.commands.simulate import Kept, simulate_scene
 from add.commands.unfinished import remains
 from add.errors import InputError
 from add.io.runfolder import RunFolder
@@ -71,8 +70,8 @@ def test_a_run_that_is_kept_every_few_steps_is_the_whole_run(tmp_path, every, mo
     """Each step is looked at once; a kill between two writes costs the steps in between."""
     raw = scene(40, output={"every": every})
     once = whole(tmp_path, raw)
-    monkeypatch.setattr("add.commands.kept_states.KEEP_EVERY", 0.0)
-    monkeypatch.setattr("add.commands.kept_states.KEEP_SHARE", 0.0)
+    monkeypatch.setattr("add.commands.simulate.KEEP_EVERY", 0.0)
+    monkeypatch.setattr("add.commands.simulate.KEEP_SHARE", 0.0)
     looked = []
     real = Kept.keep
     monkeypatch.setattr(Kept, "keep", lambda self, part: looked.append(part.n_steps) or real(self, part))

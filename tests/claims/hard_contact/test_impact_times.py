@@ -11,7 +11,7 @@ from support.small_models import RoughObjective
 
 import add
 from add.errors import InputError
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 
 
 def two_balls(x, v, m=(1.0, 1.0), e=1.0, *, steps: int, end=1.0, radius=0.1, impact_time="linear") -> dict:

@@ -17,7 +17,7 @@ import add
 from add.contact import FrictionLaw
 from add.errors import InputError, SolverError
 from add.hard_contact import ImpulseOptions, with_impulse_contact
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory

@@ -15,7 +15,7 @@ import add
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.errors import InputError
 from add.hard_contact import ImpulseContact, ImpulseOptions, with_impulse_contact
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory

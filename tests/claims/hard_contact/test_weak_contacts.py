@@ -9,7 +9,7 @@ from support.impulse_scenes import CUBE, scene
 from add.commands.check_gradient import check_gradients
 from add.commands.cli import main
 from add.commands.report import write_report
-from add.commands.step_counts import Tally
+from add.commands.run_summary import Tally
 from add.io.runfolder import RunFolder
 from add.io.trajectory import read_run
 from add.kernels.cone_modes import SLIDE, STICK

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from add.inverse.correlation import correlation
-from add.inverse.fit_rows import FitRows
+from add.inverse.fit_rows import FitRows, correlation
 from add.inverse.identifiability import weak_directions
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap

@@ -9,7 +9,8 @@ import pytest
 
 from add.errors import InputError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
-from add.scene.read.reader import get_value, set_value
+from add.scene.read.paths import get_value
+from add.scene.read.reader import set_value
 from add.scene.spec.material_laws import MaterialSpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 

@@ -12,18 +12,19 @@ from support.small_models import two_bodies
 
 from add.adjoint import Cotangents, pullback, pushforward
 from add.contact import FrictionLaw
+from add.equations.charts import Twists
 from add.equations.kinematics import State, StateTangent
-from add.equations.twists import Twists
 from add.errors import InputError
 from add.geometry import HEX8
 from add.hard_contact import with_impulse_contact
-from add.hard_contact.impulse_carry import CarriedImpulses
+from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.cone_modes import SLIDE, STICK
 from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.scene import scene_from_dict
 from add.simulation import BDF, Record, StartUp, Step
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.start import Begun
 from add.simulation.step_jacobians import rotation_vectors
 
 STEPPERS = {
@@ -220,7 +221,7 @@ def test_products_are_the_derivatives_of_runs() -> None:
         bar = found.transition.T @ bar
     pairs = bar.reshape(2, 2, n)
     q_bar, v_bar = simulation.differentiable.start_pullback(StateTangent(pairs[:, 0], pairs[:, 1]))
-    simulation.start.pullback(simulation.assembler(), trajectory.start, theta, q_bar, v_bar, theta_bar)
+    simulation.start.pullback(Begun(simulation.assembler(), trajectory.start, theta), q_bar, v_bar, theta_bar)
     wanted = pullback(simulation, trajectory, theta, bars)
     assert theta_bar == pytest.approx(wanted, rel=1e-10, abs=1e-10 * np.abs(wanted).max())
 

@@ -25,8 +25,7 @@ from add.view.joints import coil
 from add.view.parts import Moment
 from add.view.quantities import stretching
 from add.view.shading import projected
-from add.view.shapes import solid_meshes
-from add.view.solids import pose_between
+from add.view.shapes import pose_between, solid_meshes
 
 SMALL = (240, 160)
 

@@ -6,8 +6,7 @@ from support.crossings import crossing_pairs
 from support.places import SPECS
 from support.surfaces import joined, sheet
 
-from add.contact.candidates import Primitives, candidates
-from add.contact.crossings import crossings, refuse_tangled
+from add.contact.crossings import Primitives, candidates, crossings, refuse_tangled
 from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.contact.toolkit import collision_mesh, free_share

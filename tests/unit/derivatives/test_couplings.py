@@ -10,8 +10,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant, Sine, Table
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.equations.term import Term
-from add.joints.formulas import TURN, FormulaJoint, JointFormula
-from add.joints.law_term import JointBranch, JointLaw
+from add.joints.law_term import TURN, FormulaJoint, JointBranch, JointFormula, JointLaw
 from add.joints.laws import (
     HARDENING_SPRING,
     AirOnClosedFaces,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.angles import ANGLES
 
-from add.equations.initial import BodyPose, InitialState
-from add.equations.prescribed import Motion, PinMotion
+from add.equations.initial import BodyPose, InitialState, Motion, PinMotion
 from add.equations.signals import Sine, Spline, Table
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.testing import check_pullback

@@ -12,10 +12,9 @@ from add.equations.layout import DofLayout
 from add.equations.lift import Carried, Embedding, Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.points import LiftedPoints, WeightedPoints
+from add.equations.points import Along, LiftedPoints, WeightedPoints
 from add.equations.signals import Constant
-from add.equations.site_points import SitePoints
-from add.equations.sites import LawValues, SiteKind, Sites
+from add.equations.sites import LawValues, SiteKind, SitePoints, Sites
 from add.equations.tied_nodes import TiedNodes
 from add.equations.tree_embedding import TreeEmbedding
 from add.joints.laws import ElasticJoint, Spring
@@ -166,13 +165,13 @@ def test_points(rng, carried):
 
     def jvp(z, z_dot):
         at, numbers = split(z)
-        parts = points.jvp(at, numbers, z_dot[:n], z_dot[n : 2 * n], z_dot[2 * n :])
+        parts = points.jvp(at, numbers, Along(z_dot[:n], z_dot[n : 2 * n], z_dot[2 * n :]))
         return np.concatenate([part.ravel() for part in parts])
 
     def vjp(z, y_bar):
         at, numbers = split(z)
         out = [np.zeros(n), np.zeros(n), np.zeros(6)]
-        points.vjp(at, numbers, *y_bar.reshape(2, -1, 3), *out)
+        points.vjp(at, numbers, *y_bar.reshape(2, -1, 3), Along(*out))
         return np.concatenate(out)
 
     matrix = check_pullback(f, jvp, vjp, np.concatenate([kin.q, kin.v, theta]), rng=rng, scale=0.1)

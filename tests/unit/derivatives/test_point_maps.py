@@ -8,7 +8,7 @@ from support.concrete import concrete
 
 from add.equations.kinematics import Kinematics
 from add.equations.points import LiftedPoints, LinearPoints, NodePoints, PointMap, WeightedPoints
-from add.equations.site_points import SitePoints
+from add.equations.sites import SitePoints
 from add.testing import check_pullback
 
 POINT_MAPS: dict[str, LinearPoints] = {

@@ -6,8 +6,8 @@ import pytest
 from add.equations import charts
 from add.equations.initial import RigidPose
 from add.equations.kinematics import Kinematics, State, StateTangent
-from add.equations.site_points import SitePoints
-from add.equations.sites import SiteKind, Sites
+from add.equations.points import Along
+from add.equations.sites import SiteKind, SitePoints, Sites
 from add.kernels.rotation import (
     fill_left_jacobian,
     fill_rotation,
@@ -231,11 +231,11 @@ def test_site_points(size: float, rng: np.random.Generator) -> None:
         return np.concatenate([part.ravel() for part in points.points(*at(y))])
 
     def push(y: np.ndarray, dot: np.ndarray) -> np.ndarray:
-        return np.concatenate([part.ravel() for part in points.jvp(*at(y), *split(dot))])
+        return np.concatenate([part.ravel() for part in points.jvp(*at(y), Along(*split(dot)))])
 
     def pull(y: np.ndarray, bar: np.ndarray) -> np.ndarray:
         out = np.zeros_like(y)
-        points.vjp(*at(y), bar[:15].reshape(5, 3), bar[15:].reshape(5, 3), *split(out))
+        points.vjp(*at(y), bar[:15].reshape(5, 3), bar[15:].reshape(5, 3), Along(*split(out)))
         return out
 
     found = check_pullback(place, push, pull, x, rng=rng, scale=0.3)

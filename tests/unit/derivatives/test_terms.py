@@ -12,12 +12,11 @@ from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_c
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
 from add.contact import BodyContact, CurveNumber, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.mesh_sticking import StickingPrimitives
 from add.contact.meshes import MeshContact, MeshContactBranch
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
+from add.contact.sticking import StickingPrimitives
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
-from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.lifted_sticking import LiftedStick
+from add.equations.lifted_constraint import LiftedConstraint, LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.geometry import FAMILIES, HEX8, TET4, TET10
 from add.joints.law_term import JointLaw
@@ -32,11 +31,9 @@ from add.terms import (
     Elastic,
     Gravity,
     HeldBalls,
-    HeldBallsBranch,
-    HeldJoints,
+    HeldBranch,
+    HeldEquations,
     HeldResistance,
-    HeldResistanceBranch,
-    HeldTurns,
     Inertia,
     JointCouplings,
     JointDrive,
@@ -154,11 +151,9 @@ ELSEWHERE = {
     BallLimits,
     Chamber,
     HeldBalls,
-    HeldBallsBranch,
-    HeldJoints,
+    HeldBranch,
+    HeldEquations,
     HeldResistance,
-    HeldResistanceBranch,
-    HeldTurns,
     JointCouplings,
     JointDrive,
     JointResistance,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from add.inverse.discrepancy import Discrepancy, discrepancy
+from add.inverse.sampling import Discrepancy, discrepancy
 
 STEP, TAU, NOISE = 0.01, 0.08, 0.3
 
