@@ -11,6 +11,13 @@ from add.contact import BodyContact
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, SLIP, STICKS
 from add.objectives.base import Objective
 from add.simulation.run import Simulation, Trajectory
+from add.simulation.substeps import whole_steps
+
+
+def tight(simulation: Simulation) -> Simulation:
+    """Solve whole steps to round-off, as differences of runs ask for."""
+    stepper = whole_steps(simulation.stepper)
+    return replace(simulation, stepper=replace(stepper, newton=replace(stepper.newton, atol=1e-12, rtol=1e-13)))
 
 
 def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every: int = 1) -> Trajectory:

@@ -1,12 +1,11 @@
 """Runs of scenes in which meshes meet meshes: momentum, gradients, what passes through and what does not."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from support.places import SCENES
-from support.run_checks import check_gradient_of_run, events
+from support.run_checks import check_gradient_of_run, events, tight
 from support.small_models import RoughObjective
 
 import add
@@ -16,7 +15,6 @@ from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.scene import build
 from add.simulation.run import Trajectory
-from add.simulation.substeps import whole_steps
 from add.terms import Inertia
 
 SCENE = SCENES / "two_soft_balls.json"
@@ -70,9 +68,7 @@ def test_gradient_of_two_balls(law: str, integrator: str) -> None:
     """Of all numbers: velocities, moduli, stiffness, damping, friction, depths and skins among them."""
     changed = QUICK | {"contact.friction_law": law, "time.integrator": integrator, "time.steps": 14}
     scene = built(**changed | ({"contact.mesh.stick_stiffness": 2e4} if law == "linear" else {}))
-    stepper = whole_steps(scene.simulation.stepper)
-    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
-    simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
+    simulation = tight(scene.simulation)
     trajectory = check_gradient_of_run(
         simulation, RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     )
@@ -148,9 +144,7 @@ def test_gradient_of_crossed_bars_that_stick_and_slip() -> None:
         raw = crossed_bars(1e6, velocity=[speed, 0.3 * speed, 0.0], position=[0.02, 0.01, 0.1098])
         raw["time"]["steps"] = 8
         scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
-        stepper = whole_steps(scene.simulation.stepper)
-        newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
-        simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
+        simulation = tight(scene.simulation)
         objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
         assert events(simulation, check_gradient_of_run(simulation, objective))[wanted] > 10
 
@@ -243,9 +237,7 @@ def test_gradient_of_blocks_that_stick_and_slip() -> None:
     raw["contact"]["pairs"] = [{"between": ["slider", "ground"], "friction": 0.05}]
     raw["time"]["steps"] = 6
     scene = scene_from_dict({"schema": "add-scene/1", **raw}).build()
-    stepper = whole_steps(scene.simulation.stepper)
-    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
-    simulation = replace(scene.simulation, stepper=replace(stepper, newton=newton))
+    simulation = tight(scene.simulation)
     objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     counts = events(simulation, check_gradient_of_run(simulation, objective))
     assert counts["sticking"] > 10 and counts["slipping"] > 10

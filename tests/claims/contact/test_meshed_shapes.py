@@ -1,11 +1,10 @@
 """Obstacles, cylinders and links that meet others by their meshes."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from support.run_checks import check_gradient_of_run, events
+from support.run_checks import check_gradient_of_run, events, tight
 from support.small_models import RoughObjective
 
 from add.contact import MeshContact
@@ -99,7 +98,6 @@ def test_edges_of_links_meet_edges() -> None:
 def test_gradient_of_a_link_on_an_edge() -> None:
     """Of all numbers, skins, centres of mass and places of joints among them."""
     scene = crossed(True, 20, friction_law="tanh")
-    newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-    simulation = replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
+    simulation = tight(scene.simulation)
     objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     assert events(simulation, check_gradient_of_run(simulation, objective))["touching"] > 10

@@ -1,12 +1,11 @@
 """Runs under laws with a wall: nothing touches, gradients of whole runs, momentum, what is refused."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from support.places import SCENES
-from support.run_checks import check_gradient_of_run, events
+from support.run_checks import check_gradient_of_run, events, tight
 from support.small_models import RoughObjective
 
 import add
@@ -16,8 +15,7 @@ from add.errors import InputError
 from add.kernels.contact_pairs import BEYOND, BITS
 from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.built import BuiltScene
-from add.simulation.run import Simulation, Trajectory
-from add.simulation.substeps import whole_steps
+from add.simulation.run import Trajectory
 from add.terms import Inertia
 
 BALL = {
@@ -159,13 +157,6 @@ RIGID = {
 }  # fmt: skip
 
 
-def tight(built: BuiltScene) -> Simulation:
-    """Return the simulation with steps solved to round-off."""
-    stepper = whole_steps(built.simulation.stepper)
-    newton = replace(stepper.newton, atol=1e-12, rtol=1e-13)
-    return replace(built.simulation, stepper=replace(stepper, newton=newton))
-
-
 def run_under(bodies: dict[str, Any], friction: str, integrator: str, **contact: Any) -> BuiltScene:
     soft = bodies is SOFT
     stick = {} if friction == "tanh" else {"stick_stiffness": 2.0 if soft else 500.0}
@@ -180,7 +171,7 @@ def run_under(bodies: dict[str, Any], friction: str, integrator: str, **contact:
 
 
 def check(built: BuiltScene, beyond: bool = True, layers: str = "thickness", sticks: bool = True) -> None:
-    simulation = tight(built)
+    simulation = tight(built.simulation)
     objective = RoughObjective(np.random.default_rng(0).normal(size=built.model.system.n))
     trajectory = check_gradient_of_run(simulation, objective)
     counts = events(simulation, trajectory)

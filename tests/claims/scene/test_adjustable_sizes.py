@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.run_checks import check_gradient_of_run, events
+from support.run_checks import check_gradient_of_run, events, tight
 from support.small_models import RoughObjective
 
 from add.contact import MeshContact
@@ -85,16 +85,11 @@ def test_a_run_follows_its_sizes() -> None:
     assert np.abs(found - end(scene, scene.numbers.values)).max() > 1e-4
 
 
-def tight(scene: BuiltScene) -> Any:
-    newton = replace(scene.simulation.stepper.newton, atol=1e-12, rtol=1e-13)
-    return replace(scene.simulation, stepper=replace(scene.simulation.stepper, newton=newton))
-
-
 @pytest.mark.slow
 def test_gradient_by_sizes() -> None:
     """Of all numbers: reverse, forward and held differences, with all shapes and features of rims and sides active."""
     scene = built(raw(**PILE))
-    simulation = tight(scene)
+    simulation = tight(scene.simulation)
     objective = RoughObjective(np.random.default_rng(0).normal(size=scene.model.system.n))
     counts = events(simulation, check_gradient_of_run(simulation, objective))
     assert counts["touching"] > 50
@@ -123,7 +118,7 @@ def test_gradient_by_the_radius_of_a_ball_on_a_mesh() -> None:
     other = built(scene)
     assert np.abs(end(model, values) - end(other, other.numbers.values)).max() < 1e-11
     objective = RoughObjective(np.random.default_rng(0).normal(size=model.model.system.n))
-    simulation = tight(model)
+    simulation = tight(model.simulation)
     assert events(simulation, check_gradient_of_run(simulation, objective))["touching"] > 5
 
 
