@@ -42,7 +42,7 @@ def alone(tmp_path_factory):
 
 
 def test_processes(alone, tmp_path):
-    """Also from the log of an interrupted run."""
+    """From the log of a run in this process, which was interrupted."""
     folder = RunFolder(tmp_path / "run")
     scene = scene_from_dict(TWO)
 
@@ -51,7 +51,7 @@ def test_processes(alone, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        optimize_scene(scene, folder, workers=LocalProcesses(2), progress=stop)
+        optimize_scene(scene, folder, progress=stop)
     assert folder.read_json("result.json")["status"] == "interrupted" and evaluations(folder) == alone[:4]
     optimize_scene(scene, folder, resume=True, workers=LocalProcesses(2))
     assert len(alone) > 4 and evaluations(folder) == alone

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from commands.test_resume import copied, log_of, result_of, run
+from support.tiers import long_case
 
 SCENE = {
     "schema": "add-scene/1",
@@ -37,7 +38,7 @@ def written(folder, **optimizer):
     return path
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["gauss-newton", long_case("l-bfgs-b")])
 def test_cut_off_anywhere(tmp_path, method):
     scene = written(tmp_path, **METHODS[method])
     assert run("optimize", scene, "-o", tmp_path / "whole", "-q") == 0

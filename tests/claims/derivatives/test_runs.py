@@ -43,7 +43,9 @@ def test_gradient_of_run(case: str) -> None:
         assert counts["sticking" if "stick" in case else "slipping"] > 0
     if "hybrid" in case:
         assert counts["sticking"] and counts["switches"]
-    check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=model.system.n)))
+    # Numbers are the same in all cases; where a run takes longest, differences are of every third.
+    every = 3 if "tet10" in case else 1
+    check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=model.system.n)), every=every)
 
 
 def test_all_contact_branches_are_seen() -> None:

@@ -9,7 +9,6 @@ from support.places import ROOT, SCENES
 from add.commands.check_gradient import check_gradients
 from add.commands.optimize import check_optimization, optimize_scene
 from add.commands.simulate import simulate_scene
-from add.errors import InputError
 from add.hard_contact import Branch, CarriedContacts
 from add.io.runfolder import RunFolder
 from add.scene import apply_overrides, load_scene
@@ -165,8 +164,9 @@ LARGE = (
 FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
 #: Scenes whose steps have no derivative.
 FORWARD = {"fig2_cylinder_exact"}
-#: Full runs up to this many coordinates times steps are part of the default suite.
+#: Full runs up to this many coordinates times steps are part of the default suite; these are not.
 CHEAP = 5e5
+HEAVY = {"fig5_tori", "pile_in_bowl", "pneumatic_gripper"}
 DIFFERENTIABLE = [name for name in NAMES if name not in FORWARD]
 
 
@@ -203,6 +203,8 @@ def test_loads_and_builds(load, name):
     built = scene.build()
     assert built.simulation.n_steps == spec.time.n_steps
     assert set(spec.expect) <= {"simulate", "optimize"}
+    size = built.model.system.n * built.simulation.n_steps
+    assert name in HEAVY or "simulate" not in spec.expect or size <= CHEAP
     if spec.objective:
         problem, optimizer = check_optimization(scene)
         lower, upper = problem.bounds
@@ -221,21 +223,8 @@ def test_short_run(load, name):
     assert [record.report.attempt for record in trajectory.records] == [0] * trajectory.n_steps
 
 
-def heavy(name):
-    """Whether the full run is too much for the default suite."""
-    if name == "pile_in_bowl":  # 120 ms a step, of a few coordinates
-        return True
-    if "${ADD_DATA}" in (SCENES / f"{name}.json").read_text(encoding="utf-8"):
-        return True
-    try:
-        built = load_scene(SCENES / f"{name}.json").build()
-    except InputError:  # what is wrong is for a test to say
-        return False
-    return built.model.system.n * built.simulation.n_steps > CHEAP
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if heavy(name) else []) for name in expecting("simulate")]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in expecting("simulate")]
 )
 def test_full_run_keeps_its_promise(load, tmp_path, name):
     result = simulate_scene(load(name), RunFolder(tmp_path / "run"))
