@@ -126,10 +126,16 @@ class FolderLock:
         """Open the file on a file system without locks, where its content has to do."""
         return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
 
-    def _taken(self, holder: Holder | None, error: OSError) -> InputError:
+    def require_free(self) -> None:
+        """Raise the error of `acquire` where another process works in the folder."""
+        holder = holder_of(self._path.parent)
+        if holder is not None:
+            raise self._taken(holder)
+
+    def _taken(self, holder: Holder | None, error: OSError | None = None) -> InputError:
         who = str(holder) if holder else "another process"
         advice = "wait for it, or choose another folder (-o)"
-        if error.errno in _NO_LOCKS:
+        if error is not None and error.errno in _NO_LOCKS:
             advice += f"; if it is no more, remove {self._path}"
         return InputError(f"in use by {who}: {advice}", file=self._path.parent)
 

@@ -114,6 +114,7 @@ class RunFolder:
             raise InputError("a file is in the way of the run folder", file=self.path)
         if self.path.is_dir() and self._holds_something():
             if not self.is_run:
+                self._lock.require_free()  # a run that has written none of its own files yet
                 raise InputError("the folder holds other things than a run", file=self.path,
                                  expected="an empty or new folder")  # fmt: skip
             if not overwrite:

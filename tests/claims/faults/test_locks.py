@@ -57,6 +57,15 @@ def test_every_command_asks(tmp_path, arguments, monkeypatch):
     assert (tmp_path / "run" / "scene.json").read_text() == "{}", "nothing was removed"
 
 
+def test_a_run_that_has_only_half_a_file_yet(tmp_path):
+    """It is no run, and not in the way either: somebody works there."""
+    (tmp_path / ".half of scene.json").touch()
+    with other(tmp_path, "sweep"), pytest.raises(InputError, match="in use by `add sweep`"):
+        RunFolder(tmp_path)
+    with pytest.raises(InputError, match="holds other things than a run"):
+        RunFolder(tmp_path)
+
+
 def test_a_lock_that_was_left_is_free(tmp_path):
     """The file says something, but nobody holds it."""
     (tmp_path / LOCK).write_text(json.dumps(vars(Holder.this_process("optimize")) | {"pid": 1}))
