@@ -59,9 +59,10 @@ def test_every_command_asks(tmp_path, arguments, monkeypatch):
 
 def test_a_run_that_has_only_half_a_file_yet(tmp_path):
     """It is no run, and not in the way either: somebody works there."""
-    (tmp_path / ".half of scene.json").touch()
-    with other(tmp_path, "sweep"), pytest.raises(InputError, match="in use by `add sweep`"):
-        RunFolder(tmp_path)
+    with other(tmp_path):
+        (tmp_path / ".half of scene.json").touch()
+        with pytest.raises(InputError, match="in use by `add sweep`"):
+            RunFolder(tmp_path)
     with pytest.raises(InputError, match="holds other things than a run"):
         RunFolder(tmp_path)
 
