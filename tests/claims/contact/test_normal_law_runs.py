@@ -170,7 +170,7 @@ def run_under(bodies: dict[str, Any], friction: str, integrator: str, **contact:
     })  # fmt: skip
 
 
-def check(built: BuiltScene, beyond: bool = True, layers: str = "thickness", sticks: bool = True) -> None:
+def check(built: BuiltScene, beyond: bool = True, layers: str = "thickness") -> None:
     simulation = tight(built.simulation)
     objective = RoughObjective(np.random.default_rng(0).normal(size=built.model.system.n))
     trajectory = check_gradient_of_run(simulation, objective)
@@ -178,7 +178,7 @@ def check(built: BuiltScene, beyond: bool = True, layers: str = "thickness", sti
     assert counts["touching"] > 5 and bool(bits(trajectory) & BEYOND) == beyond
     law = built.scene.contact.friction_law
     assert law != "linear" or counts["slipping"] > 0
-    assert law != "hybrid" or bool(counts["sticking"]) == sticks
+    assert law != "hybrid" or counts["sticking"] > 0
     names = {built.model.system.parameters.describe(k) for k in range(built.theta.size)}
     assert any(layers in name for name in names)
 
@@ -296,8 +296,7 @@ def test_gradients_of_rigid_meshes(friction: str, integrator: str) -> None:
                     "stiffness_per": "area", "pairs": [{"between": ["low", "up"], "by_meshes": True}],
                     "mesh": {"thickness": 0.03, "stiffness": 1e6} | stick},
     })  # fmt: skip
-    # Four corners on a slab do not stick by meshes under the penalty either: they are let go, and creep.
-    check(built, layers="half_thickness", sticks=False)
+    check(built, layers="half_thickness")
 
 
 @pytest.mark.slow
