@@ -100,7 +100,7 @@ class OneFamily:
 
 
 class OverFamily(ABC):
-    """What evaluates one family (`add.equations.family`), kept from call to call."""
+    """Evaluation of one family (`add.equations.family`), kept from call to call."""
 
     @abstractmethod
     def family(self) -> Family:

@@ -15,7 +15,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Along(NamedTuple):
-    """What points depend on, or its tangents, or its cotangents: arrays of q, of v and of theta."""
+    """Coordinates, velocities and numbers that points depend on: values, tangents or cotangents of q, v and theta."""
 
     q: FloatArray
     v: FloatArray

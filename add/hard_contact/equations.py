@@ -48,7 +48,7 @@ REDUNDANT = 1e-9
 
 @final
 class Held(NamedTuple):
-    """What an earlier run decided in a step: branches (m,) of the pairs, and the equations of the other terms."""
+    """Decisions of an earlier run in a step: branches (m,) of the pairs, and the equations of the other terms."""
 
     branch: IntArray
     smooth: BranchEquations

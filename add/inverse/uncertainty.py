@@ -74,7 +74,7 @@ class Uncertainty:
 
     @property
     def by_range(self) -> BoolArray:
-        """Where the interval is the range of what few takes ask for, and no 95 %."""
+        """Flags of the numbers whose interval is the range of what few takes ask for, and no 95 %."""
         return self.between.by_range & (np.nan_to_num(self.takes) > np.fmax(self.noise, self.correlated))
 
     @property

@@ -71,7 +71,7 @@ class Relaxation(Memory):
 
     @property
     def entries(self) -> IntArray:
-        """Those of kappa and M."""
+        """Entries of kappa and M in theta."""
         return np.concatenate([self.relaxed, self.stress.ravel()])
 
     @property

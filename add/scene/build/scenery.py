@@ -1,4 +1,4 @@
-"""What may touch in a scene: weights, sizes, speeds and falls of what moves, as its contact by default reads them."""
+"""Bodies and obstacles that may touch: weights, sizes, speeds and falls, as contact by default reads them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Moving(NamedTuple):
 
 
 class Scenery:
-    """What moves in a scene, and what it may touch."""
+    """Bodies of a scene that move, and the bodies and obstacles that they may touch."""
 
     def __init__(self, scene: SceneSpec, built: BuiltScene) -> None:
         self.scene, self.model, self.theta = scene, built.model, built.theta

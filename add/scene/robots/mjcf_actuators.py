@@ -146,7 +146,8 @@ def _dynamics(source: Source, mujoco: Any, model: Any, name: str, number: int) -
     numbers = tuple(float(value) for value in model.actuator_dynprm[number][:3])
     limits = _limits(model.actuator_actlimited[number], model.actuator_actrange[number])
     if kind not in (int(kinds.mjDYN_NONE), int(kinds.mjDYN_INTEGRATOR)):
-        source.not_negative(source.place("actuator", name), dynprm=min(numbers[:2]))
+        times = numbers[:2] if kind == int(kinds.mjDYN_MUSCLE) else numbers[:1]
+        source.not_negative(source.place("actuator", name), dynprm=min(times))
     if kind == int(kinds.mjDYN_MUSCLE):
         if numbers[2]:
             source.doubt("actuator", source.place("actuator", name), "tausmooth: its times change without it")

@@ -1,4 +1,4 @@
-"""What a number of a scene is, by its path: a property, or of one motion or recording alone."""
+"""Roles of the numbers of a scene, by their paths: properties, or numbers of one motion or recording alone."""
 
 from __future__ import annotations
 
