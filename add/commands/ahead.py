@@ -19,10 +19,14 @@ import numpy as np
 
 from add.commands.parallel.workers import cores
 from add.contact import BodyContact, MeshContact
+from add.contact.penalty_bodies import functions_of_contact
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lifted import LiftedDecidingTerm
 from add.equations.term import DecidingTerm, Decision
+from add.kernels.caching import executable
 from add.scene import load_scene
+from add.scene.build.drawing_data import ContactTracks
+from add.scene.build.run_data import Energies
 
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
@@ -47,8 +51,15 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def compile_matrices(path: str) -> None:
-    """Compile what the matrices of a scene's first step need, their factors, and derivatives by numbers."""
-    built = load_scene(path).build()
+    """Compile the contact of a scene, what is kept of a state, and what matrices and derivatives by numbers need.
+
+    Contact comes first: it takes longest, and while the run builds the scene there is nothing else that it leaves. What
+    is kept of states comes before matrices, which the run has come to by then.
+    """
+    scene = load_scene(path)
+    for function, signature in functions_of_contact() if scene.obstacles else ():
+        executable(function, signature)
+    built = scene.build()
     simulation = built.simulation
     if simulation.system.n > MOST_COORDINATES:
         return
@@ -56,6 +67,8 @@ def compile_matrices(path: str) -> None:
     system, n = assembler.system, assembler.system.n
     q, v = built.model.initial.evaluate(theta)
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
+    ContactTracks(system).record(kin, theta, None)
+    Energies(built, theta).at(kin)
     branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)

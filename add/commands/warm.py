@@ -11,6 +11,7 @@ from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.compiled.available import available, functions
+from add.kernels.caching import executable
 
 
 @final
@@ -23,7 +24,7 @@ class Compilation(Work[int, float]):
         def compile_function(number: int) -> float:
             function, signature = functions()[number]
             began = time.process_time()
-            function.compile(signature)
+            executable(function, signature)
             return time.process_time() - began
 
         return compile_function

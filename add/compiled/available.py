@@ -22,7 +22,7 @@ from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
 from add.joints.laws import TERMS
 from add.kernels.arena import Signals
-from add.kernels.caching import is_kept
+from add.kernels.caching import executable, is_kept
 from add.kernels.families import empty_arena, empty_instant, signatures
 from add.materials import MATERIALS
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
@@ -84,7 +84,7 @@ def packed_or_reason(system: System) -> PackedSystem | str:
     if not available(own, found.trees, found.sparse):
         return "compiled steps are not kept on disk: run `add warm` once"
     for function, signature in _of_kinds(tuple(filterfalse(_is_own, found.kinds))):
-        function.compile(signature)  # of a formula or an extension, which `add warm` does not know; kept then
+        executable(function, signature)  # of a formula or an extension, which `add warm` does not know; kept then
     return found
 
 
@@ -93,7 +93,7 @@ def make_available(
 ) -> None:
     """Compile what `available` asks for and is not kept, one after the other; `add warm` does it on all cores."""
     for function, signature in functions(kinds, trees, sparse):
-        function.compile(signature)
+        executable(function, signature)
     available.cache_clear()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+from numba import typeof
 
 from add.contact.body_family import body_family
 from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
@@ -381,3 +382,16 @@ class StickingBodies(StickingPairs):
             contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.rows.copy(), reactions, out
         )
         return out
+
+
+def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the compiled functions of forces and matrices, with the types of their arguments."""
+    numbers, counts, table = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
+    packed, rows = (counts, numbers, table), np.zeros((0, 3), dtype=np.int64)
+    slots = kernel.Slots(counts, counts, 0)
+    at = (0.0, numbers, numbers, numbers, *packed)
+    calls = (
+        (kernel.body_contact_force, (*at, False, rows, numbers)),
+        (kernel.body_contact_jacobian, (*at, rows, 0.0, 0.0, slots, numbers, counts)),
+    )
+    return [(function, tuple(map(typeof, arguments))) for function, arguments in calls]

@@ -49,6 +49,7 @@ class Blocks:
         points, runs = contacts.points, contacts.runs
         own = np.full(points.shape[0], -1, dtype=np.int64)
         on_world, nodes, always = meetings(contacts, COMMON)
+        always.sort()
         with_world = np.repeat(on_world, runs[:, STOP] - runs[:, FIRST])
         groups: list[IntArray] = []
         size = 0

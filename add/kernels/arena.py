@@ -227,7 +227,7 @@ def unpacker(kind: type) -> Any:
         f"    return Kind({_views(kind, numbers, known)})\n"
     )
     exec(compile(text, __file__, "exec"), known)  # numba takes no loop over fields of different kinds
-    return njit(known[f"unpack_{kind.__name__}"], error_model="numpy", no_cpython_wrapper=True)
+    return njit(known[f"unpack_{kind.__name__}"], error_model="numpy")
 
 
 def _views(kind: type, numbers: Iterator[int], known: dict[str, Any]) -> str:

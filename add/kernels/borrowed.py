@@ -56,7 +56,7 @@ def _sliced(flat: Any, start: int, shape: tuple[int, ...]) -> Any:
 borrowed = _sliced if config.DISABLE_JIT else intrinsic(_borrowed)
 
 
-@njit(error_model="numpy", no_cpython_wrapper=True)
+@njit(error_model="numpy")
 def put(values, out):
     """Copy an array of one or two dimensions to the front of another.
 

@@ -14,6 +14,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from add.kernels.caching import executable
 from add.kernels.stamps import types_text
 
 
@@ -41,8 +42,7 @@ def address(callee: Callee) -> int:
         If it returns another type than its callers expect.
     """
     function, signature, result = callee
-    function.compile(signature)
-    found = function.overloads[signature]
+    found = executable(function, signature)
     if found.signature.return_type != result:
         raise TypeError(f"{function.__name__} returns {found.signature.return_type}; its callers expect {result}")
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))

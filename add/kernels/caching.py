@@ -6,11 +6,14 @@ and a fresh checkout of the same text would compile everything. Here a kept func
 itself adds its version, and the CPU.) A file that is damaged is compiled anew, and where nothing can be written nothing
 is kept: one line says so.
 
-Processes that need the same function at once compile it once: the others wait for the one that is at it.
+Processes that need the same function at once compile it once: the others wait for the one that is at it. What is kept
+of a function is its intermediate code, for callers that are compiled, and once it was called from Python, or by its
+address, its machine code (`linking.py`).
 """
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import functools
 import gc
@@ -22,12 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite.binding import get_host_cpu_features, parse_assembly, parse_bitcode  # type: ignore[import-untyped]
+from llvmlite.binding import get_host_cpu_features  # type: ignore[import-untyped]
 from numba.core import config, types
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher, OmittedArg
 from numba.core.runtime import rtsys
 
+from add.kernels.linking import Linked, Pipeline, machine_code
 from add.kernels.stamps import stamp, types_text
 
 logger = logging.getLogger(__name__)
@@ -48,10 +53,10 @@ def _compile_for_wheels(marker: Path) -> None:
 _compile_for_wheels(Path(__file__).with_name("portable"))
 
 #: How symbols are named within files: what was kept with other names counts no more.
-_SYMBOLS = 2
+_SYMBOLS = 3
 
-#: Options of functions that compiled ones alone call: a wrapper for Python took an eighth of their compilation.
-CALLED = {"cache": True, "error_model": "numpy", "no_cpython_wrapper": True}
+#: What most functions are compiled with.
+CALLED = {"cache": True, "error_model": "numpy"}
 
 
 def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
@@ -69,14 +74,17 @@ def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:
     _name(arguments[0], variant)
     if not options.get("cache"):
         _name_apart(arguments[0])
-    options = {"no_cfunc_wrapper": True} | options  # for callers in C, of which there are none
     try:
-        dispatcher = numba.njit(*arguments, **options)
+        dispatcher = numba.njit(*arguments, pipeline_class=Pipeline, **options)
     except RuntimeError as error:  # numba knows no folder that it may write to
         _say_once(f"compiled kernels are not kept: {error}")
         options = options | {"cache": False}
-        dispatcher = numba.njit(*arguments, **options)
-    return _stamped(dispatcher, bool(options.get("cache")))
+        dispatcher = numba.njit(*arguments, pipeline_class=Pipeline, **options)
+    if isinstance(dispatcher, Dispatcher):  # not where NUMBA_DISABLE_JIT is set
+        if options.get("cache"):
+            _stamp(dispatcher)
+        _tell_apart(dispatcher)
+    return dispatcher
 
 
 class _KeptFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -144,18 +152,83 @@ def _name_apart(function: Any) -> None:
         function.__qualname__ += f"_{uuid.uuid4().hex[:16]}"
 
 
-def _stamped(dispatcher: Any, kept: bool) -> Any:
+def _stamp(dispatcher: Any) -> None:
     """Let a function that is kept be valid for its `stamp`, in files that are named without the line it begins at."""
-    if kept and isinstance(dispatcher, numba.core.dispatcher.Dispatcher):  # none where NUMBA_DISABLE_JIT is set
-        # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
-        cache, function = dispatcher._cache, dispatcher.py_func
-        name = cache._impl.filename_base.replace(f"-{function.__code__.co_firstlineno}.", ".")
-        cache._cache_file = _KeptFile(cache._cache_path, name, dispatcher)
-        cache._index_key = lambda signature, codegen: (types_text(signature), codegen.magic_tuple())
-        cache._impl.rebuild = _rebuilt
+    # Numba publishes no way to say this: an AttributeError here is a version that does it otherwise.
+    cache, function = dispatcher._cache, dispatcher.py_func
+    name = cache._impl.filename_base.replace(f"-{function.__code__.co_firstlineno}.", ".")
+    cache._cache_file = _KeptFile(cache._cache_path, name, dispatcher)
+    cache._index_key = lambda signature, codegen: (types_text(signature), codegen.magic_tuple())
+    cache._impl.rebuild = _rebuilt
+    cache.load_overload = functools.partial(_loaded, cache)
+    dispatcher.compile = functools.partial(_compile_once, dispatcher, dispatcher.compile)
+
+
+def _tell_apart(dispatcher: Any) -> None:
+    """Let compiled functions link a function, and Python call its machine code.
+
+    Numba's own table of compiled functions is what Python calls; `overloads` is what callers find when they are
+    compiled.
+    """
+    cache = dispatcher._cache
+    if not isinstance(cache, NullCache):
+        cache = copy.copy(cache)
+        cache._index_key = lambda signature, codegen: (types_text(signature), codegen.magic_tuple(), "machine code")
         cache.load_overload = functools.partial(_loaded, cache)
-        dispatcher.compile = functools.partial(_compile_once, dispatcher, dispatcher.compile)
-    return dispatcher
+    dispatcher.executables, dispatcher.executables_kept = {}, cache
+    dispatcher.add_overload = functools.partial(_add_linked, dispatcher)
+    dispatcher._compile_for_args = functools.partial(_called_first, dispatcher, dispatcher._compile_for_args)
+
+
+def _add_linked(dispatcher: Any, compiled: CompileResult) -> None:
+    dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+
+
+def _called_first(dispatcher: Any, compile_for: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what Python calls for arguments of types that it calls with for the first time."""
+    kinds = [
+        types.Omitted(one.value) if isinstance(one, OmittedArg) else dispatcher.typeof_pyval(one)  # type: ignore[attr-defined]
+        for one in arguments
+    ]
+    return executable(dispatcher, tuple(kinds), lambda: compile_for(*arguments)).entry_point
+
+
+def executable(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None = None) -> CompileResult:
+    """Return a compiled function with its machine code, from the disk if it is kept.
+
+    Parameters
+    ----------
+    dispatcher : what `njit` returned, or numba's own
+    signature : the types of its arguments
+    compiled : compiles it otherwise than by these types alone
+    """
+    if not hasattr(dispatcher, "executables"):  # made by numba's own `njit`
+        dispatcher.compile(signature)
+        return dispatcher.overloads[signature]
+    if (known := dispatcher.executables.get(signature)) is not None:
+        return known
+    found = _executable_kept(dispatcher, signature)
+    if found is None:
+        with _locked(dispatcher.executables_kept, ".code"), _uncollected():
+            found = _executable_kept(dispatcher, signature) or _executable_made(dispatcher, signature, compiled)
+    dispatcher.executables[signature] = found
+    dispatcher._insert([kind._code for kind in signature], found.entry_point, False)
+    return found
+
+
+def _executable_kept(dispatcher: Any, signature: tuple[Any, ...]) -> CompileResult | None:
+    found = dispatcher.executables_kept.load_overload(signature, dispatcher.targetctx)
+    if found is not None:
+        dispatcher._cache_hits[signature] += 1
+    return found
+
+
+def _executable_made(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None) -> CompileResult:
+    (compiled or functools.partial(dispatcher.compile, signature))()
+    linked = dispatcher.overloads[tuple(map(types.unliteral, signature))]  # type: ignore[attr-defined]
+    found = machine_code(linked, bool(dispatcher.targetoptions.get("nogil")))
+    dispatcher.executables_kept.save_overload(signature, found)
+    return found
 
 
 def _loaded(cache: Any, signature: Any, context: Any) -> Any:
@@ -174,20 +247,25 @@ def _rebuilt(context: Any, kept: Any) -> Any:
     symbols alone: a tenth of a first run's time, and 30 MB that stayed. Here it is read when a caller asks, and of the
     symbols only those are known by which a function is called. The last of them are no symbols of all functions.
     """
-    (name, kind, (code, intermediate)), described, *rest = kept
-    called = described.llvm_func_name, described.llvm_cpython_wrapper_name, described.llvm_cfunc_wrapper_name
+    (name, kind, (code, intermediate)), described, environment, signature, objectmode, lifted, text, again, known = kept
+    if not code:
+        library = Linked.of(context.codegen(), name, intermediate)
+        for function in again:
+            function()
+        found = CompileResult(
+            target_context=context, typing_context=context.typing_context, library=library, environment=environment,
+            entry_point=library, fndesc=described, type_annotation=text,
+            signature=signature, objectmode=objectmode, lifted=lifted, typing_error=None, call_helper=None,
+            metadata=None, reload_init=again, referenced_envs=known,
+        )  # fmt: skip
+        return found
+    called = described.llvm_func_name, described.llvm_cpython_wrapper_name
     defined = {symbol for symbol in called if symbol.encode() + b"\0" in code}
     context.codegen()._engine._defined_symbols.update(defined)
-    found = CompileResult._rebuild(context, (name, kind, (code, _nothing())), described, *rest)
-    found.library._shared_module = None
-    found.library._get_module_for_linking = functools.partial(parse_bitcode, intermediate)
-    return found
-
-
-@functools.cache
-def _nothing() -> bytes:
-    """Return the intermediate code of nothing."""
-    return bytes(parse_assembly("").as_bitcode())
+    return CompileResult._rebuild(
+        context, (name, kind, (code, intermediate)), described, environment, signature, objectmode, lifted, text,
+        again, known
+    )  # fmt: skip
 
 
 def _compile_once(dispatcher: Any, compile_function: Callable[[Any], Any], signature: Any) -> Any:
@@ -198,9 +276,11 @@ def _compile_once(dispatcher: Any, compile_function: Callable[[Any], Any], signa
     """
     if isinstance(signature, tuple):
         signature = tuple(map(types.unliteral, signature))  # type: ignore[attr-defined]
-    if isinstance(signature, tuple) and is_kept(dispatcher, signature):
+    if isinstance(signature, tuple) and (
+        signature in dispatcher.overloads or _in_file(dispatcher._cache, dispatcher, signature)
+    ):
         return compile_function(signature)
-    with _locked(dispatcher._cache._cache_file._index_path), _uncollected():
+    with _locked(dispatcher._cache), _uncollected():
         return compile_function(signature)
 
 
@@ -217,11 +297,11 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """Keep other processes from what belongs to a file; not where no file can be written."""
+def _locked(cache: Any, apart: str = "") -> Iterator[None]:
+    """Keep other processes from what belongs to a function; not where no file can be written."""
     try:
-        file = open(f"{path}.lock", "wb")
-    except OSError:
+        file = open(f"{cache._cache_file._index_path}{apart}.lock", "wb")
+    except (AttributeError, OSError):  # of one that is not kept there is no file
         yield
         return
     with file:
@@ -230,10 +310,11 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Return whether a function compiled for these types of arguments is on disk, or already loaded."""
-    if signature in dispatcher.overloads:
-        return True
-    cache = dispatcher._cache
+    """Return whether the machine code of a function for these types of arguments is on disk, or already loaded."""
+    return signature in dispatcher.executables or _in_file(dispatcher.executables_kept, dispatcher, signature)
+
+
+def _in_file(cache: Any, dispatcher: Any, signature: tuple[Any, ...]) -> bool:
     if isinstance(cache, NullCache):
         return False
     key = cache._index_key(signature, dispatcher.targetctx.codegen())

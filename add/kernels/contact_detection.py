@@ -210,7 +210,7 @@ def which_meet(contacts, pairs):
 def meetings(contacts, most):
     """Return which runs (nr,) meet the world, whether nodes meet bodies, and the bodies that meet bodies.
 
-    The last are sorted keys, body of the points * nb + body of the shapes; if they are more than ``most``, so many and
+    The last are keys, body of the points * nb + body of the shapes; if they are more than ``most``, so many and
     one.
     """
     nb = contacts.bodies.shape[0]
@@ -237,7 +237,7 @@ def meetings(contacts, most):
                 if not known:
                     keys[n] = key
                     n += 1
-    return world, nodes, np.sort(keys[:n])
+    return world, nodes, keys[:n]
 
 
 @njit(cache=True, error_model="numpy")

@@ -261,7 +261,7 @@ def with_given(rows, given):
             g += 1
             continue
         if g == given.shape[0] or (r < rows.shape[0] and rows[r, PAIR] <= given[g, PAIR]):
-            out[k] = rows[r]
+            put(rows[r], out[k])
             if g < given.shape[0] and given[g, PAIR] == rows[r, PAIR]:
                 out[k, BITS] |= given[g, BITS] & GIVEN
                 g += 1

@@ -13,6 +13,7 @@ that carries the shape.
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import unpacked
 from add.kernels.contact_blocks import (
@@ -124,7 +125,7 @@ def _fill_rows(motion, contacts, number, normal, arms, out, floats, integers):
             contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], contacts.bodies, L, room.ends, room.dofs,
             room.arms,
         )  # fmt: skip
-        dofs[k] = room.dofs[:12]
+        put(room.dofs[:12], dofs[k])
         fill_axes(normal[k], axes[k])
         _fill_push(frames.B, room, push[k])
         for a in range(3):

@@ -9,6 +9,7 @@ between two meshes of one grid each vertex is over an edge.
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, GIVEN, PAIR, STICKS
 from add.kernels.mesh_arrays import (
@@ -103,7 +104,7 @@ def with_given_rows(rows, given, x, half, meshes):
         v, other = p[0], meshes.body[p[2 if crossing else 1]]
         reach = share * (half[meshes.body[v]] + half[other])
         own[0], own[1], own[2] = P[NORMAL, 0], P[NORMAL, 1], P[NORMAL, 2]
-        more[n_more] = given[k]
+        put(given[k], more[n_more])
         more[n_more, BITS] = given[k, BITS] & GIVEN | (ACTIVE if d < reach else 0)
         n_more += 1
         for row in range(n):

@@ -21,6 +21,7 @@ Which primitives may be held says `mesh_held.py`.
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import (
     BODY,
@@ -149,7 +150,7 @@ def _set_plane(edge, frame, meshes, normal, plane):
         along = abs(_dot(turned, normal))
         if along > best:
             best = along
-            plane[:] = turned
+            put(turned, plane)
     return best > SAME_NORMAL
 
 
@@ -209,7 +210,7 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
         turning, other = (points[one, 1], two) if side == 0 else (points[two, 1], one)
         set_ends(n, kind, d, side if turning >= 0 else -1, meshes, work, room)
         on, stands = points[other, 1], points[other, 0] < 0
-        plane[:] = S[0]
+        put(S[0], plane)
         on_face = kind == EDGE_EDGE and region == EDGES and turning >= 0 and (on >= 0 or stands)
         if on_face:
             frame = B[on] if on >= 0 else still
@@ -234,9 +235,9 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
                 continue
             centre_column(centre, centre // 3, centre % 3, n, d, skin, False, B, work, ends, Y)
             _held(centre, centre + 1, 0.0, plane, on_face, -1, mu, B, work, room, wide)
-            by_centre[row, :, centre] = wide[:, centre]
+            put(wide[:, centre], by_centre[row, :, centre])
             fill_rows(centre, centre + 1, B, ends, room.shares, room.arms, F, Y, E, block)
-        geometric_by_centre[row] = block[:, :6]
+        put(block[:, :6], geometric_by_centre[row])
         block[:] = 0.0
         for way in range(2):
             weight_q, weight_v, by = (1.0, 0.0, by_q[row]) if way == 0 else (0.0, 1.0, by_v[row])
@@ -247,4 +248,4 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
                 if way == 0:
                     fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(1.0, q, dofs, places.k, ends, room.arms, F, room.Z, room.G, block)
-        geometric[row] = block
+        put(block, geometric[row])

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import (
     BODY,
@@ -149,7 +150,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
                 first, stop = 3 * side, 3 * side + 3
                 _held(first, stop, R[o], m, S, room, by_row, by_centre[k])
                 fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
-        geometric_by_centre[k] = block[:12, :6]
+        put(block[:12, :6], geometric_by_centre[k])
         block[:] = 0.0
         for way_of in range(2):
             weight_q, weight_v, by = (1.0, 0.0, by_q[k]) if way_of == 0 else (0.0, 1.0, by_v[k])
@@ -160,4 +161,4 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
                 if way_of == 0:
                     fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(1.0, q, dofs, frames.k, ends, room.arms, F, Z, room.G, block)
-        geometric[k] = block[:12, :12]
+        put(block[:12, :12], geometric[k])

@@ -232,11 +232,13 @@ def _ball_rows(tree, theta, i, motion, force, q, weight, J):
     for b in range(3):
         w[b] = q[tree.coordinate[first + b]]
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
-    moment = np.empty(3)
+    about, moment = np.empty(3), np.zeros(3)
     for b in range(3):
         c, d = (b + 1) % 3, (b + 2) % 3
-        moment[b] = force[b] - (x[c] * force[3 + d] - x[d] * force[3 + c])
-    moment = R.T @ moment
+        about[b] = force[b] - (x[c] * force[3 + d] - x[d] * force[3 + c])
+    for b in range(3):
+        for c in range(3):
+            moment[b] += R[c, b] * about[c]
     for b in range(3):
         unit[:] = 0.0
         unit[b] = 1.0
@@ -254,7 +256,7 @@ def _moved(tree, motion, lam, start, out):
         p = tree.parent[i]
         out[i] = 0.0
         if p >= 0:
-            out[i] = out[p]
+            put(out[p], out[i])
         stop = tree.first[i + 1] if i + 1 < tree.parent.size else tree.element.size
         for c in range(tree.first[i], stop):
             f = tree.factor[c] * lam[start + tree.coordinate[c]]

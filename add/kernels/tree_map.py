@@ -11,6 +11,7 @@ Where w jumps at pi, forces P^T f do not: nothing that a term adds depends on th
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
 from add.kernels.trees import BALL, force_cross, motion_cross, own_coordinates, placement_columns, times, tree_motion
@@ -138,7 +139,7 @@ def move_links(tree, theta, links, q, v, X, V):
 def _change_of_rates(x, B, V, S, S1, D, scratch, out):
     """Fill ``out`` (6,) with the change of (x_dot, w_dot) of a frame of twist V by a column S of rate S1."""
     change, moved, turned = scratch[:6], scratch[6:9], scratch[9:12]
-    change[:] = S1
+    put(S1, change)
     motion_cross(S, V, 1.0, change)
     _point_rate(S, x, moved)
     _point_rate(change, x, out[:3])

@@ -158,10 +158,12 @@ def _fill_joint_frame(tree, theta, i, motion, d, P):
     placed(theta, tree.placement[i], d, P)
     p = tree.parent[i]
     if p < 0:
-        motion.x0[i], motion.R0[i] = d, P
+        put(d, motion.x0[i])
+        put(P, motion.R0[i])
         return
     times(motion.R[p], d, motion.x0[i])
-    motion.x0[i] += motion.x[p]
+    for a in range(3):
+        motion.x0[i, a] += motion.x[p, a]
     product(motion.R[p], P, motion.R0[i])
 
 
@@ -223,7 +225,7 @@ def fill_frames(tree, theta, q, motion):
         _fill_joint_frame(tree, theta, i, motion, d, turned)
         own_coordinates(tree, i, q, True, own)
         kind, R0 = tree.kind[i], motion.R0[i]
-        motion.x[i] = motion.x0[i]
+        put(motion.x0[i], motion.x[i])
         if kind == SLIDE or (kind == HINGE and tree.pitch[i] != 0.0):
             way = own[0] if kind == SLIDE else tree.pitch[i] * own[0]
             times(R0, tree.axis[i], e)
@@ -237,7 +239,7 @@ def fill_frames(tree, theta, q, motion):
             fill_rotation(own, k, turned)
             product(R0, turned, motion.R[i])
         else:
-            motion.R[i] = R0
+            put(R0, motion.R[i])
     _fill_origins(tree, motion)
     for i in range(tree.parent.size):
         for a in range(3):
@@ -256,11 +258,11 @@ def _fill_origins(tree, motion):
                 if not found:
                     motion.origin[j] = 0.0
                 elif j > root:
-                    motion.origin[j] = motion.origin[root]
+                    put(motion.origin[root], motion.origin[j])
             root, found = i, False
         if i < size and not found and tree.mass[i] >= 0:
             found = True
-            motion.origin[root] = motion.x[i]
+            put(motion.x[i], motion.origin[root])
 
 
 @njit(cache=True)
@@ -289,7 +291,8 @@ def fill_motion(tree, theta, q, v, a, motion):
     own, rate, acceleration = np.empty(3), np.empty(3), np.empty(3)
     for i in range(n):
         parent_twists(tree, theta, i, motion, V, A)
-        motion.V[i], motion.A[i] = V, A
+        put(V, motion.V[i])
+        put(A, motion.A[i])
         first = tree.first[i]
         width = own_coordinates(tree, i, q, True, own)
         own_coordinates(tree, i, v, False, rate)

@@ -68,7 +68,7 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
 
 
 def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled_into_callers(tmp_path):
-    """A caller that is compiled after its callee came from the disk reads the callee's code then."""
+    """Python calls machine code alone; a caller that is compiled reads the callee's intermediate code then."""
     copied(tmp_path, "kernels")
     (tmp_path / "own.py").write_text(
         "from add.kernels.caching import njit\n"
@@ -78,11 +78,28 @@ def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled
     )
     code = "import own\nprint(own.hashed('a') == hash('a'), own.half(6.0), own.half.stats.cache_hits.total())"
     assert printed(tmp_path, code) == ["True", "3.0", "0"]
-    code += (
-        "\nloaded = own.half.overloads[own.half.signatures[0]].library\n"
-        "print(loaded._shared_module, own.quarter(6.0), loaded._shared_module)"
+    code += "\nprint(len(own.half.executables), len(own.half.overloads), own.quarter(6.0), len(own.half.overloads))"
+    assert printed(tmp_path, code) == ["True", "3.0", "1", "1", "0", "1.5", "1"]
+
+
+def test_what_python_calls_returns_arrays_and_errors_whoever_compiled_it(tmp_path):
+    """Machine code that is made of intermediate code from the disk counts references like that of fresh one."""
+    copied(tmp_path, "kernels")
+    (tmp_path / "own.py").write_text(
+        "from typing import NamedTuple\n"
+        "import numpy as np\n"
+        "from add.kernels.caching import njit\n"
+        "class Two(NamedTuple):\n    one: object\n    other: object\n"
+        "@njit(cache=True)\ndef inner(n):\n    return Two(np.ones(n), np.arange(n))\n"
+        "@njit(cache=True)\ndef outer(n):\n"
+        "    if n < 0:\n        raise ValueError('negative')\n    return inner(n).one.sum()\n"
     )
-    assert printed(tmp_path, code) == ["True", "3.0", "1", "None", "1.5", "None"]
+    assert printed(tmp_path, "import own; print(own.outer(3))") == ["3.0"]
+    code = "import own, sys; a = own.inner(2); print(sys.getrefcount(a.one), type(a) is own.Two, a.one, a.other)"
+    for _ in range(2):  # made, then kept
+        assert printed(tmp_path, code) == ["2", "True", "[1.", "1.]", "[0", "1]"]
+    code = "import own\ntry:\n    own.outer(-1)\nexcept ValueError as error:\n    print(error)"
+    assert printed(tmp_path, code) == ["negative"]
 
 
 STAMPS = """
@@ -274,20 +291,22 @@ def cut(path):
 @pytest.mark.parametrize("spoil", [cut, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"\x80junk")])
 def test_a_damaged_file_is_compiled_anew(tmp_path, caplog, suffix, spoil):
     assert [loaded(tmp_path), loaded(tmp_path)] == [False, True]
-    (path,) = (tmp_path / "__pycache__").glob(f"*.{suffix}")
-    spoil(path)
+    paths = list((tmp_path / "__pycache__").glob(f"*.{suffix}"))
+    assert len(paths) == (1 if suffix == "nbi" else 2), "machine code, and what callers link"
+    for path in paths:
+        spoil(path)
     assert is_kept(fresh(tmp_path), (numba.float64,)) is (suffix == "nbc")
     assert not loaded(tmp_path)
-    (said,) = caplog.messages
-    assert "compiled anew" in said and str(tmp_path) in said
+    assert len(caplog.messages) == len(paths)
+    assert all("compiled anew" in said and str(tmp_path) in said for said in caplog.messages)
     assert loaded(tmp_path), "it was kept again"
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_a_deleted_file_is_compiled_anew(tmp_path, caplog, suffix):
     assert [loaded(tmp_path), loaded(tmp_path)] == [False, True]
-    (path,) = (tmp_path / "__pycache__").glob(f"*.{suffix}")
-    path.unlink()
+    for path in (tmp_path / "__pycache__").glob(f"*.{suffix}"):
+        path.unlink()
     assert [loaded(tmp_path), loaded(tmp_path)] == [False, True] and not caplog.messages
 
 
