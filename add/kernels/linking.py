@@ -75,7 +75,7 @@ class _Lowering(NativeLowering):  # type: ignore[misc]
         super().run_pass(state)
         state.library.finalize()
         context.insert_user_function(state.library, state.cr.fndesc, [state.library])  # callers know it by its library
-        state.reload_init.extend(state.library._reload_init)
+        state.reload_init.extend(getattr(state.library, "_reload_init", ()))
         state.cr = state.cr._replace(cfunc=state.library)
         return True
 
