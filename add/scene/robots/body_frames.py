@@ -73,7 +73,8 @@ def in_body_frames(robot: Robot) -> Robot:
     )
     fluid = robot.fluid and replace(
         robot.fluid,
-        boxes=tuple((link, *moved(link, centre, axes), edges) for link, centre, axes, edges in robot.fluid.boxes),
+        boxes=tuple((link, *moved(link, *place), edges) for link, *place, edges in robot.fluid.boxes),
+        ellipsoids=tuple((link, *moved(link, *place), values) for link, *place, values in robot.fluid.ellipsoids),
     )
     return replace(
         robot,

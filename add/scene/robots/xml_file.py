@@ -169,7 +169,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "equality": "equalities of spatial tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
-    "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
+    "fluid": "the fluid around all bodies, which acts otherwise",
     "mocap": "bodies that others move, which stand still, and what is welded to them, which is not",
     "plugin": "plugins",
     "flex": "deformable bodies",

@@ -248,7 +248,7 @@ def test_options_that_do_not_fit(tmp_path):
     path = sdf(tmp_path, link("a") + joint("j", "revolute", "world", "a"))
     with pytest.raises(InputError, match='base "free": a joint leads from the world to it'):
         read_robot(path, base="free")
-    with pytest.raises(InputError, match="option `srdf` is for URDF files .found an SDF file"):
+    with pytest.raises(InputError, match=r"option `srdf` is for URDF files .found an SDF file"):
         read_robot(path, srdf="x.srdf")
     with pytest.raises(InputError, match="'fluid' is nothing to ignore"):
         read_robot(path, ignore=["fluid"])
