@@ -53,6 +53,10 @@ COARSE = 1e-2
 #: Taylor rates and of the forward mode have all of them.
 SAMPLE = 24
 
+#: Gradients at points within `COARSE` whose scatter is the trust in one of them, and the growth of a slope from halfway
+#: on beyond which it is no power of time: 2 is that of a flight, 4 that of a force.
+NEARBY, GROWTH = 6, 20.0
+
 #: Replayed differences must agree with the adjoint to this part of the gradient's norm.
 TOLERANCE = 1e-6
 
@@ -113,6 +117,8 @@ class GradientCheck:
         All numbers of the scene; of blocks of more than `SAMPLE` only so many are in ``parameters``.
     weak : tuple of str
         Contacts on the border of two modes, one text a pair.
+    growth, signal : float
+        See `trust`.
     """
 
     experiment: str
@@ -125,6 +131,8 @@ class GradientCheck:
     decisions: dict[str, int]
     n_numbers: int
     weak: tuple[str, ...] = ()
+    growth: float = np.nan
+    signal: float = np.nan
 
     @property
     def worst(self) -> float:
@@ -141,6 +149,11 @@ class GradientCheck:
     def warnings(self) -> list[str]:
         """Name contacts whose derivatives are one-sided, and the parameters whose free slope is not the adjoint's."""
         out = list(self.weak)
+        if self.growth > GROWTH or self.signal < 1.0:
+            out.append(
+                f"a gradient to be trusted with care: slopes grow {self.growth:.3g} times from halfway to the end, the "
+                f"mean of gradients within {100 * COARSE:g} % is {self.signal:.3g} of their scatter"
+            )
         for p in self.parameters:
             if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
                 out.append(
@@ -271,7 +284,40 @@ def _check(
             for key, number in part.items():
                 counts[key] = counts.get(key, 0) + number
     texts = tuple(pair["text"] for pair in weak.described())
-    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts)
+
+    def near(point: FloatArray) -> FloatArray:
+        found = value_and_gradient(simulation, objective, ties.forward(point), n_steps=n_steps)
+        return ties.pullback(point, found.gradient) * scale
+
+    growth, signal = trust(tangents.q, near, s, scale, seed)
+    return GradientCheck(
+        name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
+    )
+
+
+def trust(
+    tangents: FloatArray, gradient: Callable[[FloatArray], FloatArray], s: FloatArray, scale: FloatArray, seed: int
+) -> tuple[float, float]:
+    """Return how far a gradient may be believed: the growth of slopes along the run, and signal over scatter.
+
+    Growth is |q_dot| at the end over that halfway, of the tangents (d, k + 1, n) of a run. Signal over scatter is
+    |mean| / rms |g - mean| of `NEARBY` gradients at s + 1e-2 scale N(0, 1), those that fail left out: below 1 most of a
+    gradient is the place where it was taken. NaN where slopes are zero halfway, or fewer than two gradients are there.
+    """
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(NEARBY):
+        try:
+            found.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
+        except SolverError:
+            continue
+    sizes = np.linalg.norm(tangents, axis=(0, 2))
+    half, end = sizes[len(sizes) // 2], sizes[-1]
+    growth = float(end / half) if half > 0.0 else np.nan
+    if len(found) < 2:
+        return growth, np.nan
+    mean = np.mean(found, axis=0)
+    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in found])))
+    return growth, float(np.linalg.norm(mean)) / scatter if scatter > 0.0 else np.inf
 
 
 def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:
