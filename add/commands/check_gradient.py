@@ -11,6 +11,7 @@ import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
+from add.commands.gradient_trust import COARSE, GROWTH, trust
 from add.commands.run_summary import WeakLog
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
@@ -46,16 +47,9 @@ _TYPICAL = {
 #: Relative steps of the central differences; truncation falls with the square, round-off grows with the inverse.
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
-#: The relative step over which the free slope is called coarse: about what an optimiser's line search sees.
-COARSE = 1e-2
-
 #: Of a block of more numbers than this (rows of a control), so many are differenced one by one. The directions of the
 #: Taylor rates and of the forward mode have all of them.
 SAMPLE = 24
-
-#: Gradients at points within `COARSE` whose scatter is the trust in one of them, and the growth of a slope from halfway
-#: on beyond which it is no power of time: 2 is that of a flight, 4 that of a force.
-NEARBY, GROWTH = 6, 20.0
 
 #: Replayed differences must agree with the adjoint to this part of the gradient's norm.
 TOLERANCE = 1e-6
@@ -293,31 +287,6 @@ def _check(
     return GradientCheck(
         name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
     )
-
-
-def trust(
-    tangents: FloatArray, gradient: Callable[[FloatArray], FloatArray], s: FloatArray, scale: FloatArray, seed: int
-) -> tuple[float, float]:
-    """Return how far a gradient may be believed: the growth of slopes along the run, and signal over scatter.
-
-    Growth is |q_dot| at the end over that halfway, of the tangents (d, k + 1, n) of a run. Signal over scatter is
-    |mean| / rms |g - mean| of `NEARBY` gradients at s + 1e-2 scale N(0, 1), those that fail left out: below 1 most of a
-    gradient is the place where it was taken. NaN where slopes are zero halfway, or fewer than two gradients are there.
-    """
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(NEARBY):
-        try:
-            found.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
-        except SolverError:
-            continue
-    sizes = np.linalg.norm(tangents, axis=(0, 2))
-    half, end = sizes[len(sizes) // 2], sizes[-1]
-    growth = float(end / half) if half > 0.0 else np.nan
-    if len(found) < 2:
-        return growth, np.nan
-    mean = np.mean(found, axis=0)
-    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in found])))
-    return growth, float(np.linalg.norm(mean)) / scatter if scatter > 0.0 else np.inf
 
 
 def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:

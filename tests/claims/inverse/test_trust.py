@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
-from add.commands.check_gradient import GROWTH, GradientCheck, trust
+from add.commands.check_gradient import GradientCheck
+from add.commands.gradient_trust import GROWTH, trust
 
 
 def pendulum(seconds):
