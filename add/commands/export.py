@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from add.bodies import TreeBody
+from add.bodies import TreeBody, TreeJoint
 from add.equations.signals import BSplineSignal, Signal
 from add.errors import InputError
 from add.io.runfolder import FITTED, SCENE
@@ -133,17 +133,17 @@ def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
         turn = Slerp(data.t, Rotation.from_matrix(np.stack([rotation for rotation, _ in frames])))(places)
         position = at(np.stack([position for _, position in frames]))
         poses[solid.name] = PoseRecording(times, position, np.roll(turn.as_quat(), 1, axis=1))
-    trees = [body for body in built.model.bodies if isinstance(body, TreeBody)]
-    names, columns, dofs = [], [], built.simulation.system.dofs
-    for body in trees:
-        for first, joint in zip(body.first, body.joints, strict=True):
-            if joint.n == 1:
-                names.append(joint.name if len(trees) == 1 else f"{body.name}/{joint.name}")
-                columns.append(dofs[body.name].start + first)
-    if not names:
+    trees, dofs = [body for body in built.model.bodies if isinstance(body, TreeBody)], built.simulation.system.dofs
+    axes = [
+        (body.name, joint, dofs[body.name].start + first)
+        for body in trees for first, joint in zip(body.first, body.joints, strict=True) if joint.n == 1
+    ]  # fmt: skip
+    if not axes:
         return Take("MCAP", "the run", bodies=poses, signals=tuple(signals))
-    angles = AngleRecording(tuple(names), times, at(trajectory.q[:, columns]), at(trajectory.v[:, columns]))
-    forces = at(_efforts(built, trajectory)[:, columns])
+    names = tuple(joint.name if len(trees) == 1 else f"{body}/{joint.name}" for body, joint, _ in axes)
+    columns = [column for _, _, column in axes]
+    angles = AngleRecording(names, times, at(trajectory.q[:, columns]), at(trajectory.v[:, columns]))
+    forces = at(_efforts(built, trajectory, axes)[:, columns])
     if not any(drive.state for body in trees for drive in body.length_drives):
         signals = [
             *signals,
@@ -152,21 +152,19 @@ def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
     return Take("MCAP", "the run", bodies=poses, angles=angles, signals=tuple(signals))
 
 
-def _efforts(built: BuiltScene, trajectory: Trajectory) -> FloatArray:
-    """Return what drives and given motions do to the coordinates of trees, (k, n)."""
+def _efforts(built: BuiltScene, trajectory: Trajectory, axes: Sequence[tuple[str, TreeJoint, int]]) -> FloatArray:
+    """Return what drives and given motions do to coordinates (k, n); axes: body, joint, its coordinate."""
     lengths = [term for term in built.model.term(OnLengths) if isinstance(term.law, LengthActuator)]
-    terms, out = [*built.model.term(JointDrive), *lengths], np.zeros_like(trajectory.q)
+    out = np.zeros_like(trajectory.q)
     for k in range(len(out)):
-        for term in terms:
+        for term in (*built.model.term(JointDrive), *lengths):
             term.residual(trajectory.kinematics(k), built.theta, out[k])
     out = -out
     for k, record in enumerate(trajectory.records, start=1):
         given = built.tree_reactions(record)
-        for body in built.model.bodies:
-            if isinstance(body, TreeBody):
-                for first, joint in zip(body.first, body.joints, strict=True):
-                    if joint.motion is not None:
-                        out[k, built.simulation.system.dofs[body.name].start + first] = given[body.name][joint.name][0]
+        for body, joint, column in axes:
+            if joint.motion is not None:
+                out[k, column] = given[body][joint.name][0]
     return out
 
 

@@ -168,16 +168,15 @@ def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
     rho, beta = f"{at}.ellipsoids.density", f"{at}.ellipsoids.viscosity"
     for k, (link, centre, axes, values) in enumerate(of_file.ellipsoids):
         owner, own = f"{name}/{link}", f"{at}.ellipsoids.{k}"
-        kinds = (("centre", SiteKind.POINT, centre, "m"), ("0", SiteKind.DIRECTION, axes[:, 0], "-"),
-                 ("1", SiteKind.DIRECTION, axes[:, 1], "-"))  # fmt: skip
-        place, *own_axes = (
-            BodySite(kind, owner, parts.constant(f"{own}.{key}", arm, unit)) for key, kind, arm, unit in kinds
+        place = BodySite(SiteKind.POINT, owner, parts.constant(f"{own}.centre", centre, "m"))
+        first, second = (
+            BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{own}.{i}", axes[:, i], "-")) for i in range(2)
         )
         numbers = [
             parts.constant(f"{own}.{key}", np.array(value), unit)
             for (key, unit), value in zip(ELLIPSOID_NUMBERS, values, strict=True)
         ]
-        sites = (place, BodySite(SiteKind.SPIN, owner), *own_axes)
+        sites = (place, BodySite(SiteKind.SPIN, owner), first, second)
         parts.joint_parts.append(JointPart(EllipsoidInFluid, sites, (rho, beta, *numbers), wind))
     if of_file.ellipsoids:
         parts.blocks += [(rho, (), "kg/m^3"), (beta, (), "Pa s")]

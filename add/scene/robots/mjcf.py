@@ -72,12 +72,10 @@ def read_fluid(
 
 def _semi_axes(mujoco: Any, model: Any, geom: int) -> FloatArray:
     """Return the semi-axes (3,) of the ellipsoid that a geom is to a fluid."""
-    radius, half = model.geom_size[geom][:2]
-    kinds = mujoco.mjtGeom
+    (radius, half, _), kinds = model.geom_size[geom], mujoco.mjtGeom
     long = {kinds.mjGEOM_SPHERE: radius, kinds.mjGEOM_CAPSULE: half + radius, kinds.mjGEOM_CYLINDER: half}
-    kind = int(model.geom_type[geom])
-    found = next((length for key, length in long.items() if int(key) == kind), None)
-    return np.array(model.geom_size[geom] if found is None else [radius, radius, found], dtype=np.float64)
+    round_ = [length for kind, length in long.items() if int(kind) == int(model.geom_type[geom])]
+    return np.array([radius, radius, round_[0]] if round_ else model.geom_size[geom], dtype=np.float64)
 
 
 def read_compensation(

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from add.scene.robots.model import WORLD, Robot
-from add.scene.robots.sdf_frames import MODEL, SdfModel, inverse, numbers_of, origin_of, pose_of, text_of
+from add.scene.robots.sdf_frames import MODEL, SdfModel, numbers_of, origin_of, pose_of, text_of
 from add.scene.robots.sdf_joints import LOOPS, NO_LIMIT, TYPES, loop_of, urdf_joint, urdf_joints
-from add.scene.robots.turns import Place, after, here
+from add.scene.robots.turns import Place, after, here, inverse
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import SDF_WORDS, URDF_WORDS, Source, XmlNode, numbers_in, without_slashes
 from add.typing import FloatArray
@@ -113,7 +113,7 @@ def _place(model: SdfModel) -> None:
             name = item.attributes.get("name", "")
             model.source.lines.setdefault((kind, name), item.line)
             other, pose = pose_of(model, item, model.source.place(kind, name))
-            carrier = text_of(item, "child") or "" if kind == "joint" else item.attributes.get("attached_to", "")
+            carrier = text_of(item, "child") if kind == "joint" else item.attributes.get("attached_to", "")
             entry = other or carrier, pose
             carrier = name if kind == "link" else carrier
             for key in (name, f"joint {name}") if kind == "joint" else (name,):
@@ -134,7 +134,7 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
     for joint in node.all("joint"):
         place = source.place("joint", joint.attributes.get("name", ""))
         kind = joint.attributes.get("type", "")
-        child = model.link(text_of(joint, "child") or "", place)
+        child = model.link(text_of(joint, "child"), place)
         if child == model.world:
             source.fail(place, "the world is no child", "<child>world</child>", "the world as <parent>")
         if kind not in TYPES or (child in tree and kind not in LOOPS):
@@ -163,13 +163,13 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
     for name, joint in tree.items():
         robot.children.extend(urdf_joints(model, name, joint))
     free = 0
-    if base == "free" and model.world in {model.link(text_of(joint, "parent") or "", "") for joint in tree.values()}:
+    if base == "free" and model.world in {model.link(text_of(joint, "parent"), "") for joint in tree.values()}:
         source.fail("model", 'base "free": a joint leads from the world to it', expected='base "fixed"')
     for name, link in links.items():
         if name not in tree:
             kind = "fixed" if base == "fixed" else "floating"
-            masses = [text_of(item, "mass") for item in link.all("inertial")]
-            if base is None and any(text is not None and numbers_in(text) == 0.0 for text in masses):
+            masses = [text for item in link.all("inertial") if (text := text_of(item, "mass"))]
+            if base is None and any(numbers_in(text) == 0.0 for text in masses):
                 source.note(source.place("link", name), "mass 0, of a link that no joint carries: it stands still")
                 kind = "fixed"
             title = "floating_base" if not free else f"floating_{name}"
@@ -193,8 +193,8 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
 
 
 def _doubt_flag(source: Source, node: XmlNode, tag: str, place: str) -> None:
-    if _flag(node, tag) != _USUAL[tag]:
-        source.doubt("extension", place, f"<{tag}> {_flag(node, tag)} is not read")
+    if (said := _flag(node, tag)) != _USUAL[tag]:
+        source.doubt("extension", place, f"<{tag}> {said} is not read")
 
 
 def _link(model: SdfModel, node: XmlNode) -> XmlNode:

@@ -64,10 +64,9 @@ class SdfModel:
         return self.link(other, place, (*way, name))
 
 
-def text_of(node: XmlNode, tag: str) -> str | None:
-    """Return the text of a child of an element, None without one."""
-    found = node.all(tag)
-    return found[0].text if found else None
+def text_of(node: XmlNode, tag: str) -> str:
+    """Return the text of a child of an element, "" without one."""
+    return next((child.text for child in node.all(tag)), "")
 
 
 def numbers_of(source: Source, node: XmlNode | None, tag: str, place: str, count: int) -> FloatArray:
@@ -95,11 +94,6 @@ def pose_of(model: SdfModel, node: XmlNode, place: str) -> tuple[str, Place]:
         return other, (numbers[:3], from_quaternion(numbers[[6, 3, 4, 5]]))
     angles = np.radians(numbers[3:]) if attributes.get("degrees") in ("true", "1") else numbers[3:]
     return other, (numbers[:3], from_rpy(angles))
-
-
-def inverse(place: Place) -> Place:
-    """Return the place of the frame that a place is given in, in the frame of that place."""
-    return -place[1].T @ place[0], place[1].T
 
 
 def origin_of(place: Place, line: int) -> XmlNode:

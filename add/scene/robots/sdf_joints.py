@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from add.scene.robots.model import RobotLoop
-from add.scene.robots.sdf_frames import SdfModel, inverse, numbers_of, origin_of, text_of
-from add.scene.robots.turns import Place, after, plane_axes
+from add.scene.robots.sdf_frames import SdfModel, numbers_of, origin_of, text_of
+from add.scene.robots.turns import Place, after, inverse, plane_axes
 from add.scene.robots.xml_file import XmlNode, numbers_in
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -33,7 +33,7 @@ def urdf_joints(model: SdfModel, child: str, node: XmlNode) -> list[XmlNode]:
     """Return the joints of a URDF, one for each axis, and the links between them."""
     name, source = node.attributes.get("name", ""), model.source
     place, types = source.place("joint", name), TYPES[node.attributes["type"]]
-    parent, out = model.link(text_of(node, "parent") or "", place), list[XmlNode]()
+    parent, out = model.link(text_of(node, "parent"), place), list[XmlNode]()
     if len(types) == 2:
         out.append(XmlNode("link", {"name": f"{name}_1"}, node.line))
         model.frames[f"{name}_1"] = model.frames[child]
@@ -126,7 +126,7 @@ def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], tuple[str,
     """Return the joint that closes a loop, between the links of the robot."""
     name = node.attributes.get("name", "")
     place, kind = model.source.place("joint", name), LOOPS[node.attributes["type"]]
-    joint, child = model.at(f"joint {name}", place), model.link(text_of(node, "child") or "", place)
+    joint, child = model.at(f"joint {name}", place), model.link(text_of(node, "child"), place)
     if kind in ("hinge", "slider"):
         axis = next(iter(node.all("axis")), XmlNode("axis", {}, node.line))
         unit = model.frames[child][1] @ _direction(model, node, axis, child)
@@ -134,7 +134,7 @@ def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], tuple[str,
         if axis.all("limit") or axis.all("dynamics"):
             model.source.doubt("joint", place, "limits and laws of a joint that closes a loop are left out")
     links, places = [], []
-    for end in (model.link(text_of(node, "parent") or "", place), child):
+    for end in (model.link(text_of(node, "parent"), place), child):
         host, at = place_of(end)
         links.append(host)
         places.append(after(at, after(inverse(model.frames[end]), joint)))
