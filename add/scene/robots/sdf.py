@@ -52,7 +52,7 @@ def robot_of_sdf(
         host, *at = robot.place(source.renamed.get(("link", name), name))
         return host, (at[0], at[1])
 
-    frames = dict(robot.frames)
+    frames = {name: at for name, at in robot.frames.items() if name != model.world}
     for name, frame in model.frames.items():
         shift = after(inverse(frame), model.at(name, "")) if name in model.poses else here()
         if np.abs(shift[0]).max() > 1e-12:

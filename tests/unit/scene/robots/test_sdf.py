@@ -128,7 +128,7 @@ def test_frames_and_how_poses_are_written(tmp_path):
     for name, place in {"a": [1, 0, 0], "f": [-1, 0, 0], "b": [-1, 1, 0], "g": [5, 5, 5]}.items():
         np.testing.assert_allclose(where[name][0], place, atol=1e-12)
     np.testing.assert_allclose(where["b"][1] @ [1, 0, 0], [0, -1, 0], atol=1e-12)
-    assert robot.place("g")[0] == "a"
+    assert robot.place("g")[0] == "a" and set(robot.frames) == {"f", "g"}
     moved = read_robot(sdf(tmp_path, link("a", "1 2 3 0 0 0"), model="name='m' placement_frame='a'"))
     np.testing.assert_allclose(moved.joints[0].position, [0, 0, 0], atol=1e-12)
     fixed = read_robot(sdf(tmp_path, link("a") + link("b") + joint("j", "continuous", "a", "b")), base="fixed")
