@@ -1,4 +1,29 @@
-"""Differentiable simulation of soft bodies with frictional contact."""
+"""Differentiable simulation of soft bodies with frictional contact.
+
+A scene is data, a JSON file or `Scene` objects; a run is a function of its numbers, with exact derivatives:
+
+    scene = add.load_scene("scene.json")         # or scene_from_dict, or add.Scene(...) of add.SoftBody and others
+    built = scene.build()                        # system, theta, markers; built.run() is a trajectory
+    problem = scene.inverse_problem()            # problem.value_and_grad(x), problem.optimize()
+
+Where to find what:
+
+    scenes        load_scene, scene_from_dict, apply_overrides, Scene; dir(add) lists the objects scenes are made of
+    runs          Simulation, Trajectory; built.rollout({path: value}) as a function with jvp and vjp
+    gradients     evaluate, value_and_gradient, pullback, rollout_batch; Checkpoints, StoreAll
+    fits          InverseProblem; the rooms add.inverse (problem, uncertainty) and add.objectives
+    control       add.control: iLQR, multiple shooting
+    recordings    read_take, read_csv, register, write_csv; Take, Recording
+    robots        read_robot, Robot
+    frameworks    add.jax, add.torch, add.gym: runs, steps, environments
+    own parts     add.extensions: couplings, bodies, objectives, solvers in files of yours
+    checks        add.testing: derivatives of terms against differences
+    errors        AddError: InputError says what is wrong where, SolverError which step failed
+
+Below that, from the ground up: add.kernels (compiled forces), add.equations (residual and its derivatives), add.terms,
+add.materials, add.joints, add.contact, add.bodies, add.model (all as one system), add.solve (Newton), add.simulation
+(steps), add.adjoint (sweeps), add.compiled (steps in one call). The command `add --help` has all of it without Python.
+"""
 
 from typing import TYPE_CHECKING, Any
 

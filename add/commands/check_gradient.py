@@ -11,6 +11,7 @@ import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
+from add.commands.gradient_trust import COARSE, GROWTH, trust
 from add.commands.run_summary import WeakLog
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
@@ -45,9 +46,6 @@ _TYPICAL = {
 
 #: Relative steps of the central differences; truncation falls with the square, round-off grows with the inverse.
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-
-#: The relative step over which the free slope is called coarse: about what an optimiser's line search sees.
-COARSE = 1e-2
 
 #: Of a block of more numbers than this (rows of a control), so many are differenced one by one. The directions of the
 #: Taylor rates and of the forward mode have all of them.
@@ -113,6 +111,8 @@ class GradientCheck:
         All numbers of the scene; of blocks of more than `SAMPLE` only so many are in ``parameters``.
     weak : tuple of str
         Contacts on the border of two modes, one text a pair.
+    growth, signal : float
+        See `trust`.
     """
 
     experiment: str
@@ -125,6 +125,8 @@ class GradientCheck:
     decisions: dict[str, int]
     n_numbers: int
     weak: tuple[str, ...] = ()
+    growth: float = np.nan
+    signal: float = np.nan
 
     @property
     def worst(self) -> float:
@@ -141,6 +143,11 @@ class GradientCheck:
     def warnings(self) -> list[str]:
         """Name contacts whose derivatives are one-sided, and the parameters whose free slope is not the adjoint's."""
         out = list(self.weak)
+        if self.growth > GROWTH or self.signal < 1.0:
+            out.append(
+                f"a gradient to be trusted with care: slopes grow {self.growth:.3g} times from halfway to the end, the "
+                f"mean of gradients within {100 * COARSE:g} % is {self.signal:.3g} of their scatter"
+            )
         for p in self.parameters:
             if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
                 out.append(
@@ -271,7 +278,15 @@ def _check(
             for key, number in part.items():
                 counts[key] = counts.get(key, 0) + number
     texts = tuple(pair["text"] for pair in weak.described())
-    return GradientCheck(name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts)
+
+    def near(point: FloatArray) -> FloatArray:
+        found = value_and_gradient(simulation, objective, ties.forward(point), n_steps=n_steps)
+        return ties.pullback(point, found.gradient) * scale
+
+    growth, signal = trust(tangents.q, near, s, scale, seed)
+    return GradientCheck(
+        name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
+    )
 
 
 def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Generator) -> IntArray:

@@ -31,7 +31,9 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--max-rate", "rates", multiple=True, metavar="NAME=RATE", help="Largest change in a signal's unit a second."
 )
-@click.option("-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv or controls.mcap."
+)
 @console_options
 @strict_option
 def export(
@@ -47,13 +49,14 @@ def export(
 ) -> None:
     """Write what SOURCE, a scene or a run folder, sends to its motors, or the motion of a run.
 
-    --controls: `time_s`, then `name [unit]`. Limits that are not kept are warnings; with --strict nothing is written
-    then. --markers: capture files that `add recording` and other programs read. --vtk: bodies with displacement,
-    velocity, contact force, strain and stress. --surfaces: USD (.usdc, .usda), glTF with animation (.glb), or a folder
-    of OBJ files, one a moment.
+    --controls: `time_s`, then `name [unit]`; into .mcap messages of ROS 2: the signals, and joint states with efforts
+    and poses, which are simulated. Limits that are not kept are warnings; with --strict nothing is written then.
+    --markers: capture files that `add recording` and other programs read. --vtk: bodies with displacement, velocity,
+    contact force, strain and stress. --surfaces: USD (.usdc, .usda), glTF with animation (.glb), or a folder of OBJ
+    files, one a moment.
     """
-    from add.commands.export import Limits, beyond_limits, sampled_controls, scene_of
-    from add.mocap import write_signals
+    from add.commands.export import Limits, beyond_limits, motion_with, sampled_controls, scene_of
+    from add.mocap.write import write_mcap, write_signals
 
     what = [kind for kind, wanted in asked.items() if wanted]
     if len(what) != 1:
@@ -65,7 +68,8 @@ def export(
         return
     if rate is None:
         raise click.UsageError("--controls needs --rate.")
-    signals = sampled_controls(scene_of(source).build(), rate, names)
+    built = scene_of(source).build()
+    signals = sampled_controls(built, rate, names)
     kept: dict[str, Limits] = {}
     for text in limits:
         name, value = _pair(text, "--limit")
@@ -84,10 +88,13 @@ def export(
     for warning in warnings:
         _log.warning("%s", warning)
     console.heed(warnings)
-    written = write_signals(Path(output), signals)
-    console.say(f"{len(signals)} columns of {signals[0].times.size} samples at {rate:g} Hz: {written[0]}")
+    if Path(output).suffix.lower() == ".mcap":
+        write_mcap(output, motion_with(built, signals))
+    else:
+        write_signals(Path(output), signals)
+    console.say(f"{len(signals)} signals of {signals[0].times.size} samples at {rate:g} Hz: {output}")
     console.result({
-        "file": str(written[0]), "samples": int(signals[0].times.size), "rate": rate,
+        "file": output, "samples": int(signals[0].times.size), "rate": rate,
         "columns": [f"{signal.name} [{signal.unit}]" for signal in signals], "warnings": warnings,
     })  # fmt: skip
 

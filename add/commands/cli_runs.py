@@ -276,7 +276,9 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         return
     if Path(run).is_file():
         raise InputError(
-            "neither a run, a robot nor a scene", file=run, expected="a folder written by `add`, a URDF, an MJCF, JSON"
+            "neither a run, a robot nor a scene",
+            file=run,
+            expected="a folder written by `add`, a URDF, an SDF, an MJCF, JSON",
         )
     folder = RunFolder(run, create=False)
     result = folder.read_json("result.json") if folder.result.is_file() else {}

@@ -348,6 +348,10 @@ def gradient_text(item: Any) -> str:
         f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
         f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
     )
+    lines.append(
+        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
+        f"{item.signal:.3g} of their scatter"
+    )
     if item.decisions and not item.decisions.get("touching"):
         lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
     lines += [f"note: {text}" for text in item.warnings]
@@ -365,6 +369,7 @@ def gradient_json(item: Any) -> dict[str, Any]:
         "taylor_rates": list(item.taylor_rates),
         "forward_error": item.forward_error,
         "decisions": item.decisions,
+        "trust": {"growth": item.growth, "signal": item.signal},
         "warnings": item.warnings,
         "parameters": [vars(p) for p in item.parameters],
     }

@@ -1,21 +1,26 @@
-"""Control signals of a scene or of a run as tables, sampled for the machine that plays them."""
+"""Control signals of a scene or of a run as tables or bags, sampled for the machine that plays them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import numpy as np
+from scipy.spatial.transform import Rotation, Slerp
 
+from add.bodies import TreeBody, TreeJoint
 from add.equations.signals import BSplineSignal, Signal
 from add.errors import InputError
 from add.io.runfolder import FITTED, SCENE
-from add.mocap.take import Signal as Samples
+from add.mocap.take import AngleRecording, PoseRecording, Signal as Samples, Take
 from add.scene import Scene, load_scene
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import run_data
 from add.scene.build.signals import signal_of
+from add.simulation.run import Trajectory
+from add.terms import JointDrive, LengthActuator, OnLengths
 from add.typing import FloatArray
 
 #: Most samples of a table.
@@ -107,6 +112,60 @@ def _values(signal: Signal, rows: FloatArray, times: FloatArray) -> FloatArray:
         # Its intervals hold their ends, as implicit steps want it; whoever plays it holds what begins at a sample.
         times = times + 1e-6 * (signal.end - signal.start) / signal.n_intervals
     return np.stack([signal.weights(float(t)) @ rows for t in times])
+
+
+def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
+    """Return the motion that signals make, at their times: joints with efforts, poses of rigid bodies and links.
+
+    Efforts are what drives and given motions do to hinges and slides [N m, N], at the ends of steps; none where
+    activations follow controls, which a state does not hold. Between steps all is linear.
+    """
+    times, trajectory = signals[0].times, built.run()
+    data = run_data(built, trajectory, built.theta)
+    places = np.clip(times, data.t[0], data.t[-1])  # the last step may end behind the last sample, or before
+
+    def at(values: FloatArray) -> FloatArray:
+        return np.stack([np.interp(places, data.t, column) for column in values.T], axis=1)
+
+    poses = {}
+    for solid in data.solids:
+        frames = [data.pose(solid, k) for k in range(data.n_states)]
+        turn = Slerp(data.t, Rotation.from_matrix(np.stack([rotation for rotation, _ in frames])))(places)
+        position = at(np.stack([position for _, position in frames]))
+        poses[solid.name] = PoseRecording(times, position, np.roll(turn.as_quat(), 1, axis=1))
+    trees, dofs = [body for body in built.model.bodies if isinstance(body, TreeBody)], built.simulation.system.dofs
+    axes = [
+        (body.name, joint, dofs[body.name].start + first)
+        for body in trees for first, joint in zip(body.first, body.joints, strict=True) if joint.n == 1
+    ]  # fmt: skip
+    if not axes:
+        return Take("MCAP", "the run", bodies=poses, signals=tuple(signals))
+    names = tuple(joint.name if len(trees) == 1 else f"{body}/{joint.name}" for body, joint, _ in axes)
+    columns = [column for _, _, column in axes]
+    angles = AngleRecording(names, times, at(trajectory.q[:, columns]), at(trajectory.v[:, columns]))
+    forces = at(_efforts(built, trajectory, axes)[:, columns])
+    if not any(drive.state for body in trees for drive in body.length_drives):
+        signals = [
+            *signals,
+            *(Samples(f"{name}.effort", times, f, "") for name, f in zip(names, forces.T, strict=True)),
+        ]
+    return Take("MCAP", "the run", bodies=poses, angles=angles, signals=tuple(signals))
+
+
+def _efforts(built: BuiltScene, trajectory: Trajectory, axes: Sequence[tuple[str, TreeJoint, int]]) -> FloatArray:
+    """Return what drives and given motions do to coordinates (k, n); axes: body, joint, its coordinate."""
+    lengths = [term for term in built.model.term(OnLengths) if isinstance(term.law, LengthActuator)]
+    out = np.zeros_like(trajectory.q)
+    for k in range(len(out)):
+        for term in (*built.model.term(JointDrive), *lengths):
+            term.residual(trajectory.kinematics(k), built.theta, out[k])
+    out = -out
+    for k, record in enumerate(trajectory.records, start=1):
+        given = built.tree_reactions(record)
+        for body, joint, column in axes:
+            if joint.motion is not None:
+                out[k, column] = given[body][joint.name][0]
+    return out
 
 
 def beyond_limits(signals: list[Samples], limits: Mapping[str, Limits]) -> list[str]:

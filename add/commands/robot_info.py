@@ -51,7 +51,8 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     if robot.gravity is not None:
         lines.append(f"  gravity {_vector(robot.gravity)} m/s^2")
     if robot.fluid is not None:
-        lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s")
+        wind = f", wind {_vector(robot.fluid.wind)} m/s" if robot.fluid.wind.any() else ""
+        lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s{wind}")
     lines += [f"  {'doubt' if text in robot.doubts else 'ignored'}: {text}" for text in robot.ignored]
     return lines
 

@@ -241,14 +241,38 @@ class Drag(JointLaw):
 @final
 @dataclass(frozen=True)
 class AxialDrag(JointLaw):
-    """Drag along one axis u of a body, F = -(c + b |s|) s u, s = u . v; of a spin the torque, s = u . omega.
+    """Drag along one axis u of a body, F = -(c + b |s|) s u, s = u . (v - w); of a spin the torque, s = u . omega.
 
-    Sites (place or spin, direction). Columns: c [N s/m], b [N s^2/m^2], on spins [N m s] and [N m s^2].
+    Sites (place or spin, direction). Columns: c [N s/m], b [N s^2/m^2], on spins [N m s] and [N m s^2]; of the signal
+    the wind w [m/s], three, zero on spins.
     """
 
     law: ClassVar[Law] = Law(
-        "AxialDrag", air.axial_drag_force, air.axial_drag_derivatives, (PLACE | TURNING, VECTOR), 2
+        "AxialDrag", air.axial_drag_force, air.axial_drag_derivatives, (PLACE | TURNING, VECTOR), 5, driven=True
     )
+
+
+#: Numbers of an ellipsoid in a fluid, with their units, behind density and viscosity.
+ELLIPSOID_NUMBERS = (
+    *((f"semi_axis.{i}", "m") for i in range(3)),
+    *((key, "-") for key in ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "magnus_lift")),
+    *((f"virtual_mass.{i}", "m^3") for i in range(3)), *((f"virtual_inertia.{i}", "m^5") for i in range(3)),
+)  # fmt: skip
+
+
+@final
+@dataclass(frozen=True)
+class EllipsoidInFluid(JointLaw):
+    """Drag, lift and added mass of an ellipsoid, see `add.kernels.air.ellipsoid_wrench`.
+
+    Sites (centre, spin, first axis, second axis). Columns: rho [kg/m^3], beta [Pa s], `ELLIPSOID_NUMBERS`; of the
+    signal the wind [m/s], three.
+    """
+
+    law: ClassVar[Law] = Law(
+        "EllipsoidInFluid", air.ellipsoid_force, air.ellipsoid_derivatives, (PLACE, TURNING, VECTOR, VECTOR), 19,
+        driven=True,
+    )  # fmt: skip
 
 
 @final
@@ -274,7 +298,7 @@ class AirOnClosedFaces(JointLaw):
 
 TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | JointFormula, ...] = (
     Spring, HARDENING_SPRING, ElasticJoint, Slider, AngularDamping, JointFriction, Motor, AxisTorque, PointForce, Drag,
-    AxialDrag, AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
+    AxialDrag, EllipsoidInFluid, AirOnFaces, AirOnClosedFaces, Cable, ClippedCable, AngleLimit,
 )  # fmt: skip
 
 

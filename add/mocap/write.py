@@ -1,19 +1,21 @@
-"""Files of markers, poses and signals for other programs: TRC, and CSV with units in the headings."""
+"""Files of markers, poses and signals for other programs: TRC, C3D, CSV with units in the headings, MCAP."""
 
 from __future__ import annotations
 
 import csv
 import math
 import os
+import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from add.errors import InputError
 from add.mocap.recording import Recording
-from add.mocap.take import PoseRecording, Signal
+from add.mocap.take import PoseRecording, Signal, Take
 
 
 def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
@@ -124,6 +126,104 @@ def write_signals(path: str | os.PathLike[str], signals: Sequence[Signal]) -> li
         _write(os.fspath(target), [head, *map(_cells, table)], ",")
         written.append(target)
     return written
+
+
+# --- MCAP -------------------------------------------------------------------------------------------------------------
+
+_PART = "\n" + 80 * "=" + "\nMSG: "
+_HEADER = f"{_PART}std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id{_PART}builtin_interfaces/Time\n" + (
+    "int32 sec\nuint32 nanosec"
+)
+_NUMBERS, _STATE, _MOVED = "std_msgs/msg/Float64", "sensor_msgs/msg/JointState", "tf2_msgs/msg/TFMessage"
+#: Definitions of the messages, as ROS 2 has them.
+_MESSAGES = {
+    _NUMBERS: "float64 data",
+    _STATE: f"std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort{_HEADER}",
+    _MOVED: f"geometry_msgs/TransformStamped[] transforms{_PART}geometry_msgs/TransformStamped\n"
+    f"std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform{_HEADER}"
+    f"{_PART}geometry_msgs/Transform\n"
+    f"geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation{_PART}geometry_msgs/Vector3\nfloat64 x\n"
+    f"float64 y\nfloat64 z{_PART}geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w",
+}
+
+
+def write_mcap(path: str | os.PathLike[str], take: Take) -> None:
+    """Write angles, poses and signals as messages of ROS 2, which `ros2 bag`, Foxglove and `read_take` read.
+
+    sensor_msgs/JointState on /joint_states, its efforts the signals that are called ``JOINT.effort``; poses as
+    tf2_msgs/TFMessage on /tf, from "world"; other signals as std_msgs/Float64 on /signals/NAME, "/" for each ".". Their
+    units are in the file's metadata.
+
+    Raises
+    ------
+    InputError
+        If the packages are not installed, two signals have one topic, or the file cannot be written.
+    """
+    file = os.fspath(path)
+    try:
+        from mcap_ros2.writer import Writer
+    except ImportError:
+        raise InputError(
+            "MCAP files are written by the packages mcap and mcap-ros2-support, which are not installed", file=file,
+            expected="pip install 'add-sim[ros]'",
+        ) from None  # fmt: skip
+    units: dict[str, str] = {}
+    rows = sorted(_messages(file, take, units), key=lambda row: row[:2])
+    try:
+        with open(file, "wb") as stream:
+            writer = Writer(stream)
+            schemas = {kind: writer.register_msgdef(kind, text) for kind, text in _MESSAGES.items()}
+            for time, topic, kind, message in rows:
+                writer.write_message(topic, schemas[kind], message, log_time=time)
+            writer.add_metadata("units", units)
+            writer.finish()
+    except OSError as error:
+        raise InputError("cannot write the file", file=file, found=error.strerror) from error
+
+
+def _messages(file: str, take: Take, units: dict[str, str]) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    """Yield time [ns], topic, type and message; fill the units of the topics of signals."""
+
+    def header(time: int) -> dict[str, Any]:
+        return {"stamp": {"sec": time // 10**9, "nanosec": time % 10**9}, "frame_id": "world"}
+
+    joints = () if take.angles is None else take.angles.names
+    efforts = {signal.name: signal for signal in take.signals if signal.name.removesuffix(".effort") in joints}
+    for signal in take.signals:
+        if signal.name in efforts:
+            continue
+        topic = "/signals/" + re.sub(
+            r"(^|/)(?=\d)", r"\1_", re.sub(r"\W", "_", signal.name.replace(".", "/"), flags=re.A)
+        )
+        if topic in units:
+            raise InputError("two signals have one topic", file=file, place=topic, found=f"'{signal.name}' and another")
+        units[topic] = signal.unit
+        for time, value in zip(_nanoseconds(signal.times), signal.values.tolist(), strict=True):
+            yield time, topic, _NUMBERS, {"data": value}
+    if take.angles is not None:
+        rates = np.zeros((len(take.angles.times), 0)) if take.angles.rates is None else take.angles.rates
+        known = [efforts[name].values for joint in joints if (name := f"{joint}.effort") in efforts]
+        forces = np.stack(known, axis=1) if len(known) == len(joints) else rates[:, :0]
+        for time, *numbers in zip(_nanoseconds(take.angles.times), take.angles.angles, rates, forces, strict=True):
+            fields = dict(zip(("position", "velocity", "effort"), (row.tolist() for row in numbers), strict=True))
+            yield time, "/joint_states", _STATE, {"header": header(time), "name": list(joints), **fields}
+    for name, pose in take.bodies.items():
+        for time, place, turn in zip(_nanoseconds(pose.times), pose.position, pose.quaternion, strict=True):
+            moved = {"translation": dict(zip("xyz", place.tolist(), strict=True)),
+                     "rotation": dict(zip("wxyz", turn.tolist(), strict=True))}  # fmt: skip
+            yield (
+                time,
+                "/tf",
+                _MOVED,
+                {"transforms": [{"header": header(time), "child_frame_id": name, "transform": moved}]},
+            )
+
+
+def _nanoseconds(times: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
+    return np.rint(1e9 * times).astype(np.int64).tolist()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def _cells(values: Iterable[float]) -> list[str]:

@@ -7,7 +7,7 @@ import numpy as np
 from add.io.trajectory import ObstacleData
 from add.kernels.distance import PLANE
 from add.typing import FloatArray
-from add.view.parts import SHADOW_COLOUR, Canvas, Moment, Part, in_front
+from add.view.parts import SHADOW_COLOUR, Canvas, Moment, Part
 from add.view.quantities import Quantity
 
 #: From the scene to its main light, which is parallel.
@@ -34,7 +34,6 @@ class Shadows(Part):
             for plane in planes:
                 flat = pyvista.PolyData(np.array(mesh.points, dtype=float), faces=mesh.faces)
                 drawn = canvas.add(flat, f"shadow {number} {plane.name}", color=SHADOW_COLOUR, lighting=False)
-                in_front(drawn, -1.0)
                 self._pairs.append((mesh, actor, plane, flat, drawn))
 
     def _reaches(self, plane: ObstacleData) -> bool:
@@ -48,7 +47,7 @@ class Shadows(Part):
             drawn.visibility = bool((np.asarray(self._canvas.plotter.camera.position) - place) @ normal > 0.0)
             matrix = np.asarray(actor.user_matrix)
             points = np.asarray(mesh.points, dtype=float) @ matrix[:3, :3].T + matrix[:3, 3]
-            flat.points = projected(points, place, normal, self._light) - 1e-3 * self._canvas.span * normal
+            flat.points = projected(points, place, normal, self._light) - 1.8e-3 * self._canvas.span * normal
 
 
 def projected(points: FloatArray, place: FloatArray, normal: FloatArray, light: FloatArray) -> FloatArray:
@@ -59,5 +58,23 @@ def projected(points: FloatArray, place: FloatArray, normal: FloatArray, light: 
 
 
 def occlude(plotter: Any, body_span: float) -> None:
-    """Darken what lies in corners (screen-space ambient occlusion), as far as a fifth of a body reaches."""
-    plotter.enable_ssao(radius=0.2 * body_span, bias=0.004 * body_span, kernel_size=48, blur=True)
+    """Darken what lies in corners (screen-space ambient occlusion), as far as a fifth of a body reaches.
+
+    Of solid surfaces alone: over a whole picture, as pyvista has it, it lays clouds behind labels.
+    """
+    from vtkmodules.vtkRenderingOpenGL2 import vtkOverlayPass, vtkRenderStepsPass, vtkSequencePass, vtkSSAOPass
+
+    surfaces, shading = vtkRenderStepsPass(), vtkSSAOPass()
+    surfaces.SetOverlayPass(None)
+    shading.SetDelegatePass(surfaces)
+    shading.SetRadius(0.2 * body_span)
+    shading.SetBias(0.004 * body_span)
+    shading.SetKernelSize(48)
+    shading.BlurOn()
+    part = plotter.renderer.GetPass()
+    while not isinstance(part, vtkSequencePass):
+        part = part.GetDelegatePass()
+    passes = part.GetPasses()
+    passes.RemoveAllItems()
+    passes.AddItem(shading)
+    passes.AddItem(vtkOverlayPass())

@@ -217,7 +217,9 @@ def draw_goals(canvas: Canvas) -> None:
             _ghost(canvas, name, solids[goal.body], goal)
         elif len(surfaces.get(goal.body, ())):
             mesh = shaded(goal.points, surfaces[goal.body])
-            canvas.add(mesh, f"goal {name}", color=TARGET_COLOUR, opacity=0.16, smooth_shading=True)
+            # Of a closed surface the front alone: both sides of it in no order look like patches.
+            style = {"culling": "back"} if any(body.name == goal.body for body in data.bodies) else {}
+            canvas.add(mesh, f"goal {name}", color=TARGET_COLOUR, opacity=0.25, smooth_shading=True, **style)
         elif len(goal.points):
             reach = 0.02 * canvas.span
             crosses = [np.stack([x - arm, x + arm]) for x in goal.points for arm in reach * np.eye(3)]

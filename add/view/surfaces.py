@@ -3,8 +3,11 @@
 from typing import Any, final
 
 import numpy as np
+from scipy import sparse
 
+from add.geometry.boundary import facets
 from add.io.trajectory import BodyData, MassSpringData
+from add.typing import IntArray
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity
 from add.view.shapes import renew_normals, shaded
@@ -20,14 +23,17 @@ class Surface(Part):
     index : number among soft bodies and sheets
     body : the body
     triangles : (nt, 3)
-    edges : draw the edges of the triangles
+    edges : draw the edges of the triangles; curved faces of quadratic elements are then flat between their nodes
     """
 
     def __init__(
         self, canvas: Canvas, index: int, body: BodyData | MassSpringData, triangles: Any, edges: bool
     ) -> None:
         self._data, self._index, self._body = canvas.data, index, body
-        self._mesh = shaded(body.rest, triangles)
+        self._weights: sparse.csr_array = sparse.csr_array(sparse.identity(len(body.rest), format="csr"))
+        if isinstance(body, BodyData) and body.family == "tet10" and not edges:
+            self._weights, triangles = curved_faces(body)
+        self._mesh = shaded(self._weights @ body.rest, triangles)
         self._mesh.point_data["value"] = np.zeros(self._mesh.n_points)
         self._actor = canvas.add(
             self._mesh, f"body {index}", scalars="value", cmap="viridis", smooth_shading=True, show_edges=edges,
@@ -48,8 +54,9 @@ class Surface(Part):
         """Move the nodes."""
         mesh, data, k, after = self._mesh, self._data, moment.before, moment.after
         nodes = mesh.point_data["node"]
-        mesh.points = moment.between(data.positions(self._body, k), data.positions(self._body, after))[nodes]
-        mesh.point_data["value"] = _values(self._index, moment, quantity)[nodes]
+        places = moment.between(data.positions(self._body, k), data.positions(self._body, after))
+        mesh.points = (self._weights @ places)[nodes]
+        mesh.point_data["value"] = (self._weights @ _values(self._index, moment, quantity))[nodes]
         renew_normals(mesh)
 
 
@@ -118,6 +125,18 @@ def nodal_parts(canvas: Canvas, edges: bool) -> list[Part]:
         elif not len(sheet.triangles):
             parts.append(Handles(canvas, b, sheet))
     return parts
+
+
+def curved_faces(body: BodyData) -> tuple[sparse.csr_array, IntArray]:
+    """Return weights of the nodes (nc, n) in corners on curved faces, one at each place, and the triangles of these."""
+    outline = facets(body.mesh)
+    spread = sparse.identity(len(body.rest), format="csr")[outline.nodes]
+    weights = sparse.csr_array(outline.corners @ spread)
+    places = weights @ body.rest
+    _, kept, number = np.unique(
+        np.round(places / np.ptp(body.rest, axis=0).max(), 9), axis=0, return_index=True, return_inverse=True
+    )
+    return weights[kept], number.ravel()[outline.triangles]
 
 
 def _values(index: int, moment: Moment, quantity: Quantity) -> Any:

@@ -61,6 +61,18 @@ def test_dotted_names_exist(page):
     assert not missing, f"{page}: {missing}"
 
 
+def test_the_docstring_of_the_package_is_a_map():
+    import add
+
+    lines = add.__doc__.splitlines()
+    assert len(lines) <= 32
+    rooms = set(re.findall(r"add\.([a-z]\w+)", add.__doc__)) - set(add.__all__)  # add.torch loads only with PyTorch
+    assert not [room for room in rooms if not list((ROOT / "add").glob(f"{room}*"))]
+    table = [line for line in lines if re.match(r"    \w+ {2,}", line) and "add." not in line]
+    named = [word for row in table for word in re.findall(r"\b[a-z]+_[a-z_]+\b|\b[A-Z]\w+\b", row[18:])]
+    assert len(named) > 15 and set(named) <= set(add.__all__)
+
+
 def test_docstrings_name_things_that_exist():
     """Names between backticks in docstrings and comments of the package, the tests and the scripts."""
     wrong = []

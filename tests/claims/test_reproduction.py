@@ -51,6 +51,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
         "fig7_sliding",
         "fig8",
         "fig8_sliding",
+        "fig9",
         "fig10a",
         "fig10b",
         "fig11a",
@@ -72,6 +73,11 @@ def test_cylinder_slides_and_tanh_creeps_faster(run):
     assert speeds[0] > speeds[1] > speeds[2] >= 0.0
     # The last drop of a residual is better than linear, whatever the law.
     assert all(outcome.values[f"order.{law}"] > 1.2 for law in ("linear", "tanh"))
+
+
+def test_one_depth_camera_finds_the_throw(run):
+    outcome = run("fig9")
+    assert row(outcome, "velocity").ours.startswith("3.2, 0.3, -0.7 -> 3.")
 
 
 def test_landscape_has_a_lowest_place_within_reach(run):

@@ -13,7 +13,18 @@ from add.equations.memory import Memory
 from add.equations.signals import SignalParameter, constant
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.laws import AirOnClosedFaces, AirOnFaces, AxialDrag, BodySite, Drag, HingeStart, JointPart, PointForce
+from add.joints.laws import (
+    ELLIPSOID_NUMBERS,
+    AirOnClosedFaces,
+    AirOnFaces,
+    AxialDrag,
+    BodySite,
+    Drag,
+    EllipsoidInFluid,
+    HingeStart,
+    JointPart,
+    PointForce,
+)
 from add.model.build import MakeTerms
 from add.scene.build.numbers import SceneParameter, direction
 from add.scene.build.ties import Derived, Input, OfScene
@@ -137,25 +148,46 @@ def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
     at, turning = f"bodies.{name}.fluid", "about"
     by_density: list[tuple[str, float]] = []
     by_viscosity: list[tuple[str, float]] = []
+    wind = constant(f"{at}.wind")
+    still = constant(parts.constant(f"{at}.still", np.zeros((1, 3)), "m/s"))
     for k, (link, centre, axes, edges) in enumerate(of_file.boxes):
         owner, mean = f"{name}/{link}", float(edges.mean())
         place = BodySite(SiteKind.POINT, owner, parts.constant(f"{at}.boxes.{k}.centre", centre, "m"))
         for i in range(3):
             d, others = float(edges[i]), np.delete(edges, i)
             axis = BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{at}.boxes.{k}.{i}", axes[:, i], "-"))
-            along = (place, 3.0 * np.pi * mean, 0.5 * float(others.prod()))
-            about = (BodySite(SiteKind.SPIN, owner), np.pi * mean**3, d * float((others**4).sum()) / 64.0)
-            for word, (site, viscous, inertial) in (("along", along), (turning, about)):
+            along = (place, 3.0 * np.pi * mean, 0.5 * float(others.prod()), wind)
+            about = (BodySite(SiteKind.SPIN, owner), np.pi * mean**3, d * float((others**4).sum()) / 64.0, still)
+            for word, (site, viscous, inertial, drive) in (("along", along), (turning, about)):
                 c, b = f"{at}.boxes.{k}.{i}.{word}.c", f"{at}.boxes.{k}.{i}.{word}.b"
                 units = ("N m s", "N m s^2") if word == turning else ("N s/m", "N s^2/m^2")
                 parts.blocks += [(c, (), units[0]), (b, (), units[1])]
                 by_viscosity.append((c, viscous))
                 by_density.append((b, inertial))
-                parts.joint_parts.append(JointPart(AxialDrag, (site, axis), (c, b)))
-    for key, unit, targets in (("density", "kg/m^3", by_density), ("viscosity", "Pa s", by_viscosity)):
+                parts.joint_parts.append(JointPart(AxialDrag, (site, axis), (c, b), drive))
+    rho, beta = f"{at}.ellipsoids.density", f"{at}.ellipsoids.viscosity"
+    for k, (link, centre, axes, values) in enumerate(of_file.ellipsoids):
+        owner, own = f"{name}/{link}", f"{at}.ellipsoids.{k}"
+        place = BodySite(SiteKind.POINT, owner, parts.constant(f"{own}.centre", centre, "m"))
+        first, second = (
+            BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{own}.{i}", axes[:, i], "-")) for i in range(2)
+        )
+        numbers = [
+            parts.constant(f"{own}.{key}", np.array(value), unit)
+            for (key, unit), value in zip(ELLIPSOID_NUMBERS, values, strict=True)
+        ]
+        sites = (place, BodySite(SiteKind.SPIN, owner), first, second)
+        parts.joint_parts.append(JointPart(EllipsoidInFluid, sites, (rho, beta, *numbers), wind))
+    if of_file.ellipsoids:
+        parts.blocks += [(rho, (), "kg/m^3"), (beta, (), "Pa s")]
+        by_density.append((rho, 1.0))
+        by_viscosity.append((beta, 1.0))
+    parts.blocks.append((f"{at}.wind", (1, 3), "m/s"))
+    targets = {"density": by_density, "viscosity": by_viscosity, "wind": [(f"{at}.wind", 1.0)]}
+    for key, unit in (("density", "kg/m^3"), ("viscosity", "Pa s"), ("wind", "m/s")):
         own, given = getattr(said, key), getattr(of_file, key)
-        value = np.array(given if own is None else own)
-        parts.numbers.append(SceneParameter(f"{at}.{key}", value, unit, tuple(targets), fixed=own is None))
+        value = np.array(given if own is None else own, dtype=float)
+        parts.numbers.append(SceneParameter(f"{at}.{key}", value, unit, tuple(targets[key]), fixed=own is None))
 
 
 def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSignalParameter) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from add.equations.kinematics import State
 from add.errors import InputError
 from add.scene.build.numbers import SceneParameters
+from add.scene.read.paths import meant
 from add.simulation.run import Simulation
 from add.typing import FloatArray, IntArray
 
@@ -144,7 +145,9 @@ class Inputs:
                 require_shape(name, dot.shape, self.state)
             else:
                 known = [*self.places, *((STATE_Q, STATE_V) if self.state is not None else ())]
-                raise InputError("this is no input of the rollout", place=name, expected=", ".join(known))
+                raise InputError(
+                    f"this is no input of the rollout{meant(name, known)}", place=name, expected=", ".join(known)
+                )
         return s_dot
 
     def cotangents(self, s_bar: FloatArray) -> dict[str, FloatArray]:

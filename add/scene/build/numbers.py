@@ -13,6 +13,7 @@ from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
 from add.scene.build.ties import Copy, Derived, OfScene, compose
+from add.scene.read.paths import meant
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses, met_shapes
 from add.scene.spec.friction import SPIN_RATE
@@ -345,7 +346,8 @@ class SceneParameters:
                     expected=f'"adjustable": true in obstacles.{keys[1]}',
                 )
         raise InputError(
-            "this number cannot be a parameter: the motion is not differentiated with respect to it",
+            "this number cannot be a parameter: the motion is not differentiated with respect to it"
+            + meant(path, [entry.name for entry in self.layout.entries]),
             place=path,
             expected=", ".join(entry.name for entry in self.layout.entries[:12]) + " ...",
         )

@@ -14,6 +14,7 @@ from add.errors import InputError
 from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, of_member, require_finite_rows, require_shape
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.signals import signal_of
+from add.scene.read.paths import meant
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.ties import Copies, copies_of
@@ -195,7 +196,8 @@ class StepArguments:
         """Refuse controls that the function has not, and other inputs than it has."""
         for name in control:
             if name not in self._rows:
-                raise InputError("this signal is no control of the step", place=name, expected=", ".join(self._rows))
+                text = f"this signal is no control of the step{meant(name, self._rows)}"
+                raise InputError(text, place=name, expected=", ".join(self._rows))
         if set(inputs) != self.inputs.places.keys():
             raise InputError(
                 "these are not the inputs that the step was made with",
@@ -227,7 +229,9 @@ def _controlling(scene: SceneSpec, name: str) -> Signal:
     """Return a signal that one row drives in each step."""
     if name not in scene.signals:
         raise InputError(
-            "no such signal", place=f"signals.{name}", expected=", ".join(scene.signals) or "a scene with signals"
+            f"no such signal{meant(name, scene.signals)}",
+            place=f"signals.{name}",
+            expected=", ".join(scene.signals) or "a scene with signals",
         )
     made = signal_of(scene.signals[name], scene.time.end, f"signals.{name}")
     if isinstance(made, Constant) or (isinstance(made, BSplineSignal) and made.degree == 0):

@@ -11,7 +11,7 @@ import numpy as np
 from add.errors import InputError
 from add.inverse.maps import DesignParameter, Log
 from add.inverse.problem import InverseProblem
-from add.scene.read.paths import nearest
+from add.scene.read.paths import meant
 from add.typing import FloatArray
 
 #: Values of an axis that does not say how many.
@@ -104,9 +104,8 @@ def _find(problem: InverseProblem, path: str) -> tuple[DesignParameter, int]:
     if whole is not None:
         components = ", ".join(f"'{whole.name}.{entry}'" for entry in whole.entries[:6])
         raise InputError("choose one component", place="--parameter", found=f"'{path}'", expected=components)
-    close = nearest(path, names)
     raise InputError(
-        "there is no such entry of `parameters`" + (f"; did you mean '{close}'?" if close else ""),
+        "there is no such entry of `parameters`" + meant(path, names),
         place="--parameter",
         found=f"'{path}'",
         expected=", ".join(labels[:6]) + (" ..." if len(labels) > 6 else ""),

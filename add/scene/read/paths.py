@@ -21,6 +21,12 @@ def nearest(word: str, known: Any) -> str | None:
     return lowered[close[0]] if close else None
 
 
+def meant(word: str, known: Any) -> str:
+    """Return "; did you mean '...'?" with the entry of `known` that looks most like `word`, or nothing."""
+    close = nearest(word, known)
+    return f"; did you mean '{close}'?" if close else ""
+
+
 def _entry(node: Any, key: str) -> Any:
     if isinstance(node, dict):
         return node.get(key, _MISSING)

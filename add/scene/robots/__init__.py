@@ -1,4 +1,4 @@
-"""Robot files: URDF and MJCF read into one neutral description. Words of the formats end here."""
+"""Robot files: URDF, SDF and MJCF read into one neutral description. Words of the formats end here."""
 
 from add.scene.robots.model import (
     Robot,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink, RobotLoop
-from add.scene.robots.turns import Place, after
+from add.scene.robots.turns import Place, after, inverse
 from add.typing import FloatArray
 
 _X = np.array([1.0, 0.0, 0.0])
@@ -26,7 +26,7 @@ def in_body_frames(robot: Robot) -> Robot:
     }
     if not shifted:
         return robot
-    back = {name: _inverse(place) for name, place in shifted.items()}
+    back = {name: inverse(place) for name, place in shifted.items()}
     taken = {link.name for link in robot.links} | {joint.name for joint in robot.joints} | set(robot.frames)
 
     def new(name: str) -> str:
@@ -73,7 +73,8 @@ def in_body_frames(robot: Robot) -> Robot:
     )
     fluid = robot.fluid and replace(
         robot.fluid,
-        boxes=tuple((link, *moved(link, centre, axes), edges) for link, centre, axes, edges in robot.fluid.boxes),
+        boxes=tuple((link, *moved(link, *place), edges) for link, *place, edges in robot.fluid.boxes),
+        ellipsoids=tuple((link, *moved(link, *place), values) for link, *place, values in robot.fluid.ellipsoids),
     )
     return replace(
         robot,
@@ -85,11 +86,6 @@ def in_body_frames(robot: Robot) -> Robot:
         fluid=fluid,
         compensated=tuple((*at(link, place), mass) for link, place, mass in robot.compensated),
     )
-
-
-def _inverse(place: Place) -> Place:
-    position, rotation = place
-    return -rotation.T @ position, rotation.T
 
 
 def _in_frame(link: RobotLink, back: Place) -> RobotLink:

@@ -39,29 +39,43 @@ def fluid_around(robot: Robot, density: float, viscosity: float) -> RobotFluid:
 
 
 def read_fluid(
-    source: Source, model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
+    source: Source, mujoco: Any, model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]], turn: FloatArray
 ) -> RobotFluid | None:
-    """Return the fluid of a compiled MuJoCo model with the boxes of all bodies that move, at their places in links."""
+    """Return the fluid of a compiled MuJoCo model with what all bodies that move are to it, at their places in links.
+
+    A body is the box of its inertia, or, if the `fluidshape` of a geom is an ellipsoid, the ellipsoids of all such.
+    """
     option = model.opt
-    text = f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}"
     if not (option.density or option.viscosity):
         return None
     source.not_negative("<option>", density=float(option.density), viscosity=float(option.viscosity))
-    if np.any(option.wind):
-        text = f"{text} with wind"
-    elif np.any(model.geom_fluid):
-        text = f"{text} that feels ellipsoids (fluidshape)"
-    elif "fluid" not in source.ignore:
-        boxes = []
-        for body, (link, *at) in places.items():
-            mass = float(model.body_mass[body])
-            if link != WORLD and mass > 0.0:
-                local = (np.array(model.body_ipos[body]), from_quaternion(np.array(model.body_iquat[body])))
-                centre, axes = after((at[0], at[1]), local)
-                boxes.append((link, centre, axes, box_of_inertia(mass, np.array(model.body_inertia[body]))))
-        return RobotFluid(float(option.density), float(option.viscosity), tuple(boxes))
-    source.refuse("fluid", "<option>", text)
-    return None
+    if "fluid" in source.ignore:
+        source.refuse("fluid", "<option>", f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}")
+        return None
+    boxes, ellipsoids = [], []
+    for body, (link, *at) in places.items():
+        mass, first = float(model.body_mass[body]), int(model.body_geomadr[body])
+        felt = [geom for geom in range(first, first + int(model.body_geomnum[body])) if model.geom_fluid[geom][0]]
+        if link == WORLD or mass <= 0.0:
+            continue
+        for geom in felt:
+            local = np.array(model.geom_pos[geom]), from_quaternion(np.array(model.geom_quat[geom]))
+            values = np.concatenate([_semi_axes(mujoco, model, geom), model.geom_fluid[geom][1:]])
+            ellipsoids.append((link, *after((at[0], at[1]), local), values))
+        if not felt:
+            local = np.array(model.body_ipos[body]), from_quaternion(np.array(model.body_iquat[body]))
+            edges = box_of_inertia(mass, np.array(model.body_inertia[body]))
+            boxes.append((link, *after((at[0], at[1]), local), edges))
+    wind = turn @ np.array(option.wind)
+    return RobotFluid(float(option.density), float(option.viscosity), tuple(boxes), wind, tuple(ellipsoids))
+
+
+def _semi_axes(mujoco: Any, model: Any, geom: int) -> FloatArray:
+    """Return the semi-axes (3,) of the ellipsoid that a geom is to a fluid."""
+    (radius, half, _), kinds = model.geom_size[geom], mujoco.mjtGeom
+    long = {kinds.mjGEOM_SPHERE: radius, kinds.mjGEOM_CAPSULE: half + radius, kinds.mjGEOM_CYLINDER: half}
+    round_ = [length for kind, length in long.items() if int(kind) == int(model.geom_type[geom])]
+    return np.array([radius, radius, round_[0]] if round_ else model.geom_size[geom], dtype=np.float64)
 
 
 def read_compensation(
@@ -115,7 +129,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     tendons = read_tendons(source, mujoco, model, names, body_places)
     excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
-    fluid = read_fluid(source, model, body_places)
+    fluid = read_fluid(source, mujoco, model, body_places, turn)
     compensated = read_compensation(source, model, body_places)
     fixed = {tendon.name for tendon in tendons if tendon.joints}
     loops = read_loops(source, mujoco, model, names, body_places, fixed)

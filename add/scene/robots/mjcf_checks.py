@@ -22,7 +22,7 @@ _HARMLESS = (
 )
 #: Flags that are read, whose names need no note.
 _READ_FLAGS = (*SWITCHES, "ACTUATION", "GRAVITY", "CONTACT", "FILTERPARENT")
-_READ_OPTIONS = ("timestep", "integrator", "gravity", "density", "viscosity", "disableflags", "enableflags",
+_READ_OPTIONS = ("timestep", "integrator", "gravity", "density", "viscosity", "wind", "disableflags", "enableflags",
                  "disableactuator")  # fmt: skip
 #: Numbers of MuJoCo's soft constraints and contact: kind -> (its attributes, array of the model, default).
 _REF, _IMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)

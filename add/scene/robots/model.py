@@ -286,11 +286,15 @@ class RobotFluid:
     ----------
     density, viscosity : [kg/m^3], [Pa s]
     boxes : (link, centre (3,) and rotation (3, 3) in it, edges (3,) [m]) of the boxes that bodies are to it
+    wind : (3,) its velocity, world axes [m/s]
+    ellipsoids : the same of ellipsoids, with their numbers (14,), `add.joints.laws.ELLIPSOID_NUMBERS`
     """
 
     density: float
     viscosity: float
     boxes: tuple[tuple[str, FloatArray, FloatArray, FloatArray], ...]
+    wind: FloatArray = field(default_factory=lambda: np.zeros(3))
+    ellipsoids: tuple[tuple[str, FloatArray, FloatArray, FloatArray], ...] = ()
 
 
 @final

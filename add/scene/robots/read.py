@@ -13,6 +13,7 @@ from add.errors import InputError
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mjcf import robot_of_mjcf
 from add.scene.robots.model import Robot
+from add.scene.robots.sdf import robot_of_sdf
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import XmlNode, parse_xml, read_xml
 from add.typing import FloatArray
@@ -69,7 +70,7 @@ def expanded(path: Path, packages: Mapping[str, str | PathLike[str]]) -> XmlNode
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-_EXPECTED = "<robot> (URDF) or <mujoco> (MJCF)"
+_EXPECTED = "<robot> (URDF), <mujoco> (MJCF) or <sdf>"
 
 
 def read_robot(
@@ -83,18 +84,19 @@ def read_robot(
     packages: Mapping[str, str | PathLike[str]] | None = None,
     srdf: str | PathLike[str] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF, xacro or MJCF file.
+    """Read a robot from a URDF, xacro, SDF or MJCF file.
 
     Parameters
     ----------
     path : of the file; its root element says which format it has
-    base : "fixed" stands in the world, "free" moves by a free joint; default: fixed in a URDF, as it says in an MJCF
+    base : "fixed" stands in the world, "free" moves by a free joint; default: fixed in a URDF, as it says in an MJCF,
+        in an SDF fixed where a joint leads from the world to it
     up : axis of the file that points up, "x", "y" or "z"; the robot is turned so that it is z
-    ignore : things to leave out that change the motion, and are an error otherwise: words of `URDF_WORDS` or
-        `MJCF_WORDS` in `add.scene.robots.xml_file`; what is left out is listed in `Robot.ignored`
-    repair : URDF: make the principal moments of an inertia that no body has equal, and note it
-    visual : URDF: whether to read the meshes of pictures, instead of only looking for their files
-    packages : URDF: folders of packages by name
+    ignore : things to leave out that change the motion, and are an error otherwise: words of `URDF_WORDS`,
+        `SDF_WORDS` or `MJCF_WORDS` in `add.scene.robots.xml_file`; what is left out is listed in `Robot.ignored`
+    repair : URDF, SDF: make the principal moments of an inertia that no body has equal, and note it
+    visual : URDF, SDF: whether to read the meshes of pictures, instead of only looking for their files
+    packages : URDF, SDF: folders of packages, or of models, by name
     srdf : URDF: file whose `disable_collisions` are read
 
     Raises
@@ -110,8 +112,12 @@ def read_robot(
             root = expanded(path, packages or {})
         options = UrdfOptions(base or "fixed", repair, visual, packages, srdf, macros)
         return robot_of_urdf(path, root, ignore, _turn(path, base, up), options)
+    if root.tag == "sdf":
+        _only(path, "URDF", "an SDF", srdf=srdf is not None)
+        return robot_of_sdf(path, root, ignore, _turn(path, base, up), UrdfOptions("", repair, visual, packages), base)
     if root.tag == "mujoco":
-        _only_urdf(path, repair=repair, packages=packages is not None, srdf=srdf is not None)
+        _only(path, "URDF and SDF", "an MJCF", repair=repair, packages=packages is not None)
+        _only(path, "URDF", "an MJCF", srdf=srdf is not None)
         return robot_of_mjcf(path, root, ignore, _turn(path, base, up), base)
     _fail(path, root)
 
@@ -127,16 +133,14 @@ def _turn(path: Path, base: str | None, up: str) -> FloatArray:
     return turns[up]
 
 
-def _only_urdf(path: Path, **given: bool) -> None:
+def _only(path: Path, meant: str, found: str, **given: bool) -> None:
     wrong = [name for name, is_given in given.items() if is_given]
     if wrong:
-        raise InputError(f"option `{wrong[0]}` is for URDF files", file=path, found="an MJCF file")
+        raise InputError(f"option `{wrong[0]}` is for {meant} files", file=path, found=f"{found} file")
 
 
 def _fail(path: Path, root: XmlNode) -> NoReturn:
     found = f"<{root.tag[:80]}>"
-    if root.tag == "sdf":
-        found += ", an SDF file, which is not read"
     if root.tag == "skel":
         found += ", a SKEL file, which is not read"
     raise InputError("not a robot's file", file=path, place=f"line {root.line}", found=found, expected=_EXPECTED)

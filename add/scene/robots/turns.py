@@ -18,6 +18,11 @@ def after(first: Place, second: Place) -> Place:
     return first[0] + first[1] @ second[0], first[1] @ second[1]
 
 
+def inverse(place: Place) -> Place:
+    """Return the place of the frame that a place is given in, in the frame of that place."""
+    return -place[1].T @ place[0], place[1].T
+
+
 def about(axis: FloatArray, angle: float) -> FloatArray:
     """Return the rotation by an angle about a unit axis (Rodrigues), (3, 3)."""
     x, y, z = axis

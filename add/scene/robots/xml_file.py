@@ -27,12 +27,18 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 @final
 @dataclass(frozen=True)
 class XmlNode:
-    """An element: tag, attributes, children, the line where it begins."""
+    """An element: tag, attributes, children, the line where it begins, and pieces of text in it that are not blank."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list[XmlNode] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text in it, without blanks around it."""
+        return "".join(self.words).strip()
 
     def all(self, tag: str) -> list[XmlNode]:
         """Return the children with this tag."""
@@ -64,7 +70,7 @@ def read_xml(path: str | PathLike[str]) -> XmlNode:
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except IsADirectoryError:
-        raise InputError("is a folder", file=path, expected="a robot's file, URDF or MJCF") from None
+        raise InputError("is a folder", file=path, expected="a robot's file, URDF, SDF or MJCF") from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
     return parse_xml(content, path)
@@ -109,7 +115,12 @@ def _parsed(content: bytes, path: str | PathLike[str]) -> XmlNode:
             expected="a file without one",
         )
 
-    parser.StartElementHandler = start
+    def note(text: str) -> None:
+        if not text.isspace():
+            open_nodes[-1].words.append(text)
+
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.CharacterDataHandler = start, note
     parser.EndElementHandler = lambda tag: open_nodes.pop()
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
@@ -148,13 +159,17 @@ URDF_WORDS: Mapping[str, str] = {
     "inertia": "inertias that no body has",
     "srdf": "default collisions that an SRDF file switches off",
 }
+SDF_WORDS: Mapping[str, str] = {word: text for word, text in URDF_WORDS.items() if word != "srdf"} | {
+    "include": "models within a model, and those that it includes",
+    "joint": "joints of a type that is not read; limits and laws of joints that close loops",
+}
 MJCF_WORDS: Mapping[str, str] = {
     "actuator": "actuators by users' functions, or with a transmission that is not read",
     "tendon": "spatial tendons, and what is read otherwise of them; tendons with armature",
     "equality": "equalities of spatial tendons and flexes",
     "pair": "contacts declared one by one (<contact><pair>); refused only between neighbours",
     "gravcomp": "gravity compensation, which acts otherwise",
-    "fluid": "the fluid around all bodies; refused only with wind, or where it feels ellipsoids",
+    "fluid": "the fluid around all bodies, which acts otherwise",
     "mocap": "bodies that others move, which stand still, and what is welded to them, which is not",
     "plugin": "plugins",
     "flex": "deformable bodies",

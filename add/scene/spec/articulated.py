@@ -160,9 +160,10 @@ class ArticulatedBodySpec(Spec):
     """
 
     type: Literal["articulated"] = Field("articulated", description="kind of body")
-    model: FilePath | None = Field(None, description="URDF or MJCF file; null = the tree is written here")
+    model: FilePath | None = Field(None, description="URDF, SDF or MJCF file; null = the tree is written here")
     base: Literal["fixed", "free"] | None = Field(
-        None, description="whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF"
+        None,
+        description="whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF or SDF",
     )
     up: Literal["x", "y", "z"] = Field("z", description="axis of the file that points up")
     ignore: tuple[Text, ...] = Field((), description="things of the file to leave out that would change the motion")

@@ -103,11 +103,13 @@ class FluidSpec(Spec, numbers=Role.PROPERTY):
 
     Each body is a box of its mass and moments of inertia with edges d to it, as in MuJoCo: along and about each axis i
     it feels the forces -3 pi beta d v_i - rho/2 d_j d_k |v_i| v_i and the torques -pi beta d^3 omega_i
-    - rho/64 d_i (d_j^4 + d_k^4) |omega_i| omega_i, d the mean edge. Boxes stay what they are where masses change.
+    - rho/64 d_i (d_j^4 + d_k^4) |omega_i| omega_i, d the mean edge, v the velocity against the wind. Boxes stay what
+    they are where masses change. Geoms of an MJCF whose `fluidshape` is `ellipsoid` are ellipsoids to it, with lift.
     """
 
     density: NonNegative | None = Field(None, description="rho [kg/m^3]; null = the file's, or 0")
     viscosity: NonNegative | None = Field(None, description="beta [Pa s]; null = the file's, or 0")
+    wind: Vector3 | None = Field(None, description="velocity of the fluid, world axes [m/s]; null = the file's, or 0")
 
 
 class LoopEndSpec(Spec, numbers=Role.PROPERTY):

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import add
 from add.commands.cli import cli
 from add.commands.export import sampled_controls
+from add.mocap import read_take
 
 ROWS = [0.1, -0.4, 0.5, 0.2, 0.9]
 SCENE = {
@@ -119,3 +120,67 @@ def test_fitted_numbers_of_a_run_are_exported(path, tmp_path):
 def test_vectors_and_scalars(path):
     built = add.load_scene(path).build()
     assert [s.name for s in sampled_controls(built, 10.0, ("lift",))] == ["lift.x", "lift.y", "lift.z"]
+
+
+def test_a_bag_of_ros_2_has_controls_joint_states_and_poses(tmp_path):
+    """Read by the reader of the package mcap-ros2-support, and back by `read_take`."""
+    ros = pytest.importorskip(
+        "mcap_ros2.reader", reason="mcap-ros2-support is not installed: pip install 'add-sim[ros]'"
+    )
+    urdf = tmp_path / "arm.urdf"
+    inertia = '<inertia ixx="1e-3" ixy="0" ixz="0" iyy="2e-3" iyz="0" izz="1e-3"/>'
+    link = f'<inertial><origin xyz="0 0 -0.1"/><mass value="0.5"/>{inertia}</inertial>'
+    link += '<collision><geometry><sphere radius="0.02"/></geometry></collision>'
+    chain = [("shoulder", "base", "upper"), ("elbow", "upper", "fore"), ("wrist", "fore", "hand")]
+    urdf.write_text(
+        '<robot name="arm"><link name="base"/>'
+        + "".join(f'<link name="{child}">{link}</link>' for _, _, child in chain)
+        + "".join(f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{child}"/>'
+                  '<origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/></joint>' for name, parent, child in chain)
+        + "</robot>"
+    )  # fmt: skip
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 10, "integrator": "bdf1"},
+        "bodies": {"arm": {
+            "type": "articulated", "model": str(urdf),
+            "joints": {"wrist": {"motion": {"signal": "turn"}}},
+            "drives": {
+                "servo": {"type": "position", "joint": "shoulder", "input": {"signal": "aim"}, "stiffness": 3.0,
+                          "damping": 0.1},
+                "motor": {"joint": "elbow", "input": {"signal": "pull"}, "limit": 0.3},
+            },
+        }},
+        "signals": {"aim": {"type": "table", "times": [0, 0.1], "values": [0.2, 0.5]},
+                    "pull": {"type": "table", "times": [0, 0.1], "values": [0.1, 0.5]},
+                    "turn": {"type": "table", "times": [0, 0.1], "values": [0.0, 0.2]}},
+    }  # fmt: skip
+    path, out = tmp_path / "arm.json", tmp_path / "arm.mcap"
+    path.write_text(json.dumps(scene))
+    done = run(path, "--controls", "--rate", 100, "-o", out)
+    assert done.exit_code == 0, done.output
+    seen = {}
+    for found in ros.read_ros2_messages(str(out)):
+        seen.setdefault(found.channel.topic, []).append((found.log_time_ns, found.ros_msg))
+    assert set(seen) == {"/joint_states", "/tf", "/signals/aim", "/signals/pull", "/signals/turn"}
+    assert [time for time, _ in seen["/joint_states"]] == [k * 10_000_000 for k in range(11)]
+    assert [message.data for _, message in seen["/signals/aim"]] == pytest.approx(np.linspace(0.2, 0.5, 11))
+    built = add.load_scene(path).build()
+    motion = built.run()
+    states = [message for _, message in seen["/joint_states"]]
+    assert states[0].name == ["shoulder", "elbow", "wrist"]
+    q, v, f = (np.array([getattr(state, key) for state in states]) for key in ("position", "velocity", "effort"))
+    assert q == pytest.approx(motion.q, abs=1e-12) and v == pytest.approx(motion.v, abs=1e-12)
+    t = 0.01 * np.arange(11)
+    assert f[:, 0] == pytest.approx(3.0 * (0.2 + 3.0 * t - q[:, 0]) - 0.1 * v[:, 0], abs=1e-12)
+    assert f[:, 1] == pytest.approx(np.minimum(0.1 + 4.0 * t, 0.3), abs=1e-12)
+    # With the torques that they say and the wrist as given, the equations of motion hold: r = M a + bias - f.
+    for k, record in enumerate(motion.records, start=1):
+        torque = built.simulation.dynamics(motion.q[k], motion.v[k], record.kin.a, t=t[k]).residual
+        assert torque == pytest.approx([0.0, 0.0, f[k, 2]], abs=1e-9)
+    take = read_take(out)
+    hand = take.bodies["arm/hand"]
+    angles = np.cumsum(q[-1])
+    place = -0.2 * np.array([np.sin([0, *angles[:2]]).sum(), 0, np.cos([0, *angles[:2]]).sum()])
+    assert hand.position[-1] == pytest.approx(place, abs=1e-12)
+    assert take.angles.angles == pytest.approx(q) and {s.name for s in take.signals} >= {"signals/aim", "wrist.effort"}

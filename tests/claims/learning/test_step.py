@@ -119,6 +119,8 @@ def test_cotangents_chain_to_those_of_the_run(built, rng):
     ("arguments", "words"),
     [
         ({"control": {"pull": [0, 0, 0]}}, r"signals.pull: no such signal \(expected push, twist, ramp\)"),
+        ({"control": {"twits": [0, 0, 0]}}, r"signals.twits: no such signal; did you mean 'twist'\?"),
+        ({"inputs": {"bodies.ball.mas": 1.0}}, r"bodies.ball.mas: .*; did you mean 'bodies.ball.mass'\?"),
         ({"control": {"ramp": [0, 0, 0]}}, "signals.ramp: this signal has no row for a step"),
         ({"control": {"push": [0, 0]}}, r"signals.push: the values of a control do not fit \(found shape \(2,\)"),
         ({"control": {"push": [0, np.nan, 0]}}, "signals.push: a control is not a finite number"),

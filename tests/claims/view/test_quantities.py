@@ -4,12 +4,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from support.places import ROOT
 from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
+from add import load_scene
 from add.errors import InputError
 from add.geometry import quadrature_geometry
+from add.scene.build.run_data import run_data
 from add.view.quantities import prefixed, quantity, von_mises
+from add.view.surfaces import curved_faces
 
 
 def stretched(factors, family="tet10", **changes):
@@ -104,3 +108,19 @@ def test_a_robot_is_whole_and_neutral(tmp_path):
     for name in ("displacement", "speed"):
         found = quantity(data, name)
         assert not found.shown and np.isnan(found.at(0, 0, np.zeros((2, 3)))).all()
+
+
+def test_curved_faces_of_quadratic_elements_are_drawn_curved():
+    """A ball of ten-node tetrahedra: closed, and five times closer to the sphere than flat triangles of its nodes."""
+    built = load_scene(ROOT / "scenes" / "tennis_ball.json").build()
+    (body,) = run_data(built, built.run(n_steps=0), built.theta).bodies
+    weights, triangles = curved_faces(body)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-12)
+    sides = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    assert (np.unique(sides, axis=0, return_counts=True)[1] == 2).all()
+    radius = np.linalg.norm(body.rest[body.surface], axis=2).max()
+
+    def gap(points, faces):
+        return radius - np.linalg.norm(points[faces].mean(axis=1), axis=1).min()
+
+    assert 5.0 * gap(weights @ body.rest, triangles) < gap(body.rest, body.surface)

@@ -23,6 +23,7 @@ from add.joints.laws import (
     ClippedCable,
     Drag,
     ElasticJoint,
+    EllipsoidInFluid,
     JointFriction,
     Motor,
     PointForce,
@@ -41,6 +42,7 @@ COUPLINGS = (
     AxialDrag,
     AxisTorque,
     Drag,
+    EllipsoidInFluid,
     ElasticJoint,
     FormulaJoint,
     JointBranch,
@@ -225,7 +227,15 @@ def drag(scene: Scene, singles) -> Term:
 
 def axial_drag(scene: Scene, pairs) -> Term:
     n = len(pairs)
-    return AxialDrag(sites(scene, pairs), LawValues.of(scene.uniform(n), scene.uniform(n)))
+    values = LawValues.driven(SIGNAL, rows_of(scene, n, 3), scene.uniform(n), scene.uniform(n))
+    return AxialDrag(sites(scene, pairs), values)
+
+
+def ellipsoid(scene: Scene, quads) -> Term:
+    """Axes of any length: the law is what it says of any two vectors."""
+    n = len(quads)
+    numbers = [scene.uniform(n) for _ in range(16)]
+    return EllipsoidInFluid(sites(scene, quads), LawValues.driven(SIGNAL, rows_of(scene, n, 3), *numbers))
 
 
 def faces(scene: Scene, triples, closed=False) -> Term:
@@ -262,6 +272,8 @@ CASES: dict[str, tuple[Callable[[Scene, list], Term], list, bool]] = {
     "drag many": (drag, [("pA",), ("N",), ("pB",)], True),
     "axial drag pA-dA": (axial_drag, [("pA", "dA")], True),
     "axial drag many": (axial_drag, [("pA", "dA"), ("sB", "dB"), ("N", "w")], True),
+    "ellipsoid pA-sA-dA-dA": (ellipsoid, [("pA", "sA", "dA", "dA")], True),
+    "ellipsoid many": (ellipsoid, [("pA", "sA", "dA", "dA"), ("pB", "sB", "dB", "w")], True),
     "faces pA-pB-n": (faces, [("pA", "pB", "n")], True),
     "faces many": (faces, [("pA", "pB", "n"), ("N", "pB", "pA"), ("w", "n", "pA")], True),
     "force pA": (force, [("pA",)], False),

@@ -25,6 +25,8 @@ def test_young_and_poisson_are_tied_to_lame():
     assert (value(scene, f"{CUBE}.mu"), value(scene, f"{CUBE}.lambda")) == (1e4, 2e4)
     with pytest.raises(InputError, match="cannot be a parameter"):
         scene.numbers.resolve(f"{BLOCK}.material.mu")
+    with pytest.raises(InputError, match=rf"did you mean '{BLOCK}\.material\.young'\?"):
+        scene.numbers.resolve(f"{BLOCK}.material.yuong")  # an input of a function of JAX or PyTorch, say
 
 
 def test_every_entry_of_theta_follows_from_a_number():

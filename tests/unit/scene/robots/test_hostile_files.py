@@ -31,8 +31,8 @@ BOMB = '<!ENTITY a0 "lol">' + "".join(f'<!ENTITY a{k} "&a{k - 1};&a{k - 1};">' f
         (b"<robot></robot><robot/>", "line 1: not XML: junk after document element"),
         (b"<a>" * 200 + b"</a>" * 200, "line 1: too many elements"),
         (b"<robot>" + b"<a/>" * (ELEMENTS + 1) + b"</robot>", "line 1: too many elements"),
-        (b"<html/>", "line 1: not a robot's file .found <html>; expected <robot> .URDF. or <mujoco> .MJCF."),
-        (b"<sdf/>", "an SDF file, which is not read"),
+        (b"<html/>", "line 1: not a robot's file .found <html>; expected <robot> .URDF., <mujoco> .MJCF. or <sdf>"),
+        (b"<sdf/>", "line 1, <sdf>: has 0 models that move"),
         (b"<skel/>", "a SKEL file, which is not read"),
         (b"<robot/>", "robot: has no links"),
     ],
@@ -64,7 +64,7 @@ def test_not_there(tmp_path):
 
 
 def test_the_other_format(tmp_path):
-    for text, found in (("<sdf/>", "<sdf>, an SDF file"), ("<skel/>", "<skel>, a SKEL file"), ("<html/>", "<html>")):
+    for text, found in (("<skel/>", "<skel>, a SKEL file"), ("<html/>", "<html>")):
         with pytest.raises(InputError, match=f"not a robot's file .found {found}"):
             read_robot(written(tmp_path, text))
     with pytest.raises(InputError, match="option `srdf` is for URDF files"):

@@ -288,10 +288,6 @@ def model_of(body="", joint="<joint name='j'/>", geom="size='0.1'", inner="", re
 
 
 REFUSED = {
-    "fluid": (
-        model_of(option='<option density="1000" wind="1 0 0"/>'),
-        "<option>: a fluid of density 1000, viscosity 0 with wind",
-    ),
     "actuatorfrcrange": (
         model_of(joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 2"/>'),
         "joint 'j': actuatorfrcrange -1 2 differs by direction",

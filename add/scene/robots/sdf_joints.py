@@ -1,0 +1,142 @@
+"""Joints of an SDF model as those of a URDF, and joints that close loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from add.scene.robots.model import RobotLoop
+from add.scene.robots.sdf_frames import SdfModel, numbers_of, origin_of, text_of
+from add.scene.robots.turns import Place, after, inverse, plane_axes
+from add.scene.robots.xml_file import XmlNode, numbers_in
+from add.ties import unit_vector
+from add.typing import FloatArray
+
+#: Types of joints -> those of a URDF, one for each axis.
+TYPES = {
+    "revolute": ("revolute",), "continuous": ("continuous",), "prismatic": ("prismatic",), "fixed": ("fixed",),
+    "ball": ("spherical",), "universal": ("revolute", "revolute"), "revolute2": ("revolute", "revolute"),
+    "screw": ("revolute",),
+}  # fmt: skip
+#: What a joint that closes a loop is -> kind of `RobotLoop`.
+LOOPS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "fixed", "prismatic": "slider"}
+#: From here on a limit is none.
+NO_LIMIT = 1e16
+#: Elements of joints that are read.
+_OF_AXES = frozenset({"xyz", "limit", "dynamics", "mimic", "use_parent_model_frame"})
+_OF_DYNAMICS = frozenset({"damping", "friction", "spring_stiffness", "spring_reference"})
+_OF_JOINTS = frozenset({"pose", "parent", "child", "axis", "axis2", "thread_pitch", "screw_thread_pitch"})
+
+
+def urdf_joints(model: SdfModel, child: str, node: XmlNode) -> list[XmlNode]:
+    """Return the joints of a URDF, one for each axis, and the links between them."""
+    name, source = node.attributes.get("name", ""), model.source
+    place, types = source.place("joint", name), TYPES[node.attributes["type"]]
+    parent, out = model.link(text_of(node, "parent"), place), list[XmlNode]()
+    if len(types) == 2:
+        out.append(XmlNode("link", {"name": f"{name}_1"}, node.line))
+        model.frames[f"{name}_1"] = model.frames[child]
+        model.apart.append((parent, child))
+    for k, kind in enumerate(types):
+        title = name if len(types) == 1 else f"{name}_{k + 1}"
+        axis = next(iter(node.all("axis2" if k else "axis")), XmlNode("axis", {}, node.line))
+        limits = _limits(model, axis, place)
+        if kind in ("revolute", "prismatic") and limits["lower"] == limits["upper"] == "0":
+            source.note(f"{place}: <limit>", "lower = upper = 0: it stands still, as in Gazebo")
+            kind = "fixed"
+        ends = (parent, child) if len(types) == 1 else ((parent, f"{name}_1"), (f"{name}_1", child))[k]
+        joint = urdf_joint(title, kind, model, ends, node.line)
+        if kind not in ("fixed", "spherical"):
+            xyz = " ".join(map(repr, _direction(model, node, axis, child).tolist()))
+            joint.children.append(XmlNode("axis", {"xyz": xyz}, axis.line))
+        if kind in ("revolute", "prismatic") or axis.all("limit"):
+            joint.children.append(XmlNode("limit", limits, axis.line))
+        laws = {item.tag: item.text for part in axis.all("dynamics") for item in part.children}
+        if laws:
+            kept = {key: text for key, text in laws.items() if key in ("damping", "friction")}
+            joint.children.append(XmlNode("dynamics", kept, axis.line))
+        others = [item.tag for item in axis.children if item.tag not in _OF_AXES] + sorted(laws.keys() - _OF_DYNAMICS)
+        for tag in others:
+            source.note(f"{place}: <axis>", f"<{tag}>")
+        _also(model, node, axis, joint, title)
+        out.append(joint)
+    out[-1].children.extend(item for item in node.children if item.tag not in _OF_JOINTS)
+    return out
+
+
+def _limits(model: SdfModel, axis: XmlNode, place: str) -> dict[str, str]:
+    """Return the attributes of the <limit> of a URDF, and note those that only SDF has."""
+    found = {"lower": repr(-NO_LIMIT), "upper": repr(NO_LIMIT)}
+    for limit in axis.all("limit"):
+        for item in limit.children:
+            if item.tag not in ("lower", "upper", "effort", "velocity"):
+                model.source.note(f"{place}: <limit>", f"<{item.tag}>, stops have numbers of the scene")
+            elif item.tag not in found or item.text.lower().lstrip("+-") not in ("inf", "infinity"):
+                found[item.tag] = item.text
+    both = numbers_in(f"{found['lower']} {found['upper']}")
+    return found if both is None or both.any() else found | {"lower": "0", "upper": "0"}
+
+
+def _direction(model: SdfModel, node: XmlNode, axis: XmlNode, child: str) -> FloatArray:
+    """Return the direction of an axis in the frame of the child of a joint."""
+    name = node.attributes.get("name", "")
+    place = model.source.place("joint", name)
+    vector = numbers_of(model.source, axis, "xyz", place, 3) if axis.all("xyz") else np.array([0.0, 0.0, 1.0])
+    if not vector.any():
+        model.source.fail(f"{place}: <xyz>", "an axis without direction", vector.tolist(), "a unit vector")
+    within = next((item.attributes.get("expressed_in", "") for item in axis.all("xyz")), "") or f"joint {name}"
+    if model.version < (1, 5) or (text_of(axis, "use_parent_model_frame") or "0").lower() in ("1", "true"):
+        within = "__model__"
+    return model.frames[child][1].T @ model.at(within, place)[1] @ unit_vector(vector)
+
+
+def _also(model: SdfModel, node: XmlNode, axis: XmlNode, joint: XmlNode, name: str) -> None:
+    """Note what a URDF does not have of a joint: its spring, its pitch; write what it mimics."""
+    place, more = model.source.place("joint", node.attributes.get("name", "")), model.more.setdefault(name, {})
+    for item in axis.all("dynamics"):
+        for key, to in (("spring_stiffness", "stiffness"), ("spring_reference", "reference")):
+            if item.all(key):
+                more[to] = float(numbers_of(model.source, item, key, place, 1)[0])
+        model.source.not_negative(f"{place}: <dynamics>", spring_stiffness=more.get("stiffness", 0.0))
+    if node.attributes["type"] == "screw":
+        if not node.all("screw_thread_pitch"):
+            model.source.fail(place, "a screw without <screw_thread_pitch>", expected="the way of one turn [m]")
+        more["pitch"] = float(numbers_of(model.source, node, "screw_thread_pitch", place, 1)[0]) / (2.0 * np.pi)
+    for item in axis.all("mimic"):
+        if more.pop("stiffness", 0.0):
+            model.source.doubt("dynamics", place, "the spring of a joint that mimics another is left out")
+        factor, offset, reference = (
+            float(numbers_of(model.source, item, key, place, 1)[0]) if item.all(key) else default
+            for key, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        given = {"joint": item.attributes.get("joint", ""), "multiplier": repr(factor)}
+        joint.children.append(XmlNode("mimic", given | {"offset": repr(offset - factor * reference)}, item.line))
+
+
+def urdf_joint(name: str, kind: str, model: SdfModel, ends: tuple[str, str], line: int) -> XmlNode:
+    """Return a <joint> of a URDF between two of its links, without axis, limits and laws."""
+    parent, child = (model.frames[end] for end in ends)
+    inside = [origin_of(after(inverse(parent), child), line)]
+    inside += [XmlNode(tag, {"link": end}, line) for tag, end in zip(("parent", "child"), ends, strict=True)]
+    return XmlNode("joint", {"name": name, "type": kind}, line, inside)
+
+
+def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], tuple[str, Place]]) -> RobotLoop:
+    """Return the joint that closes a loop, between the links of the robot."""
+    name = node.attributes.get("name", "")
+    place, kind = model.source.place("joint", name), LOOPS[node.attributes["type"]]
+    joint, child = model.at(f"joint {name}", place), model.link(text_of(node, "child"), place)
+    if kind in ("hinge", "slider"):
+        axis = next(iter(node.all("axis")), XmlNode("axis", {}, node.line))
+        unit = model.frames[child][1] @ _direction(model, node, axis, child)
+        joint = joint[0], np.column_stack([*plane_axes(unit), unit])
+        if axis.all("limit") or axis.all("dynamics"):
+            model.source.doubt("joint", place, "limits and laws of a joint that closes a loop are left out")
+    links, places = [], []
+    for end in (model.link(text_of(node, "parent"), place), child):
+        host, at = place_of(end)
+        links.append(host)
+        places.append(after(at, after(inverse(model.frames[end]), joint)))
+    positions, rotations = (np.stack(parts) for parts in zip(*places, strict=True))
+    return RobotLoop(name, kind, tuple(links), positions, rotations)

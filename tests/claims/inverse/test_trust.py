@@ -1,0 +1,48 @@
+"""The figure of trust in a gradient: growth of slopes along a run, signal over scatter of gradients nearby."""
+
+import numpy as np
+import pytest
+
+from add import scene_from_dict
+from add.commands.check_gradient import GradientCheck
+from add.commands.gradient_trust import GROWTH, trust
+
+
+def pendulum(seconds):
+    """A double pendulum of two rods on a tree, released at 2.5 rad."""
+    rod = {"mass": 1.0, "inertia": [0.02, 0.02, 1e-4, 0, 0, 0], "center_of_mass": [0, 0, -0.25]}
+    lower = {"parent": "upper", "axis": [0, 1, 0], "position": [0, 0, -0.5]}
+    joints = {"upper": {"axis": [0, 1, 0], "value": 2.5}, "lower": lower}
+    return scene_from_dict({
+        "schema": "add-scene/1", "time": {"dt": 0.005, "duration": seconds, "integrator": "bdf2"},
+        "bodies": {"p": {"type": "articulated", "links": {"upper": rod, "lower": rod}, "joints": joints}},
+    }).build()  # fmt: skip
+
+
+def found(built, path):
+    """Return the trust in the gradient of the first coordinate at the end by a vector of numbers."""
+    value = built.numbers.values[built.numbers.place(path)]
+
+    def gradient(point):
+        run = built.rollout({path: point})
+        q_bar = np.zeros_like(run.q)
+        q_bar[-1, 0] = 1.0
+        return run.vjp(q_bar)[path]
+
+    tangent, _ = built.rollout({path: value}).jvp({path: np.eye(value.size)[0]})
+    return trust(tangent[None], gradient, value, np.full(value.size, np.abs(value).max()), 0)
+
+
+def test_chaos_is_seen_and_flight_is_not():
+    """In free flight slopes grow as time and are the same nearby; beyond the horizon of a pendulum neither holds."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1, "velocity": [1.0, 0, 0]}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 100}, "bodies": {"b": ball}}
+    growth, signal = found(scene_from_dict(raw).build(), "bodies.b.velocity")
+    assert growth == pytest.approx(2.0, rel=1e-6) and signal > 1e6
+    short, long = (found(pendulum(seconds), "bodies.p.joints.upper.value") for seconds in (1.0, 6.0))
+    assert short[0] < 5.0 < GROWTH < long[0] and long[1] < 1.0 < short[1]
+    said = [
+        GradientCheck("p", 1, 1.0, 1.0, (), (2.0,), 0.0, {}, 1, growth=growth, signal=signal).warnings
+        for growth, signal in (short, long)
+    ]
+    assert not said[0] and "to be trusted with care" in said[1][0]
