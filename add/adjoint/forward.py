@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint.prefetch import linearisations, prefetch_assemblers
+from add.adjoint.schedule import linearisations, prefetch_assemblers
 from add.equations.kinematics import Directions, SparseMatrix, StateTangent, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective

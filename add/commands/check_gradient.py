@@ -20,7 +20,7 @@ from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, apply_overrides, experiment_scenes
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
-from add.scene.build.one_step import judged_simulation
+from add.scene.build.targets import judged_simulation
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.typing import FloatArray, IntArray
 

@@ -96,7 +96,7 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     """Write the motion of a run."""
     from add.commands.export_run import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
-    from add.commands.unfinished import to_view
+    from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
     from add.io.trajectory import read_run
 

@@ -54,7 +54,7 @@ def mesh(
     Needs the extra: pip install 'add-sim[mesh]'.
     """
     from add.geometry import SoftMesh
-    from add.geometry.mesh_quality import mesh_quality
+    from add.geometry.mesh_check import mesh_quality
     from add.geometry.surface_repair import repaired
     from add.io.atomic import replacing
     from add.io.fill import fill, require_mesher

@@ -15,7 +15,7 @@ from add.errors import AddError, InputError
 from add.scene import Scene, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
-from add.scene.build.one_step import judged_simulation
+from add.scene.build.targets import judged_simulation
 from add.scene.spec.contact import ContactSpec
 from add.simulation import DifferentiableStepper
 from add.typing import FloatArray

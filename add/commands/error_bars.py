@@ -17,10 +17,17 @@ from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.cloud_correlation import CloudCorrelation
 from add.inverse.fit_rows import Correlation, FitRows, fit_rows
-from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap
-from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisation
+from add.inverse.uncertainty import (
+    Uncertainty,
+    Weak,
+    as_candidate,
+    remedies,
+    uncertainty,
+    weak_directions,
+    with_discretisation,
+)
 from add.io.runfolder import RunFolder
 from add.objectives import Tracking
 from add.objectives.cloud import CloudTracking

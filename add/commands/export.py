@@ -15,7 +15,7 @@ from add.io.runfolder import FITTED, SCENE
 from add.mocap.take import Signal as Samples
 from add.scene import Scene, load_scene
 from add.scene.build.built import BuiltScene
-from add.scene.build.signals import signal_of
+from add.scene.build.inputs import signal_of
 from add.typing import FloatArray
 
 #: Most samples of a table.

@@ -23,8 +23,8 @@ from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, CannotWrite, RunFolder
 from add.plot.prediction import plot_coverage, plot_sampled
 from add.scene import Scene
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 
 _log = logging.getLogger(__name__)

@@ -22,9 +22,9 @@ from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
 from add.io.trajectory import ResumePoint, RunData, joined, read_point, read_run, write_run
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.simulation import Record
 from add.simulation.run import Trajectory

@@ -158,7 +158,7 @@ class Depth:
     Attributes
     ----------
     depth, reach : float
-        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.sides`) their share of it.
+        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.surfaces`) their share of it.
     stiffness : float
         k_n [N/m^3].
     time : float

@@ -21,8 +21,8 @@ from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolde
 from add.io.sweeps import SweepData, write_sweep
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.sweep_axes import SweepAxis, sweep_axes
 from add.typing import FloatArray

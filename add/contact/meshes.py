@@ -13,9 +13,8 @@ from add.contact.branches import NO_CONTACT, RowContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_family import mesh_family, nothing_near
-from add.contact.sides import Sides, both_sides
 from add.contact.sticking import StickingPrimitives, StickingRows
-from add.contact.surfaces import ContactSurface
+from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term

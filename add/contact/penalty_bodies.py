@@ -14,9 +14,9 @@ from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters, Sizes
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.limits import point_runs
-from add.contact.places import ContactPlaces
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
+from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term

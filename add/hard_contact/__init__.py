@@ -6,7 +6,7 @@ equations of Alart & Curnier 1991 instead of a sequence of quadratic programs. `
 scene, or `with_exact_contact`.
 """
 
-from add.hard_contact.contact_state import CarriedContacts, ContactState
+from add.hard_contact.exact_coupling import CarriedContacts, ContactState
 from add.hard_contact.geometry import ContactPairs, contact_term
 from add.hard_contact.impulse import ImpulseContact, with_impulse_contact
 from add.hard_contact.law import Branch

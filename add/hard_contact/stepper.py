@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
-from add.hard_contact.contact_state import CarriedContacts, ContactState
-from add.hard_contact.exact_coupling import ExactContactSolve, ExactCoupling
+from add.hard_contact.exact_coupling import CarriedContacts, ContactState, ExactContactSolve, ExactCoupling
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
 from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions

@@ -13,8 +13,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.atomic import CannotWrite, replacing
-from add.machine.files import in_bytes, is_text, open_regular
-from add.machine.resources import available_memory
+from add.machine.files import available_memory, in_bytes, is_text, open_regular
 
 if TYPE_CHECKING:
     import h5py

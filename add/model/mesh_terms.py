@@ -10,8 +10,7 @@ import numpy as np
 
 from add.bodies import Block, Body, ContactMesh, Layouts
 from add.contact import MeshContact, NormalLaw
-from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart
+from add.contact.surfaces import ContactSurface, SurfacePart, one_side
 from add.model.obstacles import ContactModel
 from add.typing import FloatArray
 

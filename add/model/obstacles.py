@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.typing import FloatArray
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from add.geometry import SoftMesh, boundary_faces
-from add.geometry.mesh_quality import mesh_quality
+from add.geometry.mesh_check import mesh_quality
 from add.plot._figure import BLUE, GREY, figure
 
 #: Triangles beyond which every k-th edge is drawn without its outline.

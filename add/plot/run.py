@@ -11,8 +11,7 @@ from add.io.sweeps import read_sweep
 from add.io.trajectory import read_run
 from add.plot.convergence import plot_convergence
 from add.plot.landscape import plot_landscape
-from add.plot.residuals import plot_residuals
-from add.plot.time import plot_energies, plot_markers, plot_newton
+from add.plot.time import plot_energies, plot_markers, plot_newton, plot_residuals
 
 
 def plot_run(

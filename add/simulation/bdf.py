@@ -23,7 +23,7 @@ from add.equations.kinematics import (
 )
 from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
-from add.simulation.formula import BDFFormula, StartUp
+from add.simulation.start import BDFFormula, StartUp
 from add.simulation.step_rows import pull_rows
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status

@@ -12,12 +12,11 @@ from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSp
 from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path
 from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
-from add.terms.point_constraint import PointConstraint
 from add.terms.pressure import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
-from add.terms.tied_points import TiedPoints
+from add.terms.tied_points import PointConstraint, TiedPoints
 from add.terms.tree_inertia import TreeInertia
 from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous

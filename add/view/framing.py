@@ -6,7 +6,7 @@ import numpy as np
 
 from add.io.trajectory import RunData
 from add.typing import BoolArray, FloatArray
-from add.view.hulls import solid_hull
+from add.view.quantities import solid_hull
 
 if TYPE_CHECKING:
     import pyvista

@@ -1,6 +1,7 @@
-"""How a picture is drawn: what colours it, where the camera stands, what is shown beside the bodies."""
+"""How a picture is drawn, where the camera stands, what is shown beside the bodies; whether pyvista is there at all."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import final
 
 import numpy as np
@@ -68,3 +69,15 @@ class Look:
                 expected=f"{', '.join(DIRECTIONS)}, x,y,z, or follow before it",
             )
         return away / length
+
+
+def require_pyvista() -> None:
+    """Refuse to draw where pyvista is not installed.
+
+    Raises
+    ------
+    InputError
+        With the command that installs it.
+    """
+    if find_spec("pyvista") is None:
+        raise InputError("pictures of bodies need pyvista and VTK: pip install 'add-sim[view]'")

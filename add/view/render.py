@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.io.atomic import remove_killed, replacing
 from add.io.trajectory import RunData
-from add.view.installed import require_pyvista
-from add.view.look import Look
+from add.view.look import Look, require_pyvista
 from add.view.scene3d import Scene3D
 
 if TYPE_CHECKING:

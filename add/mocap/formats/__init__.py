@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from add.errors import InputError
 from add.machine.extensions import load_installed
-from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
 from add.mocap.formats.mcap import MCAP
 from add.mocap.formats.motive import MotiveCSV
@@ -15,7 +15,6 @@ from add.mocap.formats.plain import PlainCSV
 from add.mocap.formats.pose_json import PoseJSON
 from add.mocap.formats.qualisys import QualisysTSV
 from add.mocap.formats.trc import TRC
-from add.mocap.formats.unknown import likeness
 from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take
 

@@ -29,9 +29,8 @@ from add.scene.spec.element_values import (
     HelixSpec,
     LaplaceSpec,
 )
-from add.scene.spec.material_laws import MaterialSpec
+from add.scene.spec.material_laws import BranchSpec, MaterialSpec
 from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
-from add.scene.spec.relaxation import BranchSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Stepper
 from add.simulation.remembering import Remembering

@@ -14,8 +14,7 @@ from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
-from add.scene.spec.cloud import CloudObjectiveSpec
-from add.scene.spec.markers import DirectionMarkerSpec, RecordingSpec
+from add.scene.spec.markers import CloudObjectiveSpec, DirectionMarkerSpec, RecordingSpec
 from add.typing import FloatArray
 
 #: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been

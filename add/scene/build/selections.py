@@ -1,8 +1,10 @@
-"""Meshes, selections and markers of a scene."""
+"""Meshes, selections and markers of a scene; meshes of round shapes kept in a run's folder."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -11,8 +13,11 @@ from add.bodies.nodal import off_span
 from add.equations.signals import SignalParameter
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
+from add.io.atomic import replacing
+from add.io.meshes import write_mesh
 from add.scene.read.paths import asked_for_by
+from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,
@@ -193,3 +198,47 @@ def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> Coll
     """Return a closed mesh from a file as a collision shape; errors name the file."""
     with naming(file=file):
         return CollisionMesh(vertices, triangles)
+
+
+logger = logging.getLogger(__name__)
+
+
+def freeze_meshes(scene: S, folder: Path) -> S:
+    """Return the scene with every round shape (sphere, cylinder, torus) replaced by a mesh file.
+
+    Parameters
+    ----------
+    scene : the scene of a run
+    folder : of the run; `folder/meshes/<body>.msh` are written. A file that is already there, from the run that is
+        resumed, is kept and used.
+
+    Returns
+    -------
+    SceneSpec, the same where there is nothing to replace. Boxes stay as they are.
+
+    Notes
+    -----
+    A body of which an experiment changes the shape is left alone: its shapes are meshed anew. (An experiment that gives
+    the body another mesh altogether keeps that one.)
+    """
+    changes = {path for item in scene.experiments for path in item.overrides}
+    overrides = {}
+    for name, body in scene.bodies.items():
+        if not isinstance(body, SoftBodySpec) or isinstance(body.mesh, FileMeshSpec | BoxMeshSpec):
+            continue
+        if any(path.startswith(f"bodies.{name}.mesh.") for path in changes):
+            continue
+        path = folder.absolute() / "meshes" / f"{name}.msh"
+        if path.exists():
+            logger.info("bodies.%s.mesh: %s is kept", name, path)
+        else:
+            # tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has
+            # to be tet4, which `read_mesh` raises to tet10 with straight sides.
+            element = "tet4" if f"bodies.{name}.element" in changes else body.element
+            mesh = unscaled_mesh(body, element, f"bodies.{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as temporary:
+                write_mesh(temporary, mesh)
+            logger.info("bodies.%s.mesh: %d elements written to %s", name, mesh.n_elements, path)
+        overrides[f"bodies.{name}.mesh"] = {"file": str(path)}
+    return apply_overrides(scene, overrides) if overrides else scene

@@ -19,8 +19,7 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.equations.system import System
 from add.errors import InputError
 from add.geometry import SoftMesh
-from add.machine.files import in_bytes
-from add.machine.resources import available_memory, free_disk
+from add.machine.files import available_memory, free_disk, in_bytes
 from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,

@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike
 
 from add.equations.signals import BSplineSignal, Constant, Signal
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, of_member, require_finite_rows, require_shape
+from add.scene.build.inputs import (
+    STATE_Q,
+    STATE_V,
+    Inputs,
+    as_numbers,
+    of_member,
+    require_finite_rows,
+    require_shape,
+    signal_of,
+)
 from add.scene.build.numbers import SceneParameters
-from add.scene.build.signals import signal_of
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.ties import Copies, copies_of

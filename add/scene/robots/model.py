@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from add.errors import InputError
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.typing import FloatArray, IntArray
 
 #: The name of everything that stands still, as the parent of a joint and as a link in a pair.

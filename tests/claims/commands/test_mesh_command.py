@@ -15,7 +15,7 @@ from add.geometry.triangle_surface import box_surface
 from add.io.fill import filled
 from add.io.meshes import read_mesh
 from add.scene import load_scene
-from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.selections import freeze_meshes
 
 pytest.importorskip("pytetwild", reason="the extra `mesh` is not installed")
 

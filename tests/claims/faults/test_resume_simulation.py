@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
+from add.commands.folders import remains
 from add.commands.simulate import Kept, simulate_scene
-from add.commands.unfinished import remains
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.io.trajectory import read_point

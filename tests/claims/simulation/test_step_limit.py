@@ -14,7 +14,7 @@ from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.step_limit import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
-from add.solve.reaching import MOST_SHORTENED, reached
+from add.solve.newton import MOST_SHORTENED, reached
 from add.solve.step_equations import StepEquations
 
 NONE = np.zeros((0, 2), dtype=np.int64)
