@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.machine.extensions import load_installed
 from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
@@ -49,13 +49,14 @@ def read_take(
     choices = Choices(unit, up, number_repeated)
     for kind in _formats():
         if kind.recognises(capture):
-            try:
-                return kind.read(capture, choices)
-            except InputError as error:
-                if not error.message.startswith(kind.name):
-                    error.message = f"{kind.name}: {error.message}"
-                    error.args = (error.message,)
-                raise
+            with naming(file=capture.file):
+                try:
+                    return kind.read(capture, choices)
+                except InputError as error:
+                    if not error.message.startswith(kind.name):
+                        error.message = f"{kind.name}: {error.message}"
+                        error.args = (error.message,)
+                    raise
     raise InputError(
         "not a recording in a format that is known",
         file=capture.file,

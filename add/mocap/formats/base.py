@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.machine.files import most_of_memory, read_regular
 from add.mocap.take import Take
 
@@ -78,18 +78,17 @@ class Capture:
             If it is missing, a folder, empty or larger than the memory.
         """
         file = os.fspath(path)
-        try:
-            data = read_regular(file, most=most_of_memory(_MEMORY))
-        except FileNotFoundError as error:
-            raise InputError("no such file", file=file, expected="a recording") from error
-        except IsADirectoryError as error:
-            raise InputError("is a directory", file=file, expected="a recording") from error
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "cannot read the file", file=file, found=getattr(error, "strerror", None) or error
-            ) from error
-        if not data.strip():
-            raise InputError("the file is empty", file=file, expected="a recording")
+        with naming(file=file):
+            try:
+                data = read_regular(file, most=most_of_memory(_MEMORY))
+            except FileNotFoundError as error:
+                raise InputError("no such file", expected="a recording") from error
+            except IsADirectoryError as error:
+                raise InputError("is a directory", expected="a recording") from error
+            except (OSError, ValueError) as error:
+                raise InputError("cannot read the file", found=getattr(error, "strerror", None) or error) from error
+            if not data.strip():
+                raise InputError("the file is empty", expected="a recording")
         return Capture(file, data)
 
     @property
@@ -122,23 +121,20 @@ class Capture:
 
     def _decoded(self) -> str:
         if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise InputError("not UTF-8 text", file=self.file, found="UTF-16", expected="UTF-8 (save or export it so)")
+            raise InputError("not UTF-8 text", found="UTF-16", expected="UTF-8 (save or export it so)")
         try:
             text = self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             start = self.data.rfind(b"\n", 0, error.start) + 1
             raise InputError(
                 "not UTF-8 text",
-                file=self.file,
                 place=f"line {1 + self.data.count(bytes([10]), 0, error.start)}, byte {error.start - start + 1}",
                 found=f"byte 0x{self.data[error.start]:02x}",
                 expected="UTF-8 (save or export the file so)",
             ) from error
         if "\0" in text:
             line = 1 + text.count("\n", 0, text.index("\0"))
-            raise InputError(
-                "not text", file=self.file, place=f"line {line}", found="a zero byte", expected="UTF-8 text"
-            )
+            raise InputError("not text", place=f"line {line}", found="a zero byte", expected="UTF-8 text")
         return text
 
 
@@ -168,7 +164,7 @@ class Format(ABC):
         Raises
         ------
         InputError
-            One line with file, line and column, what was found and what was expected.
+            One line with line and column, what was found and what was expected; `read_take` names the file.
         """
 
 

@@ -121,10 +121,7 @@ class C3D(Format):
 
         if len(capture.data) < _BLOCK * 2:
             raise InputError(
-                "the file is cut off",
-                file=capture.file,
-                found=f"{len(capture.data)} bytes",
-                expected="a C3D of 1024 or more",
+                "the file is cut off", found=f"{len(capture.data)} bytes", expected="a C3D of 1024 or more"
             )
         try:
             with warnings.catch_warnings():
@@ -137,10 +134,7 @@ class C3D(Format):
             raise
         except Exception as error:  # of another package, on bytes that may be anything
             raise InputError(
-                "not a readable C3D",
-                file=capture.file,
-                found=f"{type(error).__name__}: {str(error)[:120]}",
-                expected="a whole C3D file",
+                "not a readable C3D", found=f"{type(error).__name__}: {str(error)[:120]}", expected="a whole C3D file"
             ) from error
 
 
@@ -155,11 +149,8 @@ def _one_channel(reader: Any) -> None:
 def _check(reader: Any, capture: Capture) -> None:
     """Refuse a file that does not hold what its header promises."""
     header = reader.header
-    file = capture.file
     if reader.get("POINT") is None:
-        raise InputError(
-            "the group of parameters POINT is missing", file=file, expected="POINT:USED, POINT:RATE, POINT:LABELS"
-        )
+        raise InputError("the group of parameters POINT is missing", expected="POINT:USED, POINT:RATE, POINT:LABELS")
     for what, found, expected in (
         ("POINT:USED does not agree with the header", reader.point_used, header.point_count),
         (
@@ -169,24 +160,20 @@ def _check(reader: Any, capture: Capture) -> None:
         ),
     ):
         if found != expected:
-            raise InputError(what, file=file, place="parameters", found=found, expected=expected)
+            raise InputError(what, place="parameters", found=found, expected=expected)
     rate = reader.point_rate
     if not (np.isfinite(rate) and 0.0 < rate < 1e7):
-        raise InputError("bad rate", file=file, place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
+        raise InputError("bad rate", place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
     n_frames = reader.last_frame - reader.first_frame + 1
     width = 4 if reader.point_scale < 0 else 2
     need = n_frames * width * (4 * reader.point_used + reader.analog_used * reader.analog_per_frame)
     room = len(capture.data) - (header.data_block - 1) * _BLOCK
     if n_frames < 1 or not 0 < header.data_block or need <= 0:
-        raise InputError(
-            "no frames", file=file, place="header", found=f"frames {reader.first_frame} to {reader.last_frame}"
-        )
+        raise InputError("no frames", place="header", found=f"frames {reader.first_frame} to {reader.last_frame}")
     if room < need:
-        raise InputError(
-            "the file is cut off", file=file, place="data",
-            found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",
-            expected=f"{need} bytes for {n_frames} frames",
-        )  # fmt: skip
+        raise InputError("the file is cut off", place="data",
+                         found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",
+                         expected=f"{need} bytes for {n_frames} frames")  # fmt: skip
 
 
 def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices) -> Take:
@@ -211,8 +198,8 @@ def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices
     unit, up = "", "z"
     if measured:
         up = _up(group, choices, remarks)
-        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices, file)
-        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices, file)
+        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices)
+        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices)
         recording, unlabelled = tracks(names.names, times, positions[:, measured], unit, up, file), names.unlabelled
     analog = _analog(reader, frames, float(times[0]))
     signals += analog
