@@ -1,7 +1,5 @@
 """Summaries of a few lines, for the prompt of Python and for notebooks."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from html import escape
 from typing import NamedTuple

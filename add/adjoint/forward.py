@@ -1,7 +1,5 @@
 """Direct sensitivities: tangents of the trajectory along directions of theta, few or thousands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass

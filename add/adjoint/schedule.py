@@ -5,8 +5,6 @@ recorded state. Only solves with it and products wait for the step before, so th
 be assembled and factored at once; the numbers are those of one thread.
 """
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections import deque

@@ -6,8 +6,6 @@ half of the time. The second process only compiles: what it computes is nothing 
 also where that is killed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

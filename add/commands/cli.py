@@ -1,7 +1,5 @@
 """The command line: arguments, progress, exit codes. No physics; what is said is in `add.commands.console`."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import sys

@@ -1,7 +1,5 @@
 """`add export`: its arguments and what it says."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path

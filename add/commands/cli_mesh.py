@@ -1,7 +1,5 @@
 """`add mesh`: a surface made into a volume mesh."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`add converge`: what finer steps and meshes change of fitted numbers, as an error of the fit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

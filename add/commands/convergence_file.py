@@ -1,7 +1,5 @@
 """The file of `add converge`: discretisation errors of fitted numbers, and for which scene they hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from os import PathLike

@@ -1,7 +1,5 @@
 """Error bars of a fit as `result.json` has them: intervals, what they contain, what the data do not see."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Control signals of a scene or of a run as tables, sampled for the machine that plays them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Simulated markers as capture files, and whole runs as VTU for ParaView."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 

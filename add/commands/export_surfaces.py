@@ -1,7 +1,5 @@
 """The surfaces of a run over time for other programs: USD, glTF with animation, a sequence of OBJ files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

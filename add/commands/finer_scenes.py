@@ -1,7 +1,5 @@
 """The scenes of a convergence study: the same physics with shorter steps or finer meshes."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Mapping

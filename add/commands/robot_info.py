@@ -1,7 +1,5 @@
 """A robot in words, as `add info robot.urdf` prints it, and as JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 All are relative and zero for a solution; V = max |v_f|, E = v_f^T A v_f.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, final
 
 import numpy as np

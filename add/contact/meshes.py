@@ -1,7 +1,5 @@
 """Penalty contact of the meshes of bodies with each other, as a term with branches."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property

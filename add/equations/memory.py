@@ -5,8 +5,6 @@ number and their derivatives by theta are those by the memory (`add.simulation.r
 what a tie makes of them, wherever nothing is remembered: in static equilibrium.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 

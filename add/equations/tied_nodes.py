@@ -1,7 +1,5 @@
 """Nodes that are fixed in a frame of a tree."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

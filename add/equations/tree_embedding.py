@@ -1,7 +1,5 @@
 """The links of a tree as rows of X."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final

@@ -1,7 +1,5 @@
 """Quality of meshes: those that cannot be simulated are refused, what can be mended is; shapes, angles, edges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, final

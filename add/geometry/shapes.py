@@ -4,8 +4,6 @@ Kernels know a shape by its code (`add.kernels.distance`), results by code and s
 kind of a shape stands here; a further kind is one value, given to `add_shape` before anything computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """Small repairs of triangle surfaces: doubled and degenerate triangles, small holes, windings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -15,8 +15,6 @@ tangents:
 so phi is a force [N], and each branch is smooth. Without friction a contact always slips.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import final

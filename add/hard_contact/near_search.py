@@ -1,7 +1,5 @@
 """The contacts and stops that count in a step, decided from the state before it and from what it would end in."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The options of exact contact, and of contact by impulses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -1,7 +1,5 @@
 """Semismooth Newton for one step with complementarity, with projections where it cycles between branches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

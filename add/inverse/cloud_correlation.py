@@ -1,7 +1,5 @@
 """Correlation of a cloud's residuals, over the surface and in time, and how many samples they are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """Fits made again: with every take left out, with takes drawn anew, and of own numbers of runs that are predicted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import final

@@ -3,8 +3,6 @@
 Combinations of parameters that the data hardly see, and which of some candidates would show them, follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final

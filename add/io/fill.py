@@ -1,7 +1,5 @@
 """Tetrahedra inside a closed surface, through fTetWild (Hu et al. 2020), an extra; cached by content."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

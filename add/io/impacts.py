@@ -1,7 +1,5 @@
 """What a ``result.json`` says and warns of contacts: impacts, depths of meshes, contacts on a border of two modes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Cloth in files: triangles with the nodes as they are numbered, and the flat pattern in texture coordinates."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Files that somebody else made, opened if plain and of a size that can be read; what memory and disks are left."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

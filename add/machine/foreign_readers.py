@@ -4,8 +4,6 @@ Starting one costs about a second, so that formats whose readers are known to en
 files in one process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Silicones and foams by name: laws fitted to published tests, densities where a source has them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 _SILICONES = (

@@ -1,7 +1,5 @@
 """All elastic laws with names, each a formula: one line here is all that adds one to the loops."""
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

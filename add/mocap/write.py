@@ -1,7 +1,5 @@
 """Files of markers, poses and signals for other programs: TRC, and CSV with units in the headings."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -1,7 +1,5 @@
 """From bodies, joints, obstacles and contact settings to a `System`: who owns which slots, which term acts on what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Pressure, volume and energy of chambers, read out after a step."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from add.equations.kinematics import Kinematics

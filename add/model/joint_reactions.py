@@ -1,7 +1,5 @@
 """Forces and torques that are read out after a run: of couplings on bodies, of given motions and loops of trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """The contact term of meshes: which bodies meet by their meshes, and the numbers that they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from itertools import combinations, combinations_with_replacement, product
 from typing import NamedTuple, final

@@ -1,7 +1,5 @@
 """The surroundings of bodies: obstacles and the settings of contact."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final

@@ -1,7 +1,5 @@
 """Bodies that start inside what they should touch from outside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final

@@ -1,7 +1,5 @@
 """Frames of a recording over consecutive states of a run, all at once: residuals and their tangents."""
 
-from __future__ import annotations
-
 from typing import Protocol, final
 
 import numpy as np

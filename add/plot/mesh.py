@@ -1,7 +1,5 @@
 """A mesh as a picture: its boundary, the lengths of its edges, the shapes of its elements."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A scene as Python sees it: the spec itself, with the ways to build, fit and save it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

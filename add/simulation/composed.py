@@ -1,7 +1,5 @@
 """Steps that are made of other steps: those of another stepper, parts, or steps that each begin at a recorded state."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ v_star being the sums alpha_k q_k and alpha_k v_k over the states behind it. Wit
 Contact that is solved for, rather than a force of a term, has equations of its own beside r: see `Coupling`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

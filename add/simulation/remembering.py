@@ -1,7 +1,5 @@
 """Steps of systems with memory: what terms read of it is written into theta before a step, and renewed behind it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import final
 

@@ -19,8 +19,6 @@ says whether the potential still falls, without any potential. A force that jump
 within another one is pushed out of another face a little further on, and the step may have no solution at all.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

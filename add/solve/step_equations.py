@@ -1,7 +1,5 @@
 """The equations of one implicit step as values: the increment u, when it counts as found, how a solve ended."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import final

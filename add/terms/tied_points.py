@@ -1,7 +1,5 @@
 """Points held by multipliers: at given places, or where a link or a rigid body carries them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, final

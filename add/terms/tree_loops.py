@@ -1,7 +1,5 @@
 """Equations that close loops of trees exactly: between frames of links, and between coordinates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, final

@@ -1,7 +1,5 @@
 """Optimisation in phases, with a log from which an interrupted run goes on bit-equal; numbers that phases set."""
 
-from __future__ import annotations
-
 import logging
 import time
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Files of capture systems: recognised by what is in them, read into a `Take`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

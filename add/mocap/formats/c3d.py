@@ -9,8 +9,6 @@ forces and three moments; 3 has eight forces of four sensors; 4 is type 2 behind
 the channels.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """MCAP files, as ROS 2 and Foxglove record them: joint states, poses of bodies, wrenches, numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

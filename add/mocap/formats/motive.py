@@ -5,8 +5,6 @@ The first row holds keys and values in turn; which keys there are differs betwee
 the type `Marker` were measured: those of rigid bodies' and bones' markers are where a model expects them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """Plain CSV files: `time_s`, then coordinates of markers, the pose of a body, or angles, with units in the headings."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

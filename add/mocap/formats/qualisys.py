@@ -5,8 +5,6 @@ Which keys there are differs between versions. Events are rows `EVENT, name, fra
 and time or not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From columns of a file to the tracks of a `Take`: names, units, missing samples, the axis that points up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """TRC files (Motion Analysis, OpenSim, Motive, Vicon): three lines of keys, two of columns, one row a frame."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final

@@ -11,8 +11,6 @@ Devices are sampled several times a frame: their rate is that of their section, 
 Frame 1 is at t = 0, also where an export begins later.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -19,8 +19,6 @@ rebounds with `RESTITUTION` of its speed from one point, lighter ones and flat f
 over two per cent of the thinnest part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Doubts about a scene: each names a number that can be simulated but is probably not meant, its place and a remedy."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

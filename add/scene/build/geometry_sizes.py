@@ -1,7 +1,5 @@
 """Sizes of shapes as numbers of a scene, and what follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """From a scene to an `InverseProblem`: experiments, objective, parameters, phases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

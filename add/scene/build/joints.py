@@ -1,7 +1,5 @@
 """Couplings of a scene as joint parts between sites, with the numbers they read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final

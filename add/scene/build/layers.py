@@ -1,7 +1,5 @@
 """Scenes whose start or shapes a law of contact cannot serve: layers around shapes, contact by impulses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Points and shapes by which links touch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Markers of a scene as one map from coordinates to points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final

@@ -1,7 +1,5 @@
 """Materials of soft bodies, relaxing ones too: regions of meshes, numbers and fields over elements, fibres."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers of contact between meshes: skins, coefficients of classes and what they are where the scene does not say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mass-spring bodies, cloth and rods of a scene, with the numbers they bring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Doubts about a scene's recording: frames that do not count, places, names and axes that are probably not meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import permutations, product
 

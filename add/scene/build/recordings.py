@@ -1,7 +1,5 @@
 """Recordings of a scene: read, registered, cropped, placed by numbers of parameters, weighted by covariances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

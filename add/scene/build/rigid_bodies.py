@@ -1,7 +1,5 @@
 """Rigid and kinematic bodies of a scene, with the numbers they bring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Doubts about robots' files: what a file says about the motion and a scene does not take from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

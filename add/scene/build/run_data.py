@@ -1,7 +1,5 @@
 """From a trajectory to the arrays of a run folder, from which runs are drawn: bodies, joints, goals, energies."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, final
 

@@ -1,7 +1,5 @@
 """Obstacles of a scene; weights, sizes, speeds and falls of what may touch, as contact by default reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple

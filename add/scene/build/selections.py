@@ -1,7 +1,5 @@
 """Meshes, selections and markers of a scene; meshes of round shapes kept in a run's folder."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

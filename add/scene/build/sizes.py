@@ -4,8 +4,6 @@ The shares were measured on meshes of ten to fifty thousand elements. Factors of
 so that the estimates are rather too low: what is refused would not have run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import pi, prod
 from pathlib import Path

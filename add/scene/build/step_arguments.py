@@ -1,7 +1,5 @@
 """Controls and named inputs of a step: checked, and written into the scene's numbers and theta of many members."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import final

@@ -1,7 +1,5 @@
 """Objectives of a scene with targets: points, lines, tracks, poses, nearest passages, contacts, and recorded states."""
 
-from __future__ import annotations
-
 import zipfile
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Loops, couplings of joints, tendons and actuators of articulated bodies, with the numbers that they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final

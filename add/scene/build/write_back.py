@@ -1,7 +1,5 @@
 """The numbers that an optimiser found, written into the scene that asked for them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

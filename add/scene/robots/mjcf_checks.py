@@ -1,7 +1,5 @@
 """Parts of an MJCF that a robot does not have: refused where they change the motion, else noted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """URDF: the links of a file, and its tree; joints are read in `urdf_joints`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike

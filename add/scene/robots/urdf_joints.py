@@ -1,7 +1,5 @@
 """Joints of a URDF; a planar joint becomes two slides and a hinge, chains of mimics end at joints that mimic none."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 

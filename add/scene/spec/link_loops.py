@@ -1,7 +1,5 @@
 """Loops and tendons that a scene gives to an articulated body, as parts of a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

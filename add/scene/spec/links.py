@@ -1,7 +1,5 @@
 """Articulated bodies of a scene as robots, and their links as bodies of their own: "a1/FR_foot"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
