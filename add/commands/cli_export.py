@@ -92,7 +92,7 @@ def export(
 
 def _motion(console: Console, source: str, output: Path, rate: float | None, what: str) -> None:
     """Write the motion of a run."""
-    from add.commands.export_run import export_markers, export_vtu
+    from add.commands.export import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder

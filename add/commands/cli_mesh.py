@@ -53,7 +53,7 @@ def mesh(
     """
     from add.geometry import SoftMesh
     from add.geometry.mesh_check import mesh_quality
-    from add.geometry.surface_repair import repaired
+    from add.geometry.triangle_surface import repaired
     from add.io.atomic import replacing
     from add.io.fill import fill, require_mesher
     from add.io.meshes import write_mesh

@@ -12,9 +12,19 @@ from typing import Any, final
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, FORMAT, MESH_LEVELS, TIME_LEVELS, cost, signature
+from add.commands.convergence_file import (
+    CONVERGENCE,
+    FORMAT,
+    MESH_LEVELS,
+    TIME_LEVELS,
+    cost,
+    doubts,
+    overridden,
+    signature,
+    with_finer_meshes,
+    with_shorter_steps,
+)
 from add.commands.error_bars import error_bars
-from add.commands.finer_scenes import doubts, overridden, with_finer_meshes, with_shorter_steps
 from add.commands.folders import locking
 from add.commands.optimize import check_optimization
 from add.commands.report_texts import duration

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.commands.export_run import moments
+from add.commands.export import moments
 from add.errors import InputError
 from add.io.atomic import remove_killed, replacing
 from add.io.trajectory import BodyData, ObstacleData, RunData

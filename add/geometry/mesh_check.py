@@ -8,8 +8,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry.boundary import face_multiplicity, folded_faces
-from add.geometry.elements import SoftMesh
-from add.geometry.quadrature import determinants, element_volumes, volume
+from add.geometry.elements import SoftMesh, determinants, element_volumes, volume
 from add.typing import BoolArray, FloatArray, IntArray
 
 DEGENERATE_RATIO = 1e-9

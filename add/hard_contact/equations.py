@@ -38,8 +38,7 @@ from add.kernels.contact_hard import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
 from add.solve.newton import ROUND_OFF
-from add.solve.step_equations import StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: Singular values of the redundant contact equations below this share of the largest count as zero.

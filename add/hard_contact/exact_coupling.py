@@ -30,8 +30,7 @@ from add.hard_contact.law import Branch
 from add.hard_contact.options import ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
 from add.simulation import Coupling, ImplicitSolve, Record, Solution
-from add.solve.step_equations import StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, StepEquations
 from add.typing import BoolArray, FloatArray, IntArray
 
 

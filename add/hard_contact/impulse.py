@@ -21,8 +21,7 @@ from add.simulation.composed import StepsInParts
 from add.simulation.derivative import Linearised, linearise
 from add.simulation.run import Simulation
 from add.simulation.substeps import whole_steps
-from add.solve.step_equations import NewtonOptions
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions
 from add.terms import JointLimits
 from add.typing import FloatArray
 

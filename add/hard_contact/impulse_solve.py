@@ -24,8 +24,7 @@ from add.hard_contact.step_rows import StepRows
 from add.kernels.cone_modes import SLIDE
 from add.linalg import LinearSolve
 from add.solve.fallbacks import SMALLER_STEP
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: Residual, as a share of the largest force family, that no iteration need improve.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import NewtonOptions
 
 
 @final

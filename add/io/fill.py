@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from add.errors import InputError, naming
 from add.geometry import TET4, SoftMesh, validate, volume
-from add.geometry.surface_repair import Repaired, repaired
+from add.geometry.triangle_surface import Repaired, repaired
 from add.io.atomic import replacing
 from add.io.meshes import read_mesh, write_mesh
 from add.io.surfaces import read_surface

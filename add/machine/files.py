@@ -241,6 +241,20 @@ def parse_json(text: str, path: str | PathLike[str], place: str | None = None) -
     return value
 
 
+def read_json(path: str | PathLike[str], *, most: float, expected: str) -> Any:
+    """Read a file of JSON of at most ``most`` bytes.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it cannot be read or is not JSON; ``expected`` says what it should be.
+    """
+    try:
+        return parse_json(read_regular(path, most=most).decode("utf-8"), path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", file=path, expected=expected) from None
+
+
 def _no_constant(literal: str) -> None:
     raise ValueError(f"JSON has no {literal}")
 

@@ -34,8 +34,7 @@ from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates, Decisions, KinematicCotangent
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
-from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, StepEquations
 from add.typing import FloatArray
 
 

@@ -14,8 +14,7 @@ from add.equations.step_limit import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.

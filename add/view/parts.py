@@ -8,7 +8,7 @@ import numpy as np
 
 from add.io.trajectory import RunData
 from add.typing import FloatArray
-from add.view.framing import seen
+from add.view.look import seen
 from add.view.quantities import Quantity
 
 if TYPE_CHECKING:

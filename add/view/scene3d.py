@@ -7,9 +7,8 @@ import numpy as np
 from add.io.trajectory import ObstacleData, RunData
 from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
-from add.view.framing import aim, framing_points, largest_body, middles, round_number
 from add.view.joints import joint_actors
-from add.view.look import Look
+from add.view.look import Look, aim, framing_points, largest_body, middles, round_number
 from add.view.parts import GRID_COLOUR, NEUTRAL_COLOUR, OBSTACLE_COLOUR, PLANE_COLOUR, Canvas, Moment, Part, Points
 from add.view.quantities import Quantity, quantity
 from add.view.shapes import Solid, draw_goals, primitive, shaded
@@ -17,7 +16,7 @@ from add.view.surfaces import LIGHT, Shadows, nodal_parts, occlude
 
 if TYPE_CHECKING:
     import pyvista
-from add.view.framing import round_down
+from add.view.look import round_down
 from add.view.parts import ARROW_COLOUR, in_front
 from add.view.quantities import prefixed
 

@@ -31,7 +31,7 @@ from add.scene.spec.material_laws import BranchSpec, MaterialSpec
 from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Stepper
-from add.simulation.remembering import Remembering
+from add.simulation.composed import Remembering
 from add.ties import FlatLoss, LameFromYoung, WeightedSum
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from add.bodies import TreeBody
 from add.scene.build.built import BuiltScene
-from add.scene.build.layers import left_out
 from add.scene.build.link_contact import no_solid
+from add.scene.build.mesh_contact import left_out
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees

@@ -23,17 +23,19 @@ from add.scene.build.embedding import embedded
 from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
-from add.scene.build.layers import (
+from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.build.materials import remembering
+from add.scene.build.mesh_contact import (
+    areas,
     asked_for,
     refuse_buried,
     refuse_deep_starts,
     refuse_layers,
     refuse_soft_laws_of_meshes,
+    refuse_tangled_meshes,
+    skins,
     touching_links,
 )
-from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
-from add.scene.build.materials import remembering
-from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.recordings import placement_blocks
@@ -58,7 +60,7 @@ from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
-from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import NewtonOptions
 from add.typing import FloatArray
 
 _NORMAL_LAWS = {

@@ -9,7 +9,7 @@ from support.hollow_sphere import hollow_sphere, inflated_sphere
 from support.reference_tables import REFERENCE
 from support.tiers import long_case
 
-from add.commands.finer_scenes import with_finer_meshes
+from add.commands.convergence_file import with_finer_meshes
 from add.errors import InputError
 from add.geometry import surface, volume
 from add.geometry.mesh_shape import shape_mesh

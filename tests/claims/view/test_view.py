@@ -19,8 +19,8 @@ from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.io.trajectory import ContactData, RunData, SolidData
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
-from add.view.framing import framing_points
 from add.view.joints import coil
+from add.view.look import framing_points
 from add.view.parts import Moment
 from add.view.quantities import solid_hull, stretching
 from add.view.shapes import pose_between, solid_meshes

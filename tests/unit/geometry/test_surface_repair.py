@@ -6,8 +6,7 @@ import pytest
 from add.errors import InputError
 from add.geometry.mesh_check import mesh_quality
 from add.geometry.mesh_shape import shape_mesh
-from add.geometry.surface_repair import repaired
-from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface
+from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, repaired
 
 
 def ball():
