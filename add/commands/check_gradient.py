@@ -12,7 +12,6 @@ import numpy as np
 from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.commands.run_summary import WeakLog
-from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import SolverError
@@ -162,8 +161,7 @@ def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     rng = np.random.default_rng(seed)
     lift, dt = built.model.lift, built.simulation.stepper.dt
     n = lift.rows.n // 3
-    q, v = built.model.initial.evaluate(built.theta)
-    x = lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), built.theta).q
+    x = built.model.at_start(built.theta).q
     targets = x.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
     points = built.model.lifted(NodePoints(np.arange(n)))

@@ -96,9 +96,7 @@ def predict_samples(
     if not 2 <= asked.samples:
         raise InputError("too few samples", place="--samples", found=asked.samples, expected="at least 2")
     if folder.is_run and not (folder.path / DRAWS).is_file():
-        run = f"a run of `add {folder.command}`" if folder.command else "another run"
-        raise InputError(f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
-                         file=folder.path)  # fmt: skip
+        folder.refuse()
     scene = with_contact(freeze_meshes(scene, folder.path))
     motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
     with naming(file=scene.source):

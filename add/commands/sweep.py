@@ -146,11 +146,7 @@ def sweep_scene(
     """
     begin = time.perf_counter()
     if folder.is_run and not (folder.path / GRID).is_file():
-        run = f"a run of `add {folder.command}`" if folder.command else "another run"
-        raise InputError(
-            f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
-            file=folder.path,
-        )
+        folder.refuse()
     scene = with_contact(freeze_meshes(scene, folder.path))
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)

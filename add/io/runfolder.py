@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
@@ -118,11 +118,7 @@ class RunFolder:
                 raise InputError("the folder holds other things than a run", file=self.path,
                                  expected="an empty or new folder")  # fmt: skip
             if not overwrite:
-                run = f"a run of `add {self.command}`" if self.command else "a run"
-                raise InputError(
-                    f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)",
-                    file=self.path,
-                )
+                self.refuse()
         if (self.path / MESHES).is_symlink():
             raise InputError("is a link to another folder: remove it", file=self.path / MESHES)
         try:
@@ -160,6 +156,17 @@ class RunFolder:
     def holder(self) -> Holder | None:
         """The process that works in the folder just now, None if there is none."""
         return holder_of(self.path)
+
+    def refuse(self) -> NoReturn:
+        """Refuse the folder for a run of another kind.
+
+        Raises
+        ------
+        InputError
+        """
+        run = f"a run of `add {self.command}`" if self.command else "a run"
+        what = f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)"
+        raise InputError(what, file=self.path)
 
     @property
     def is_run(self) -> bool:

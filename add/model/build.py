@@ -13,6 +13,7 @@ from add.contact.limits import CollisionLimit, PointLimit
 from add.equations.assembly import Assembly
 from add.equations.initial import InitialState, Motion, Pose
 from add.equations.initial_on_hinge import HingedPose
+from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -182,6 +183,11 @@ class Model(Summarised):
             ("joint parts", str(len(self.joint_parts))),
         ]
         return Summary("Model", (*self.system.summary().rows, *rows))
+
+    def at_start(self, theta: FloatArray) -> Kinematics:
+        """Return the rows X at the start, without accelerations."""
+        q, v = self.initial.evaluate(theta)
+        return self.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
 
     @property
     def layouts(self) -> Layouts:

@@ -8,7 +8,6 @@ from add.bodies import Body, LinkBody, NodalBody
 from add.contact import BodyContact, MeshContact, NormalLaw
 from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
-from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.kernels.distance import PLANE
@@ -107,8 +106,7 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
 def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
     """Raise if meshes that meet pass through each other at the start, or balls and capsules are deep in them."""
     for term in model.term(MeshContact):
-        q, v = model.initial.evaluate(theta)
-        kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+        kin = model.at_start(theta)
         names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
         refuse_tangled(Primitives.of(term.surface), term.surface.places(kin.q, theta), names)
         found = term.depths(kin, theta, term.decide(kin, theta))
@@ -285,8 +283,7 @@ def touching_links(spec: SceneSpec, model: Model, theta: FloatArray) -> set[tupl
     """Return the pairs of links, either way round, of trees that ask for it, which touch where they start."""
     asked = {name for name, body in trees(spec).items() if body.self_collision == NOT_AT_START}
     tree = {body.name: body.tree for body in model.bodies if isinstance(body, LinkBody) and body.tree in asked}
-    q, v = model.initial.evaluate(theta)
-    kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+    kin = model.at_start(theta)
     names, found = [body.name for body in model.bodies], set()
     for term in model.term(BodyContact):
         for number in term.decide(kin, theta)[:, 0]:

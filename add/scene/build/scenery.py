@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from add.bodies import Body, CarriedShape, LinkBody, MassSpringBody, NodalBody, ObstacleBody, SoftBody, TreeBody
-from add.equations.kinematics import Kinematics
 from add.geometry.boundary import triangle_areas
 from add.io.surfaces import read_surface
 from add.kernels import distance
@@ -62,8 +61,7 @@ class Scenery:
     def __init__(self, scene: SceneSpec, built: BuiltScene) -> None:
         self.scene, self.model, self.theta = scene, built.model, built.theta
         model, theta = self.model, self.theta
-        q, v = model.initial.evaluate(theta)
-        self.kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+        self.kin = model.at_start(theta)
         self.masses = model.node_masses(theta)
         self.pull = np.array(model.system.parameters.view(theta, "gravity"))
         self.gravity = float(np.linalg.norm(self.pull))

@@ -20,6 +20,7 @@ from add.scene.build.inputs import (
     signal_of,
 )
 from add.scene.build.numbers import SceneParameters
+from add.scene.read.paths import require_known
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.ties import Copies, copies_of
@@ -231,10 +232,7 @@ def _joined(places: Iterable[IntArray]) -> IntArray:
 
 def _controlling(scene: SceneSpec, name: str) -> Signal:
     """Return a signal that one row drives in each step."""
-    if name not in scene.signals:
-        raise InputError(
-            "no such signal", place=f"signals.{name}", expected=", ".join(scene.signals) or "a scene with signals"
-        )
+    require_known("signal", name, scene.signals, f"signals.{name}")
     made = signal_of(scene.signals[name], scene.time.end, f"signals.{name}")
     if isinstance(made, Constant) or (isinstance(made, BSplineSignal) and made.degree == 0):
         return made

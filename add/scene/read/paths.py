@@ -2,7 +2,7 @@
 
 import copy
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -19,6 +19,22 @@ def nearest(word: str, known: Any) -> str | None:
     lowered = {item.lower(): item for item in reversed(words)}
     close = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[close[0]] if close else None
+
+
+def require_known(kind: str, name: str, known: Collection[str], place: str) -> None:
+    """Refuse a name that is none of the known ones.
+
+    Raises
+    ------
+    InputError
+        With the nearest of them, and a list.
+    """
+    if name not in known:
+        close = nearest(name, known)
+        listed = ", ".join(f"'{item}'" for item in islice(known, 12)) + (", ..." if len(known) > 12 else "")
+        near = f"; did you mean '{close}'?" if close else ""
+        expected = f"one of {listed}" if known else f"a {kind}, and there is none"
+        raise InputError(f"there is no {kind} of this name{near}", place=place, found=f"'{name}'", expected=expected)
 
 
 def _entry(node: Any, key: str) -> Any:

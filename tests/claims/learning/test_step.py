@@ -118,7 +118,10 @@ def test_cotangents_chain_to_those_of_the_run(built, rng):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"control": {"pull": [0, 0, 0]}}, r"signals.pull: no such signal \(expected push, twist, ramp\)"),
+        (
+            {"control": {"pull": [0, 0, 0]}},
+            r"there is no signal of this name .* expected one of .push., .twist., .ramp.\)",
+        ),
         ({"control": {"ramp": [0, 0, 0]}}, "signals.ramp: this signal has no row for a step"),
         ({"control": {"push": [0, 0]}}, r"signals.push: the values of a control do not fit \(found shape \(2,\)"),
         ({"control": {"push": [0, np.nan, 0]}}, "signals.push: a control is not a finite number"),
