@@ -104,7 +104,7 @@ def converge_scene(
     with tempfile.TemporaryDirectory() as name:
         meshes = _meshes(at_fit, levels, Path(name))
         if meshes:
-            count = [_coordinates(item) for item in (at_fit, *(item for _, item in meshes))]
+            count = [int(item.build().model.system.n) for item in (at_fit, *(item for _, item in meshes))]
             ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
@@ -152,10 +152,6 @@ def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene
         if bodies:
             out.append((f"mesh / {2 ** (k + 1)}", finer))
     return out
-
-
-def _coordinates(scene: Scene) -> int:
-    return int(scene.build().model.system.n)
 
 
 @final

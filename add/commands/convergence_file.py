@@ -66,7 +66,7 @@ def with_shorter_steps(scene: Scene, factor: int) -> Scene:
         for k, pair in enumerate(contact.pairs):
             if pair.stiffness is not None and pair.stick_stiffness is None:
                 own_contact["pairs"][k]["stick_stiffness"] = pair.stiffness * rule * before
-    return _again(raw, scene)
+    return scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
 
 
 def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...]]:
@@ -144,10 +144,6 @@ def _absolute(value: Any, folder: Path) -> Any:
             for key, item in value.items()
         }
     return value
-
-
-def _again(raw: dict[str, Any], scene: Scene) -> Scene:
-    return scene_from_dict(json.loads(json.dumps(raw)), folder=scene.source.parent if scene.source else None)
 
 
 #: Name of the file in a run folder.

@@ -164,7 +164,7 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
         return Remains(command, status, _count(evaluations, "evaluation"), goes_on if folder.scene.is_file() else again)
     if command == "sweep":
         samples = len(folder.read_lines(SAMPLES))
-        kept = f"{samples} of {_count(_grid_size(folder), 'sample')}"
+        kept = f"{samples} of {_count(math.prod(len(axis['values']) for axis in folder.read_json(GRID)), 'sample')}"
         return Remains(command, status, kept, "the same `add sweep` again goes on")
     if command == "predict":
         drawn = len(folder.read_lines(DRAWN))
@@ -211,10 +211,6 @@ def _goes_on(folder: RunFolder) -> bool:
     with contextlib.suppress(InputError):
         return read_point(folder.trajectory) is not None
     return False
-
-
-def _grid_size(folder: RunFolder) -> int:
-    return math.prod(len(axis["values"]) for axis in folder.read_json(GRID))
 
 
 def _count(n: int, noun: str) -> str:

@@ -137,11 +137,6 @@ def _hex_inside(xi: FloatArray) -> FloatArray:
 # --- quadrature -----------------------------------------------------------------------------------------------------
 
 
-def _tet_one_point() -> Quadrature:
-    """Exact to degree 1."""
-    return Quadrature(np.full((1, 3), 0.25), np.array([1.0 / 6.0]))
-
-
 def _tet_four_points() -> Quadrature:
     """Exact to degree 2."""
     near, far = (5.0 - np.sqrt(5.0)) / 20.0, (5.0 + 3.0 * np.sqrt(5.0)) / 20.0
@@ -177,7 +172,7 @@ TET4 = ElementFamily(
     gradient=_tet4_gradient,
     nodes=_TET_NODES,
     centre=np.full(3, 0.25),
-    quadrature=_tet_one_point(),
+    quadrature=Quadrature(np.full((1, 3), 0.25), np.array([1.0 / 6.0])),
     mass_quadrature=_tet_four_points(),
     edges=_TET_EDGES,
     faces=np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]),

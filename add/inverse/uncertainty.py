@@ -171,7 +171,7 @@ def uncertainty_of_rows(
     of_all = of_takes + inverse @ between.meat @ inverse
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))
     errors = {
-        key: _errors(of, slope, blind)
+        key: np.where(blind, np.nan, slope * np.sqrt(np.maximum(np.diag(of), 0.0)))
         for key, of in (("noise", of_noise), ("wide", of_wide), ("own", of_takes), ("all", of_all))
     }
     takes = np.where(between.by_range, np.hypot(errors["own"], slope * between.half_range), errors["all"])
@@ -225,11 +225,6 @@ def _alone(item: FitRows) -> tuple[FitRows, int]:
     u, size, _ = np.linalg.svd(item.slopes, full_matrices=False)
     u = u[:, size > BLIND * size.max(initial=0.0)]
     return replace(item, residual=item.residual - u @ (u.T @ item.residual)), u.shape[1]
-
-
-def _errors(covariance: FloatArray, slope: FloatArray, blind: BoolArray) -> FloatArray:
-    """Return the standard errors of the physical values."""
-    return np.where(blind, np.nan, slope * np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
 def _freedom(
