@@ -19,7 +19,7 @@ from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
-from add.equations.tied_nodes import TiedNodes
+from add.equations.tree_embedding import TiedNodes
 from add.geometry import (
     Locator,
     MassPairs,

@@ -12,11 +12,10 @@ from add.equations.kinematics import Directions, Kinematics, State, StateTangent
 from add.equations.lift import Lift
 from add.errors import InputError
 from add.hard_contact.geometry import ContactPairs, Touches
-from add.hard_contact.impact_times import ImpactTimes
+from add.hard_contact.impact_times import ImpactTimes, NearSearch
 from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
-from add.hard_contact.near_search import NearSearch
 from add.hard_contact.options import ImpulseOptions
 from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows, StopRows

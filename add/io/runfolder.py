@@ -212,7 +212,7 @@ class RunFolder:
 
     @property
     def sweep(self) -> Path:
-        """See `add.io.sweeps`."""
+        """See `add.io.hdf5`."""
         return self.path / SWEEP
 
     @property

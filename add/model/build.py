@@ -27,9 +27,8 @@ from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
 from add.joints.law_term import JointLaw
 from add.joints.laws import TERMS, BodySite, HingeStart, JointPart
-from add.model.contact_terms import contact_terms
+from add.model.contact_terms import ContactModel, Obstacle, contact_terms
 from add.model.mesh_terms import mesh_blocks, mesh_term
-from add.model.obstacles import ContactModel, Obstacle
 from add.summary import Summarised, Summary
 from add.terms import Inertia
 from add.typing import FloatArray, IntArray

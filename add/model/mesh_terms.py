@@ -9,7 +9,7 @@ import numpy as np
 from add.bodies import Block, Body, ContactMesh, Layouts
 from add.contact import MeshContact, NormalLaw
 from add.contact.surfaces import ContactSurface, SurfacePart, one_side
-from add.model.obstacles import ContactModel
+from add.model.contact_terms import ContactModel
 from add.typing import FloatArray
 
 #: Numbers of a pair of classes, and their units.

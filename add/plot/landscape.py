@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from add.errors import InputError
-from add.io.sweeps import SweepData
+from add.io.hdf5 import SweepData
 from add.plot._figure import BLUE, GREY, ORANGE, RED, figure
 from add.typing import FloatArray
 

@@ -10,7 +10,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints
 from add.equations.signals import Signal
 from add.equations.term import Constraint, Entries
-from add.equations.tied_nodes import TiedNodes
+from add.equations.tree_embedding import TiedNodes
 from add.typing import FloatArray, IntArray
 
 
@@ -20,7 +20,7 @@ class TiedPoints(Constraint):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
 
     With P = dPhi/dy, forces are mu on the nodes and -P^T mu on the coordinates y of the carrier; their derivative has
-    -sum_i mu_i d2Phi_i/dy2 (see `add.equations.tied_nodes`).
+    -sum_i mu_i d2Phi_i/dy2 (see `add.equations.tree_embedding`).
 
     Attributes
     ----------

@@ -15,13 +15,13 @@ from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
-from add.model.obstacles import ShapeName
+from add.model.contact_terms import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction, link_starts
-from add.scene.build.geometry_sizes import link_sizes
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.numbers import SceneParameter
+from add.scene.build.rigid_bodies import link_sizes
 from add.scene.build.ties import Derived
 from add.scene.build.tree_parts import MakeSignal, coordinate, tree_extras
 from add.scene.read.paths import require_known

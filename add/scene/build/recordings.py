@@ -19,9 +19,8 @@ from add.objectives.cloud import CloudTracking
 from add.objectives.placement import Placement
 from add.objectives.whitened import WhitenedTracking, whitening
 from add.scene.build.built import BuiltScene
-from add.scene.build.markers import MarkerParts
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import body_mesh
+from add.scene.build.selections import MarkerParts, body_mesh
 from add.scene.read.paths import asked_for_by
 from add.scene.read.recorded_starts import markers_of, pose_of, take_of
 from add.scene.spec.bodies import SoftBodySpec

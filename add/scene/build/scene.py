@@ -20,10 +20,8 @@ from add.scene.build.chambers import chambers
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.embedding import embedded
-from add.scene.build.geometry_sizes import refuse_sizes, with_radii
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
-from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.materials import remembering
 from add.scene.build.mesh_contact import (
     areas,
@@ -39,8 +37,9 @@ from add.scene.build.mesh_contact import (
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
 from add.scene.build.recordings import placement_blocks
-from add.scene.build.rigid_bodies import rigid_body
+from add.scene.build.rigid_bodies import refuse_sizes, rigid_body, with_radii
 from add.scene.build.scenery import Adjustable, adjustable_obstacle, obstacle
+from add.scene.build.selections import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.soft_bodies import muscles, soft_body
 from add.scene.build.ties import Derived

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from add.commands.cli import cli
 from add.errors import InputError
 from add.geometry import volume
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.geometry.triangle_surface import box_surface
 from add.io.fill import filled
 from add.io.meshes import read_mesh

@@ -9,8 +9,8 @@ from add.commands import sweep as module
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError
+from add.io.hdf5 import SweepData, read_sweep, write_sweep
 from add.io.runfolder import GRID, SAMPLES, RunFolder
-from add.io.sweeps import SweepData, read_sweep, write_sweep
 from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.sweep_axes import sweep_axes
 

@@ -12,7 +12,7 @@ from support.tiers import long_case
 from add.commands.convergence_file import with_finer_meshes
 from add.errors import InputError
 from add.geometry import surface, volume
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.scene import scene_from_dict
 
 TABLES = {
