@@ -4,8 +4,6 @@ The sweep walks backwards over states and records and calls the stepper's `pullb
 nor where cotangents come from: an objective adds them (`value_and_gradient`), or a caller brings them (`pullback`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass

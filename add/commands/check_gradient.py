@@ -1,7 +1,5 @@
 """Check whether the gradient of a scene is right, and whether it is useful (`add check --gradient`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise

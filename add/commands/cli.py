@@ -10,11 +10,10 @@ import click
 
 from add import __version__
 from add.commands.cli_export import export
+from add.commands.cli_files import mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take
-from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
 from add.commands.cli_predict import predict
-from add.commands.cli_recording import recording
 from add.commands.cli_runs import (
     NO_MEMORY,
     Stopped,

@@ -1,7 +1,5 @@
 """The commands that show a run: view, plot, info, the last also a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One scene under several friction laws: where bodies end, what the objective's gradient is, what it costs."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Sequence

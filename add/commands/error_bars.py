@@ -13,7 +13,7 @@ from add.commands.report_texts import duration
 from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
-from add.inverse.cloud_correlation import CloudCorrelation
+from add.inverse.between_takes import CloudCorrelation
 from add.inverse.fit_rows import Correlation, FitRows, fit_rows
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap

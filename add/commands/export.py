@@ -11,7 +11,7 @@ import numpy as np
 from add.equations.signals import BSplineSignal, Signal
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.atomic import remove_killed, replacing
+from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
 from add.io.trajectory import BodyData, MassSpringData, RunData
 from add.mocap import Recording, write_csv, write_trc

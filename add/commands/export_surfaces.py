@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from add.commands.export import moments
 from add.errors import InputError
-from add.io.atomic import remove_killed, replacing
+from add.io.lock import remove_killed, replacing
 from add.io.trajectory import BodyData, ObstacleData, RunData
 from add.kernels.distance import MESH, PLANE
 from add.typing import AnyArray, FloatArray, IntArray

@@ -1,7 +1,5 @@
 """The place and the name of a run; what is left of one that did not come to its end, and how to go on."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

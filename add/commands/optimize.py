@@ -1,7 +1,5 @@
 """`add optimize`: fit or optimise a scene, with a log that survives a kill."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

@@ -1,7 +1,5 @@
 """`add predict --samples`: a scene run with many draws of a fit's numbers, and the bands that its motions make."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

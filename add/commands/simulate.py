@@ -1,7 +1,5 @@
 """`add simulate`: run a scene and keep what was computed, also the states from which an unfinished run goes on."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

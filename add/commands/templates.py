@@ -1,7 +1,5 @@
 """Scenes to start from: questions with defaults, and the scene that their answers make."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Closed surfaces of triangles, small repairs of them, and those that points are tested against by a tree of boxes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final

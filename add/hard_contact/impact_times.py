@@ -12,8 +12,6 @@ dt. A step in which one body has impacts at several times is taken in parts (`Im
 these are at the beginning. A tree of links is one body: an impact of a link moves all of its coordinates.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

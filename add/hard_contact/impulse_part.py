@@ -1,7 +1,5 @@
 """A step, or a part of one, with contact in velocities and Coulomb's cone: its solution and its exact derivatives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import final
 

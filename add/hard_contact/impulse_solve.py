@@ -7,8 +7,6 @@ no work that they should not do. With K = dr/du of an iterate, du = K^-1 (J^T F 
 G = c J K^-1 J^T, velocities per force.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import final

@@ -10,8 +10,7 @@ from typing import final
 import numpy as np
 from scipy.special import stdtrit
 
-from add.inverse.between_takes import BetweenTakes, between_takes
-from add.inverse.cloud_correlation import CloudCorrelation, cloud_correlation
+from add.inverse.between_takes import BetweenTakes, CloudCorrelation, between_takes, cloud_correlation
 from add.inverse.experiment import Experiment
 from add.inverse.fit_rows import Correlation, FitRows, clouds_of, correlation, fit_rows
 from add.inverse.problem import InverseProblem

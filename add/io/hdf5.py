@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from add.errors import InputError
-from add.io.atomic import CannotWrite, replacing
+from add.io.lock import CannotWrite, replacing
 from add.machine.files import available_memory, in_bytes, is_text, open_regular
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from add.errors import InputError
-from add.io.atomic import FULL, TEMPORARY, CannotWrite, replacing
 from add.io.json_forms import require_form
-from add.io.lock import LOCK, FolderLock, Holder, holder_of
+from add.io.lock import FULL, LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
 from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
 
 __all__ = [

@@ -1,7 +1,5 @@
 """The surroundings of bodies (obstacles, settings of contact), and the term of points against shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final

@@ -1,7 +1,5 @@
 """Impacts of bodies with one mass: how long and how many steps they last, and what that does to the restitution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

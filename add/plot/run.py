@@ -13,8 +13,7 @@ from add.io.hdf5 import read_sweep
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.trajectory import RunData, read_run
 from add.plot._figure import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
-from add.plot.convergence import plot_convergence
-from add.plot.landscape import plot_landscape
+from add.plot.fits import plot_convergence, plot_landscape
 from add.typing import FloatArray
 
 _ENERGY_COLOURS = {"kinetic": BLUE, "elastic": RED, "gravity": GREEN, "coupling": PURPLE, "contact": ORANGE}

@@ -1,7 +1,5 @@
 """Derivatives of one step as operators for big systems: products with vectors, also with the transposed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final

@@ -4,8 +4,6 @@ With J = dr/dq + c dr/dv + c^2 dr/da and one column of bars a row, J^T lambda = 
 factorisation; see `add.simulation.bdf.BDF` for what follows of lambda.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from add.equations import charts

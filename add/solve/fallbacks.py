@@ -1,7 +1,5 @@
 """The solve of one implicit step: Newton, the fallbacks for hard steps, and hybrid friction."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Experiments of an inverse problem are such tasks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import multiprocessing

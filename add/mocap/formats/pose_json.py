@@ -1,7 +1,5 @@
 """JSON files of poses, as programs write them that track tags or estimate poses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Articulated bodies of a scene: the tree, its links and the numbers they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final

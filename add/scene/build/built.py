@@ -1,7 +1,5 @@
 """A scene as the objects that run, and the forces of all contacts of a state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final

@@ -1,7 +1,5 @@
 """Chambers of the bodies of a scene."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from add.bodies import Layouts, Region, SoftBody
-from add.bodies.soft_parts import MATERIAL_SCALARS
+from add.bodies.nodal import MATERIAL_SCALARS
 from add.equations.memory import Memory
 from add.errors import InputError
 from add.geometry import SoftMesh, laplace_gradient

@@ -1,7 +1,5 @@
 """Named observations of a scene's states: markers, poses, angles of hinges, contact forces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final

@@ -1,7 +1,5 @@
 """From a `SceneSpec` to what runs: the only place where the scene's words become objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

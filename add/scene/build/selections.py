@@ -16,7 +16,7 @@ from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
 from add.geometry.triangle_surface import CollisionMesh
-from add.io.atomic import replacing
+from add.io.lock import replacing
 from add.io.meshes import write_mesh
 from add.joints.laws import BodySite
 from add.model import Model
@@ -101,7 +101,7 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
 
 
 def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
-    from add.io.fill import filled
+    from add.io.surfaces import filled
 
     return filled(spec.surface, spec.edge / scale, None if spec.tolerance is None else spec.tolerance / scale)
 

@@ -8,7 +8,7 @@ from add.errors import InputError
 from add.io.hdf5 import SweepData, write_sweep
 from add.io.runfolder import RunFolder
 from add.plot import plot_landscape, plot_run
-from add.plot.landscape import _edges
+from add.plot.fits import _edges
 
 
 def bowl(n=(9, 7), logarithmic=(False, True), lift=0.01):
