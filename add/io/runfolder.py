@@ -17,7 +17,7 @@ import numpy as np
 from add.errors import InputError
 from add.io.json_forms import require_form
 from add.io.lock import FULL, LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
-from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
+from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
 __all__ = [
     "BANDS",
@@ -290,7 +290,7 @@ class RunFolder:
             naming the file: missing, not JSON, or not of the form that this file has.
         """
         path = self.path / name
-        value = parse_json(self._read(path, _MOST_JSON).decode("utf-8", errors="replace"), path)
+        value = parse_json(read_given(path, most=_MOST_JSON, follow=False).decode("utf-8", errors="replace"), path)
         require_form(name, value, path)
         return value
 
@@ -323,20 +323,11 @@ class RunFolder:
         if not os.path.lexists(path):
             return []
         found = []
-        for number, line in enumerate(lines_of(self._read(path, most_of_memory(_MEMORY))), 1):
+        for number, line in enumerate(lines_of(read_given(path, most=most_of_memory(_MEMORY), follow=False)), 1):
             value = parse_json(line.decode("utf-8", errors="replace"), path, f"line {number}")
             require_form(name, value, path, f"line {number}")
             found.append(value)
         return found
-
-    @staticmethod
-    def _read(path: Path, most: float) -> bytes:
-        try:
-            return read_regular(path, most=most, follow=False)
-        except FileNotFoundError:
-            raise InputError("no such file", file=path) from None
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def _only_meshes(path: Path) -> bool:

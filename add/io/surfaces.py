@@ -24,7 +24,7 @@ from add.geometry import TET4, SoftMesh, validate, volume
 from add.geometry.triangle_surface import Repaired, TriangleSurface, as_surface, repaired
 from add.io.lock import replacing
 from add.io.meshes import read_mesh, write_mesh
-from add.machine.files import most_of_memory, read_regular, require_readable
+from add.machine.files import most_of_memory, read_regular, read_text, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart, read_apart
 from add.typing import FloatArray, IntArray
 
@@ -180,12 +180,7 @@ def read_pattern(path: str | PathLike[str]) -> Pattern:
     path = Path(path)
     if path.suffix.lower() != ".obj":
         return Pattern(*read_surface(path), None)
-    try:
-        lines = read_regular(path, most=most_of_memory(_MEMORY)).decode("utf-8").splitlines()
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from None
+    lines = read_text(path, most=most_of_memory(_MEMORY), expected="a surface").splitlines()
     points: list[list[float]] = []
     pattern: list[list[float]] = []
     faces: list[list[list[int]]] = []

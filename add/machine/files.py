@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from add.errors import InputError
+from add.errors import InputError, naming
 
 _GROUP = Path("/sys/fs/cgroup")
 
@@ -155,6 +155,42 @@ def read_regular(path: str | PathLike[str], *, most: float, follow: bool = True)
         return file.read(int(most) + 1 if most < 2**62 else -1)
 
 
+def read_given(path: str | PathLike[str], *, most: float, expected: str | None = None, follow: bool = True) -> bytes:
+    """Read a file that a user names, as `read_regular` does.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it is missing, a folder or cannot be read; ``expected`` says what it should be.
+    """
+    with naming(file=path):
+        try:
+            return read_regular(path, most=most, follow=follow)
+        except FileNotFoundError:
+            raise InputError("there is no such file", expected=expected) from None
+        except IsADirectoryError:
+            raise InputError("this is a folder", expected=expected) from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_text(path: str | PathLike[str], *, most: float, expected: str) -> str:
+    """Read a text in UTF-8, with or without a byte-order mark, as `read_given` does.
+
+    Raises
+    ------
+    InputError
+        naming the file, and the line of what is no UTF-8.
+    """
+    data = read_given(path, most=most, expected=expected)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place, found = f"line {1 + data.count(bytes([10]), 0, error.start)}", f"byte 0x{data[error.start]:02x}"
+        wanted = f"{expected}, in UTF-8"
+        raise InputError("not UTF-8 text", file=path, place=place, found=found, expected=wanted) from None
+
+
 def most_of_memory(factor: float) -> float:
     """Return the largest size of a file whose content needs ``factor`` times as much memory [bytes]."""
     return available_memory() / factor
@@ -249,10 +285,7 @@ def read_json(path: str | PathLike[str], *, most: float, expected: str) -> Any:
     InputError
         naming the file, if it cannot be read or is not JSON; ``expected`` says what it should be.
     """
-    try:
-        return parse_json(read_regular(path, most=most).decode("utf-8"), path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", file=path, expected=expected) from None
+    return parse_json(read_text(path, most=most, expected=expected), path)
 
 
 def _no_constant(literal: str) -> None:

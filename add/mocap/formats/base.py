@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from add.errors import InputError, naming
-from add.machine.files import most_of_memory, read_regular
+from add.errors import InputError
+from add.machine.files import most_of_memory, read_given
 from add.mocap.take import Take
 
 #: Memory that reading takes, in sizes of the file.
@@ -78,17 +78,9 @@ class Capture:
             If it is missing, a folder, empty or larger than the memory.
         """
         file = os.fspath(path)
-        with naming(file=file):
-            try:
-                data = read_regular(file, most=most_of_memory(_MEMORY))
-            except FileNotFoundError as error:
-                raise InputError("no such file", expected="a recording") from error
-            except IsADirectoryError as error:
-                raise InputError("is a directory", expected="a recording") from error
-            except (OSError, ValueError) as error:
-                raise InputError("cannot read the file", found=getattr(error, "strerror", None) or error) from error
-            if not data.strip():
-                raise InputError("the file is empty", expected="a recording")
+        data = read_given(file, most=most_of_memory(_MEMORY), expected="a recording")
+        if not data.strip():
+            raise InputError("the file is empty", file=file, expected="a recording")
         return Capture(file, data)
 
     @property

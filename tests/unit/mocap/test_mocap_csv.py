@@ -140,10 +140,10 @@ def test_malformed(tmp_path, case):
 
 
 def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv: no such file"):
+    with pytest.raises(InputError, match=r"none\.csv: there is no such file"):
         read_csv(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="is a directory"):
+    with pytest.raises(InputError, match="this is a folder"):
         read_csv(tmp_path)
     file = write(tmp_path, HEADER)
-    with pytest.raises(InputError, match="cannot read the file"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_csv(file / "below")
