@@ -4,6 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from add.summary import few
+
 _log = logging.getLogger(__name__)
 
 
@@ -42,8 +44,7 @@ def _texts(result: Mapping[str, Any], key: str) -> list[str]:
 
 def _summarise(head: str, texts: list[str]) -> None:
     if texts:
-        more = f"; {len(texts) - _SHOWN} more pairs" if len(texts) > _SHOWN else ""
-        _log.warning("%s: %s%s", head, "; ".join(texts[:_SHOWN]), more)
+        _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
 
 
 def warn_of_mesh_depths(result: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.markers import CloudObjectiveSpec, DirectionMarkerSpec, RecordingSpec
+from add.summary import few
 from add.typing import FloatArray
 
 #: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
@@ -270,8 +271,7 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
             )
     for name, pairs in left_out(built.scene, built.model).items():
         if pairs:
-            more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-            text = ", ".join(f"'{a}' and '{b}'" for a, b in pairs[:_SHOWN]) + more
+            text = few([f"'{a}' and '{b}'" for a, b in pairs], _SHOWN)
             yield f"bodies.{name}.self_collision: these touch where they start and pass through each other: {text}"
 
 
@@ -330,13 +330,11 @@ def _moved_starts(built: BuiltScene) -> Iterator[str]:
                 if joint.n and np.abs(closed[part] - given[part]).max() > _MOVED:
                     moved.append(f"'{joint.name}' at {' '.join(f'{value:.6g}' for value in closed[part])}")
             if moved:
-                more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
-                yield f"bodies.{tree.name}.loops: joints start where loops close: {', '.join(moved[:_SHOWN])}{more}"
+                yield f"bodies.{tree.name}.loops: joints start where loops close: {few(moved, _SHOWN)}"
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + more
+    return few([f"'{name}'" for name in names], _SHOWN)
 
 
 def _vector(values: np.ndarray) -> str:

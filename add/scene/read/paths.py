@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from add.errors import InputError
+from add.summary import few
 
 _MISSING = object()
 
@@ -31,9 +32,8 @@ def require_known(kind: str, name: str, known: Collection[str], place: str) -> N
     """
     if name not in known:
         close = nearest(name, known)
-        listed = ", ".join(f"'{item}'" for item in islice(known, 12)) + (", ..." if len(known) > 12 else "")
         near = f"; did you mean '{close}'?" if close else ""
-        expected = f"one of {listed}" if known else f"a {kind}, and there is none"
+        expected = f"one of {few([repr(str(item)) for item in known], 12)}" if known else f"a {kind}, and there is none"
         raise InputError(f"there is no {kind} of this name{near}", place=place, found=f"'{name}'", expected=expected)
 
 
