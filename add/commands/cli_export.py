@@ -96,7 +96,7 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     from add.commands.export_surfaces import export_surfaces
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
 
     path = Path(source)
     if path.is_file() and path.suffix == ".json":

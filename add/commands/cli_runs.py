@@ -178,7 +178,7 @@ def _more(folder: Path) -> Callable[[], Any]:
     """Return what reads the trajectory of a run folder again where it has been written anew; None otherwise."""
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
 
     path = to_view(RunFolder(folder, create=False))
     seen = path.stat().st_mtime_ns
@@ -198,7 +198,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
     """Read a run folder, or build the first state of a scene or a robot."""
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
     from add.scene.build.run_data import run_data
 
     path = Path(run)

@@ -13,7 +13,8 @@ from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
-from add.io.trajectory import BodyData, MassSpringData, RunData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, MassSpringData
 from add.mocap import Recording, write_csv, write_trc
 from add.mocap.take import Signal as Samples
 from add.mocap.write import write_c3d

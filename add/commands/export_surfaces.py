@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 from add.commands.export import moments
 from add.errors import InputError
 from add.io.lock import remove_killed, replacing
-from add.io.trajectory import BodyData, ObstacleData, RunData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import AnyArray, FloatArray, IntArray
 from add.view.parts import Moment

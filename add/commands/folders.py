@@ -26,7 +26,7 @@ from add.io.runfolder import (
     RunFolder,
     versions,
 )
-from add.io.trajectory import last_time, read_point
+from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
 from add.scene.spec.extension import extension_versions
 

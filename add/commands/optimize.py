@@ -22,7 +22,7 @@ from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
 from add.inverse.refit import fit_own, in_order
 from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
-from add.io.trajectory import write_run
+from add.io.trajectory_file import write_run
 from add.scene import Scene, experiment_scenes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact

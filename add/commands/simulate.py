@@ -17,7 +17,8 @@ from add.commands.warm import kernel_clock
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
-from add.io.trajectory import ResumePoint, RunData, joined, read_point, read_run, write_run
+from add.io.trajectory_data import RunData, joined
+from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import run_data

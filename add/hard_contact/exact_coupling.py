@@ -26,8 +26,7 @@ from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate
 from add.hard_contact.geometry import ContactPairs, Touches, touches
-from add.hard_contact.law import Branch
-from add.hard_contact.options import ExactOptions
+from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
 from add.simulation import Coupling, ImplicitSolve, Record, Solution
 from add.solve.step_matrix import Assembler, StepEquations

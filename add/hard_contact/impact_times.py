@@ -25,7 +25,7 @@ from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap
 from add.equations.system import System
 from add.hard_contact.geometry import ContactPairs, Touches, touches
 from add.hard_contact.impulse_rows import Approach, ImpulseRows, NearPairs, time_of_impact
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -14,7 +14,7 @@ from add.hard_contact.impact_times import ImpactTimes, NearSearch
 from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK

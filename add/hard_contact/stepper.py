@@ -10,8 +10,7 @@ import numpy as np
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.hard_contact.exact_coupling import CarriedContacts, ContactState, ExactContactSolve, ExactCoupling
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
-from add.hard_contact.law import Branch
-from add.hard_contact.options import ExactOptions
+from add.hard_contact.law import Branch, ExactOptions
 from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
 from add.simulation.derivative import Instant, Linearised
 from add.simulation.run import Simulation

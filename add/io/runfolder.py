@@ -196,7 +196,7 @@ class RunFolder:
 
     @property
     def trajectory(self) -> Path:
-        """See `add.io.trajectory`."""
+        """See `add.io.trajectory_file`."""
         return self.path / TRAJECTORY
 
     @property

@@ -24,7 +24,7 @@ from add.equations.kinematics import (
 from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp
-from add.simulation.step_rows import pull_rows
+from add.simulation.step_operators import pull_rows
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status
 from add.typing import FloatArray, IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from add.errors import InputError
-from add.io.trajectory import RunData
+from add.io.trajectory_data import RunData
 from add.typing import BoolArray, FloatArray
 from add.view.quantities import solid_hull
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from add.io.trajectory import RunData
+from add.io.trajectory_data import RunData
 from add.typing import FloatArray
 from add.view.look import seen
 from add.view.quantities import Quantity

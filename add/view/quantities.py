@@ -9,7 +9,8 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import QuadratureGeometry, quadrature_geometry
 from add.geometry.shapes import BALL, shape_of
-from add.io.trajectory import BodyData, MassSpringData, RunData, SolidData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, MassSpringData, SolidData
 from add.materials import Elements, element_loops
 from add.typing import FloatArray
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.io.lock import remove_killed, replacing
-from add.io.trajectory import RunData
+from add.io.trajectory_data import RunData
 from add.view.look import Look, require_pyvista
 from add.view.scene3d import Scene3D
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from add.io.trajectory import ObstacleData, RunData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
 from add.view.joints import joint_actors

@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.io.trajectory import BodyData, MassSpringData, ObstacleData
+from add.io.trajectory_parts import BodyData, MassSpringData, ObstacleData
 from add.kernels.distance import PLANE
 from add.typing import FloatArray
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHADOW_COLOUR, SHINE, Canvas, Moment, Part, in_front

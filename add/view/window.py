@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.trajectory import RunData
+from add.io.trajectory_data import RunData
 from add.view.look import Look, require_pyvista
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D

@@ -11,7 +11,8 @@ from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.sites import Site, SitePoints, gather
 from add.equations.system import System
-from add.io.trajectory import (
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import (
     BodyData,
     ContactData,
     GoalData,
@@ -19,7 +20,6 @@ from add.io.trajectory import (
     LineData,
     MassSpringData,
     ObstacleData,
-    RunData,
     SolidData,
 )
 from add.joints.law import PLACE

@@ -13,7 +13,7 @@ from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError
 from add.geometry import SoftMesh, volume
 from add.geometry.boundary import neighbours
-from add.io.trajectory import read_run
+from add.io.trajectory_file import read_run
 from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.build import place_site

@@ -18,7 +18,7 @@ from add.io.lock import replacing
 from add.io.meshes import read_mesh, write_mesh
 from add.io.runfolder import RunFolder
 from add.io.surfaces import read_surface
-from add.io.trajectory import last_time, read_run, write_run
+from add.io.trajectory_file import last_time, read_run, write_run
 from add.machine.files import require_plain_json
 from add.machine.foreign_readers import read_apart
 from add.mocap import read_csv

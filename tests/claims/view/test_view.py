@@ -17,7 +17,8 @@ from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.trajectory import ContactData, RunData, SolidData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import ContactData, SolidData
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
 from add.view.joints import coil
 from add.view.look import framing_points
