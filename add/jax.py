@@ -11,8 +11,6 @@ The simulator runs on the host by `jax.pure_callback`; derivatives are those of 
 JAX's own error, whose text has that of `add`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import OrderedDict

@@ -1,8 +1,7 @@
-"""Summaries of a few lines, for the prompt of Python and for notebooks."""
-
-from __future__ import annotations
+"""Summaries of a few lines, for the prompt of Python and for notebooks, and of a few words, for messages."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -57,3 +56,14 @@ class Summarised(ABC):
 
     def _repr_html_(self) -> str:
         return self.summary().html()
+
+
+def few(texts: Sequence[str], most: int, what: str = "", by: str = ", ") -> str:
+    """Write the first of some texts, and how many more there are.
+
+    Examples
+    --------
+    >>> few(["a", "b"], 2), few(["a", "b", "c"], 1, " pairs", "; ")
+    ('a, b', 'a and 2 more pairs')
+    """
+    return by.join(texts[:most]) + (f" and {len(texts) - most} more{what}" if len(texts) > most else "")

@@ -16,8 +16,7 @@ import numpy as np
 
 import add.contact.meshes as meshes
 from add.contact import MeshContact
-from add.contact.limits import CollisionLimit
-from add.contact.toolkit import toolkit
+from add.contact.limits import CollisionLimit, toolkit
 from add.equations.kinematics import Kinematics, Weights
 from add.linalg import one_blas_thread
 from add.scene import scene_from_dict

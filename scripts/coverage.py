@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from add.commands.converge import Levels, converge_scene
+from add.commands.convergence_file import with_finer_meshes, with_shorter_steps
 from add.commands.error_bars import error_bars
-from add.commands.finer_scenes import with_finer_meshes, with_shorter_steps
 from add.commands.optimize import optimize_scene
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv

@@ -23,7 +23,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.commands.finer_scenes import with_finer_meshes
+from add.commands.convergence_file import with_finer_meshes
 from add.equations.points import NodePoints, PointMap
 from add.geometry import facets
 from add.mocap import Recording, write_csv

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from add.geometry import TET4, SoftMesh, validate, volume
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.io.meshes import write_mesh
 
 MESHES: dict[str, dict[str, object]] = {
@@ -22,7 +22,7 @@ MESHES: dict[str, dict[str, object]] = {
     "cylinder": {"shape": "cylinder", "radius": 0.03, "height": 0.02, "edge": 0.0095},
     "torus": {"shape": "torus", "radius": 0.03, "tube_radius": 0.009, "edge": 0.009},
 }
-"""What `add.geometry.mesh_shape.shape_mesh` is asked for, by file name; lengths in metres."""
+"""What `add.geometry.mesh_round.shape_mesh` is asked for, by file name; lengths in metres."""
 
 logger = logging.getLogger(__name__)
 

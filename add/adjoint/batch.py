@@ -1,7 +1,5 @@
 """Many runs of one simulation at once, and the gradients of all of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor

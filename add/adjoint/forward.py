@@ -1,7 +1,5 @@
 """Direct sensitivities: tangents of the trajectory along directions of theta, few or thousands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint.prefetch import linearisations, prefetch_assemblers
+from add.adjoint.schedule import linearisations, prefetch_assemblers
 from add.equations.kinematics import Directions, SparseMatrix, StateTangent, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective

@@ -14,8 +14,6 @@ and all residuals from state k on, squared, are |y_k|^2 where no number acts any
 observability alone (Antoulas, Approximation of large-scale dynamical systems, SIAM 2005), of round-off's accuracy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final

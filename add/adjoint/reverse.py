@@ -4,8 +4,6 @@ The sweep walks backwards over states and records and calls the stepper's `pullb
 nor where cotangents come from: an objective adds them (`value_and_gradient`), or a caller brings them (`pullback`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,8 +11,7 @@ from typing import final
 
 import numpy as np
 
-from add.adjoint.prefetch import linearisations, prefetch_assemblers
-from add.adjoint.schedule import KeptRun, Schedule, StoreAll, WholeSteps
+from add.adjoint.schedule import KeptRun, Schedule, StoreAll, WholeSteps, linearisations, prefetch_assemblers
 from add.compiled.run import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError

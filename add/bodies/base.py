@@ -24,7 +24,7 @@ from add.equations.term import Constraint, DecidingTerm, Term
 from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError
 from add.geometry import box_surface, capsule_points, cylinder_surface
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.typing import FloatArray, IntArray
 

@@ -1,7 +1,5 @@
 """The families of forces that bodies take part in: one term each for all bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final

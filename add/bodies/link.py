@@ -1,7 +1,5 @@
 """Links of trees as bodies that forces act on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 

@@ -1,7 +1,5 @@
 """Rigid bodies, and moving obstacles, whose motion is given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 

@@ -1,7 +1,5 @@
 """Soft bodies of finite elements, and what hangs on points inside them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +9,24 @@ import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, Body, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
-from add.bodies.nodal import NodalBody, NodalLoad, Pin
-from add.bodies.soft_parts import MATERIAL_SCALARS, NodeTie, PointAnchor, PointMass, Region, TiedMass
+from add.bodies.nodal import (
+    MATERIAL_SCALARS,
+    NodalBody,
+    NodalLoad,
+    NodeTie,
+    Pin,
+    PointAnchor,
+    PointMass,
+    Region,
+    TiedMass,
+)
 from add.equations.kinematics import Kinematics
 from add.equations.lift import Carried
 from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
-from add.equations.tied_nodes import TiedNodes
+from add.equations.tree_embedding import TiedNodes
 from add.geometry import (
     Locator,
     MassPairs,

@@ -1,7 +1,5 @@
 """Nets: bodies of nodes on lines and sheets. Cloth and rods: nodes whose energy is one of strains of small stencils."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, final

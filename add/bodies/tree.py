@@ -1,7 +1,5 @@
 """Trees of links whose coordinates are those of their joints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Joints of trees as a body's description, and the compiled elements that they make."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final

@@ -1,7 +1,5 @@
 """Parts of trees beside their joints: loops, couplings of joints, tendons, actuators on lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final

@@ -6,8 +6,6 @@ half of the time. The second process only compiles: what it computes is nothing 
 also where that is killed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -25,8 +23,7 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.equations.term import DecidingTerm, Decision
 from add.kernels.caching import executable
 from add.scene import load_scene
-from add.scene.build.drawing_data import ContactTracks
-from add.scene.build.run_data import Energies
+from add.scene.build.run_data import ContactTracks, Energies
 
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000

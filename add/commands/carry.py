@@ -1,7 +1,5 @@
 """`add carry`: another scene with the numbers that a fit found."""
 
-from __future__ import annotations
-
 from add.commands.fitted_numbers import carried, fit_of, of_one_motion, require_same_laws
 from add.io.runfolder import RunFolder
 from add.scene import Scene

@@ -1,7 +1,5 @@
 """Check whether the gradient of a scene is right, and whether it is useful (`add check --gradient`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,7 +11,6 @@ from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.adjoint.reverse import Evaluation
 from add.commands.gradient_trust import COARSE, GROWTH, trust
 from add.commands.run_summary import WeakLog
-from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import SolverError
@@ -21,7 +18,7 @@ from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, apply_overrides, experiment_scenes
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
-from add.scene.build.one_step import judged_simulation
+from add.scene.build.targets import judged_simulation
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.typing import FloatArray, IntArray
 
@@ -169,8 +166,7 @@ def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     rng = np.random.default_rng(seed)
     lift, dt = built.model.lift, built.simulation.stepper.dt
     n = lift.rows.n // 3
-    q, v = built.model.initial.evaluate(built.theta)
-    x = lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), built.theta).q
+    x = built.model.at_start(built.theta).q
     targets = x.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
     points = built.model.lifted(NodePoints(np.arange(n)))

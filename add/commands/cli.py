@@ -1,7 +1,5 @@
 """The command line: arguments, progress, exit codes. No physics; what is said is in `add.commands.console`."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import sys
@@ -12,11 +10,10 @@ import click
 
 from add import __version__
 from add.commands.cli_export import export
+from add.commands.cli_files import mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take
-from add.commands.cli_mesh import mesh
 from add.commands.cli_new import new
 from add.commands.cli_predict import predict
-from add.commands.cli_recording import recording
 from add.commands.cli_runs import (
     NO_MEMORY,
     Stopped,

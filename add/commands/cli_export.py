@@ -1,7 +1,5 @@
 """`add export`: its arguments and what it says."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -101,11 +99,11 @@ def export(
 
 def _motion(console: Console, source: str, output: Path, rate: float | None, what: str) -> None:
     """Write the motion of a run."""
-    from add.commands.export_run import export_markers, export_vtu
+    from add.commands.export import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
-    from add.commands.unfinished import to_view
+    from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
 
     path = Path(source)
     if path.is_file() and path.suffix == ".json":

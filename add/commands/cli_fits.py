@@ -1,7 +1,5 @@
 """`add carry`, `add compare`, `add converge`, `add next`: their arguments and what they say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`add new`: a scene from a template, by asking or by options."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -39,7 +37,7 @@ def new(
     put beside it, so that editors complete its keys.
     """
     from add.commands.templates import TEMPLATES, answered, made
-    from add.io.atomic import replacing
+    from add.io.lock import replacing
     from add.scene.spec.schema import schema_text
 
     if listed:

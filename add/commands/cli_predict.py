@@ -1,7 +1,5 @@
 """`add predict`: its arguments and what it says."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The commands that show a run: view, plot, info, the last also a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +25,7 @@ class Stopped(click.ClickException):
 @contextmanager
 def keeping(folder: Any, scene: str) -> Iterator[None]:
     """Let a command that is stopped say what its run folder keeps, and how to go on."""
-    from add.commands.unfinished import kept_in
+    from add.commands.folders import kept_in
 
     try:
         yield
@@ -178,9 +176,9 @@ def view(
 
 def _more(folder: Path) -> Callable[[], Any]:
     """Return what reads the trajectory of a run folder again where it has been written anew; None otherwise."""
-    from add.commands.unfinished import to_view
+    from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
 
     path = to_view(RunFolder(folder, create=False))
     seen = path.stat().st_mtime_ns
@@ -198,9 +196,9 @@ def _more(folder: Path) -> Callable[[], Any]:
 
 def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:
     """Read a run folder, or build the first state of a scene or a robot."""
-    from add.commands.unfinished import to_view
+    from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
-    from add.io.trajectory import read_run
+    from add.io.trajectory_file import read_run
     from add.scene.build.run_data import run_data
 
     path = Path(run)
@@ -251,8 +249,8 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 @console_options
 def info(console: Console, run: str, base: str | None, up: str | None, ignore: tuple[str, ...], repair: bool) -> None:
     """Say what RUN holds, a robot's file (URDF, MJCF) or a scene; of a run that was cut, how to go on."""
+    from add.commands.folders import remains
     from add.commands.report_texts import one_by_one
-    from add.commands.unfinished import remains
     from add.io.runfolder import RunFolder
 
     if _is_robot(Path(run)):

@@ -1,7 +1,5 @@
 """One scene under several friction laws: where bodies end, what the objective's gradient is, what it costs."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from add.errors import AddError, InputError
 from add.scene import Scene, scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
-from add.scene.build.one_step import judged_simulation
+from add.scene.build.targets import judged_simulation
 from add.scene.spec.contact import ContactSpec
 from add.simulation import DifferentiableStepper
 from add.typing import FloatArray

@@ -1,7 +1,5 @@
 """The output of commands: text for people, JSON for machines, progress bars; and the options that choose among them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io
@@ -118,7 +116,7 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
         level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
         logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
         # Of the mesher, which may take minutes, one is told without --verbose, too.
-        logging.getLogger("add.io.fill").setLevel(level if quiet else min(level, logging.INFO))
+        logging.getLogger("add.io.surfaces").setLevel(level if quiet else min(level, logging.INFO))
         console = Console(as_json, quiet)
         result = ctx.invoke(command, console, **arguments)
         console.require_printed()

@@ -1,7 +1,5 @@
 """`add converge`: what finer steps and meshes change of fitted numbers, as an error of the fit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -14,9 +12,19 @@ from typing import Any, final
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, FORMAT, MESH_LEVELS, TIME_LEVELS, cost, signature
+from add.commands.convergence_file import (
+    CONVERGENCE,
+    FORMAT,
+    MESH_LEVELS,
+    TIME_LEVELS,
+    cost,
+    doubts,
+    overridden,
+    signature,
+    with_finer_meshes,
+    with_shorter_steps,
+)
 from add.commands.error_bars import error_bars
-from add.commands.finer_scenes import doubts, overridden, with_finer_meshes, with_shorter_steps
 from add.commands.folders import locking
 from add.commands.optimize import check_optimization
 from add.commands.report_texts import duration
@@ -96,7 +104,7 @@ def converge_scene(
     with tempfile.TemporaryDirectory() as name:
         meshes = _meshes(at_fit, levels, Path(name))
         if meshes:
-            count = [_coordinates(item) for item in (at_fit, *(item for _, item in meshes))]
+            count = [int(item.build().model.system.n) for item in (at_fit, *(item for _, item in meshes))]
             ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
@@ -144,10 +152,6 @@ def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene
         if bodies:
             out.append((f"mesh / {2 ** (k + 1)}", finer))
     return out
-
-
-def _coordinates(scene: Scene) -> int:
-    return int(scene.build().model.system.n)
 
 
 @final

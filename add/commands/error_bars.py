@@ -1,7 +1,5 @@
 """Error bars of a fit as `result.json` has them: intervals, what they contain, what the data do not see."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Sequence
@@ -15,12 +13,19 @@ from add.commands.report_texts import duration
 from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
-from add.inverse.cloud_correlation import CloudCorrelation
+from add.inverse.between_takes import CloudCorrelation
 from add.inverse.fit_rows import Correlation, FitRows, fit_rows
-from add.inverse.identifiability import Weak, as_candidate, remedies, weak_directions
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap
-from add.inverse.uncertainty import Uncertainty, uncertainty, with_discretisation
+from add.inverse.uncertainty import (
+    Uncertainty,
+    Weak,
+    as_candidate,
+    remedies,
+    uncertainty,
+    weak_directions,
+    with_discretisation,
+)
 from add.io.runfolder import RunFolder
 from add.objectives import Tracking
 from add.objectives.cloud import CloudTracking

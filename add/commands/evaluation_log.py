@@ -1,7 +1,5 @@
 """Evaluations of a fit: a line each on the screen, and the file of all."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import logging

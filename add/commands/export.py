@@ -1,11 +1,10 @@
-"""Control signals of a scene or of a run as tables or bags, sampled for the machine that plays them."""
-
-from __future__ import annotations
+"""Controls as tables or bags for the machine that plays them, markers as capture files, runs as VTU for ParaView."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
@@ -13,15 +12,22 @@ from scipy.spatial.transform import Rotation, Slerp
 from add.bodies import TreeBody, TreeJoint
 from add.equations.signals import BSplineSignal, Signal
 from add.errors import InputError
+from add.geometry import quadrature_geometry
+from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, MassSpringData
+from add.mocap import Recording, write_csv, write_trc
 from add.mocap.take import AngleRecording, PoseRecording, Signal as Samples, Take
+from add.mocap.write import write_c3d
 from add.scene import Scene, load_scene
 from add.scene.build.built import BuiltScene
+from add.scene.build.inputs import signal_of
 from add.scene.build.run_data import run_data
-from add.scene.build.signals import signal_of
 from add.simulation.run import Trajectory
 from add.terms import JointDrive, LengthActuator, OnLengths
 from add.typing import FloatArray
+from add.view.parts import Moment
 
 #: Most samples of a table.
 MOST = 10_000_000
@@ -210,3 +216,157 @@ def _beyond(signal: Samples, limits: Limits) -> list[str]:
                 f"faster than {limits.rate:g}"
             )
     return out
+
+
+WRITERS = {".csv": write_csv, ".trc": write_trc, ".c3d": write_c3d}
+#: Most moments of an export.
+MOST_MOMENTS = 100_000
+
+
+def moments(data: RunData, rate: float | None) -> FloatArray:
+    """Return the times of the states, or as many a second as asked for.
+
+    Raises
+    ------
+    InputError
+        If the rate does not fit.
+    """
+    if rate is None:
+        return data.t
+    duration = float(data.t[-1] - data.t[0])
+    if not np.isfinite(rate) or rate <= 0.0 or duration * rate > MOST_MOMENTS:
+        expected = f"above 0, at most {MOST_MOMENTS} moments"
+        raise InputError("the rate does not fit", place="--rate", found=f"{rate:g} Hz", expected=expected)
+    return data.t[0] + np.arange(int(np.floor(duration * rate + 1e-9)) + 1) / rate
+
+
+def export_markers(data: RunData, path: Path, rate: float | None) -> int:
+    """Write the simulated markers as .csv, .trc or .c3d; return the number of frames.
+
+    Between states they are interpolated linearly: a spline would overshoot at impacts.
+
+    Raises
+    ------
+    InputError
+        If there are none, the kind of file is unknown, or a C3D has no rate.
+    """
+    if not data.markers:
+        raise InputError("this run has no markers", file=path, expected="`markers` in its scene")
+    if path.suffix.lower() not in WRITERS:
+        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(WRITERS))
+    times = moments(data, rate)
+    states = [Moment.of(data.t, float(time)) for time in times]
+    x = np.stack([np.stack([m.of_states(track) for m in states]) for track in data.markers.values()], axis=1)
+    recording = Recording(tuple(data.markers), times, x, np.asarray(np.isfinite(x).all(axis=2)), "the run")
+    WRITERS[path.suffix.lower()](path, recording)
+    return len(times)
+
+
+def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
+    """Write soft bodies, sheets and rigid bodies as VTU files in a folder, and ``path`` (.pvd) that lists them by time.
+
+    Nodes have displacement [m], velocity [m/s], contact force [N]; of soft bodies also strain [-] and von Mises stress
+    [Pa], as `add view` has them. Return the number of moments.
+
+    Raises
+    ------
+    InputError
+        If the name does not end in .pvd, the folder is no such one, or nothing moves.
+    """
+    import meshio
+
+    if path.suffix.lower() != ".pvd":
+        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=".pvd")
+    times = moments(data, rate)
+    parts: list[_Nodal | _Rigid] = [_Nodal(data, body) for body in data.nodal]
+    parts += [rigid for k in range(len(data.solids)) if (rigid := _Rigid(data, k)).triangles.size]
+    if not parts:
+        raise InputError("this run has no bodies with a shape", file=path)
+    folder = path.with_suffix("")
+    remove_killed(folder)
+    # What an earlier export left is replaced; anything else in the way is somebody's.
+    others = [item.name for item in folder.iterdir() if item.suffix != ".vtu"] if folder.is_dir() else []
+    if others:
+        raise InputError("the folder for the VTU files holds something else", file=folder, found=sorted(others)[0],
+                         expected="another name for the .pvd")  # fmt: skip
+    folder.mkdir(exist_ok=True)
+    remove_killed(path.parent)
+    rows = []
+    for number, time in enumerate(times):
+        moment = Moment.of(data.t, float(time))
+        for k, part in enumerate(parts):
+            name = f"{folder.name}/{k}_{number:05d}.vtu"
+            with replacing(path.parent / name) as temporary:
+                meshio.write(temporary, part.at(moment), file_format="vtu")
+            rows.append(
+                f'  <DataSet timestep="{float(time)!r}" part="{k}" name={quoteattr(part.name)} file={quoteattr(name)}/>'
+            )
+    head = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n <Collection>\n'
+    with replacing(path) as temporary:
+        temporary.write_text(head + "\n".join(rows) + "\n </Collection>\n</VTKFile>\n", encoding="utf-8")
+    return len(times)
+
+
+class _Nodal:
+    """A soft body or a sheet."""
+
+    def __init__(self, data: RunData, body: BodyData | MassSpringData) -> None:
+        self.data, self.body, self.name = data, body, body.name
+        self.geometry = quadrature_geometry(body.mesh) if isinstance(body, BodyData) else None
+
+    def at(self, moment: Moment):  # type: ignore[no-untyped-def]
+        """Return the mesh of a moment."""
+        import meshio
+
+        from add.view.quantities import stretching, von_mises
+
+        data, body = self.data, self.body
+        rows = body.entries
+        q, v = moment.of_states(data.q)[rows], moment.of_states(data.v)[rows]
+        fields = {
+            "displacement": (q - data.q[0, rows]).reshape(-1, 3),
+            "velocity": v.reshape(-1, 3),
+            "contact force": moment.of_states(data.contact_force)[rows].reshape(-1, 3),
+        }
+        if isinstance(body, BodyData):
+            assert self.geometry is not None
+            fields["strain"] = stretching(body, q, self.geometry)
+            fields["von Mises stress"] = von_mises(body, q, self.geometry)
+            cells = [(body.mesh.family.meshio_name, body.cells)]
+        else:
+            kinds = (("triangle", body.triangles), ("line", body.edges))
+            cells = [(kind, items) for kind, items in kinds if len(items)]
+            cells = cells or [("vertex", np.arange(body.n_nodes)[:, None])]
+        return meshio.Mesh(q.reshape(-1, 3), cells, point_data=fields)
+
+
+class _Rigid:
+    """A rigid body by its surface."""
+
+    def __init__(self, data: RunData, number: int) -> None:
+        from add.view.shapes import solid_meshes
+
+        self.data, self.solid = data, data.solids[number]
+        self.name = self.solid.name
+        surface, _ = solid_meshes(self.solid, 0.05)
+        self.triangles = np.zeros((0, 3), dtype=np.int64)
+        if surface is not None:
+            self.points = np.asarray(surface.points, dtype=float)
+            self.triangles = surface.triangulate().regular_faces
+
+    def at(self, moment: Moment):  # type: ignore[no-untyped-def]
+        """Return the mesh of a moment."""
+        import meshio
+
+        from add.view.shapes import pose_between
+
+        pose = pose_between(self.data, self.solid, moment)
+        first = pose_between(self.data, self.solid, Moment(float(self.data.t[0]), 0, 0, 0.0))
+        velocity, spin = self.data.twist(self.solid, moment.nearest)
+        x = self.points @ pose[:3, :3].T + pose[:3, 3]
+        arms = (self.points - self.solid.centre) @ pose[:3, :3].T
+        fields = {
+            "displacement": x - (self.points @ first[:3, :3].T + first[:3, 3]),
+            "velocity": velocity + np.cross(spin, arms),
+        }
+        return meshio.Mesh(x, [("triangle", self.triangles)], point_data=fields)

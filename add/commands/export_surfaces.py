@@ -1,7 +1,5 @@
 """The surfaces of a run over time for other programs: USD, glTF with animation, a sequence of OBJ files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,10 +10,11 @@ from typing import Any, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.commands.export_run import moments
+from add.commands.export import moments
 from add.errors import InputError
-from add.io.atomic import remove_killed, replacing
-from add.io.trajectory import BodyData, ObstacleData, RunData
+from add.io.lock import remove_killed, replacing
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import AnyArray, FloatArray, IntArray
 from add.view.parts import Moment

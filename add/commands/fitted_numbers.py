@@ -1,7 +1,5 @@
 """The numbers of a fit with their errors, as another motion takes them: covariance, bootstrap, profile, starts."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass

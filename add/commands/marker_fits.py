@@ -1,7 +1,5 @@
 """Distances of simulated from recorded markers: of a run, of each marker, and sample by sample."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence

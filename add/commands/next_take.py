@@ -1,7 +1,5 @@
 """`add next`: which of some motions, recorded, would narrow the numbers of a fit most."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final

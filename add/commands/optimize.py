@@ -1,7 +1,5 @@
 """`add optimize`: fit or optimise a scene, with a log that survives a kill."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time
@@ -22,13 +20,13 @@ from add.commands.run_summary import checks_of, summary
 from add.errors import InputError, SolverError, naming
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
-from add.inverse.validation import fit_own, in_order
+from add.inverse.refit import fit_own, in_order
 from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
-from add.io.trajectory import write_run
+from add.io.trajectory_file import write_run
 from add.scene import Scene, experiment_scenes
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import with_values
 from add.simulation.run import Observer, Trajectory

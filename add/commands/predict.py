@@ -17,7 +17,7 @@ from add.commands.marker_fits import Samples
 from add.equations.points import PointMap
 from add.errors import InputError, SolverError
 from add.inverse.bands import Clock, Prediction, linear_holds, places, predict
-from add.io.atomic import replacing
+from add.io.lock import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording
 from add.scene import Scene

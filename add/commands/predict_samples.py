@@ -1,7 +1,5 @@
 """`add predict --samples`: a scene run with many draws of a fit's numbers, and the bands that its motions make."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
@@ -23,8 +21,8 @@ from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, CannotWrite, RunFolder
 from add.plot.prediction import plot_coverage, plot_sampled
 from add.scene import Scene
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 
 _log = logging.getLogger(__name__)
@@ -96,9 +94,7 @@ def predict_samples(
     if not 2 <= asked.samples:
         raise InputError("too few samples", place="--samples", found=asked.samples, expected="at least 2")
     if folder.is_run and not (folder.path / DRAWS).is_file():
-        run = f"a run of `add {folder.command}`" if folder.command else "another run"
-        raise InputError(f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
-                         file=folder.path)  # fmt: skip
+        folder.refuse()
     scene = with_contact(freeze_meshes(scene, folder.path))
     motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
     with naming(file=scene.source):

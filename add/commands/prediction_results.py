@@ -1,7 +1,5 @@
 """Results of a prediction by samples: bands, how far a linear one holds, coverage by time, ends, and words for them."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence

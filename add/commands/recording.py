@@ -1,7 +1,5 @@
 """`add recording`: what a capture file holds, in another format, in a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`report.html`: what a run found, as one file without a network, like a paper's supplement."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

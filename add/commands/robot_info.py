@@ -1,7 +1,5 @@
 """A robot in words, as `add info robot.urdf` prints it, and as JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene import Scene
-from add.scene.build.robot_doubts import hull_doubts
+from add.scene.build.file_doubts import hull_doubts
 from add.scene.read.reader import check_scene
 from add.scene.robots import Robot, RobotJoint, RobotLink
 from add.scene.robots.model import WORLD, RobotTendon

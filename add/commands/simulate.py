@@ -1,7 +1,5 @@
 """`add simulate`: run a scene and keep what was computed, also the states from which an unfinished run goes on."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time
@@ -19,12 +17,13 @@ from add.commands.warm import kernel_clock
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
-from add.io.trajectory import ResumePoint, RunData, joined, read_point, read_run, write_run
+from add.io.trajectory_data import RunData, joined
+from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
 from add.scene import Scene
 from add.scene.build.built import BuiltScene
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.run_data import run_data
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.simulation import Record
 from add.simulation.run import Trajectory

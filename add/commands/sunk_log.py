@@ -80,8 +80,7 @@ class SunkLog:
         """Take the end of a step."""
         if not self._of:
             found = _middles(built)
-            q, v = built.model.initial.evaluate(theta)
-            start = built.model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+            start = built.model.at_start(theta)
             if found.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
                 found = found._replace(meets=found.meets & (_gaps(built, found, start, theta) >= 0.0))
             self._of.append(found)
@@ -158,7 +157,7 @@ class Depth:
     Attributes
     ----------
     depth, reach : float
-        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.sides`) their share of it.
+        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.surfaces`) their share of it.
     stiffness : float
         k_n [N/m^3].
     time : float

@@ -17,12 +17,12 @@ from add.commands.optimize import require_same
 from add.commands.parallel.workers import LocalProcesses, Work, Workers
 from add.errors import InputError, SolverError, naming
 from add.inverse.problem import InverseProblem
+from add.io.hdf5 import SweepData, write_sweep
 from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolder
-from add.io.sweeps import SweepData, write_sweep
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
-from add.scene.build.freeze_meshes import freeze_meshes
 from add.scene.build.scene import with_contact
+from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.sweep_axes import SweepAxis, sweep_axes
 from add.typing import FloatArray
@@ -146,11 +146,7 @@ def sweep_scene(
     """
     begin = time.perf_counter()
     if folder.is_run and not (folder.path / GRID).is_file():
-        run = f"a run of `add {folder.command}`" if folder.command else "another run"
-        raise InputError(
-            f"there is {run} in this folder: choose another folder (-o), or replace the run (--force)",
-            file=folder.path,
-        )
+        folder.refuse()
     scene = with_contact(freeze_meshes(scene, folder.path))
     problem = scene.inverse_problem()
     axes = sweep_axes(problem, parameters)

@@ -1,7 +1,5 @@
 """Sentences about the numbers and error bars of a fit, by its takes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

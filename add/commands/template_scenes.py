@@ -1,7 +1,5 @@
 """The scenes that templates make of their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scenes to start from: questions with defaults, and the scene that their answers make."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -184,10 +182,6 @@ def _perhaps(text: str) -> str | None:
     return text or None
 
 
-def _optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    return lambda text: read(text) if text else None
-
-
 def _choice(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in words:
@@ -218,7 +212,7 @@ _SCENES = {
 def _question(name: str, text: str, default: str, kind: str = "", choice: Sequence[str] = (),
               optional: bool = False) -> Question:  # fmt: skip
     read = _choice(*choice) if choice else _KINDS[kind]
-    return Question(name, text, default, _optional(read) if optional else read)
+    return Question(name, text, default, (lambda text: read(text) if text else None) if optional else read)
 
 
 def _template(name: str, text: str, questions: Sequence[Mapping[str, Any]]) -> Template:

@@ -1,7 +1,5 @@
 """Compilation: all of it at once, and the time it takes on the way."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -43,7 +43,7 @@ class Formula(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """When to stop; see `add.solve.step_equations.NewtonOptions`."""
+    """When to stop; see `add.solve.step_matrix.NewtonOptions`."""
 
     atol: float
     rtol: float

@@ -83,7 +83,7 @@ def choices_of(steps, k):
 
 @njit(**CALLED)
 def _reach(routines, layout, origin, q_star, point):
-    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.reaching`.
+    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.newton`.
 
     Returns whether that is simple: given motions go all their way.
     """

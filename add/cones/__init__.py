@@ -6,11 +6,19 @@ for half-lines (normal impulses), discs (friction at given normal impulses), Cou
 (joints). G = J A^-1 J^T is Delassus's operator. The room knows no bodies: all is arrays.
 """
 
-from add.cones.certificate import Certificate, certify
 from add.cones.cones import ConeKind, Cones
 from add.cones.sensitivity import ConeCotangent, Sensitivity
 from add.cones.solver import WEAK, ConeSolution, StaggeredResult, solve, solve_on_modes, solve_staggered
-from add.cones.step import ContactStep, DenseMetric, QCQPLayer, QPLayer, StepCotangent, StepSolution
+from add.cones.step import (
+    Certificate,
+    ContactStep,
+    DenseMetric,
+    QCQPLayer,
+    QPLayer,
+    StepCotangent,
+    StepSolution,
+    certify,
+)
 
 __all__ = [
     "WEAK",

@@ -13,18 +13,21 @@ The two convex layers of staggered projections, on their own, are
     QCQP   l = argmin over |l_i| <= mu_i n_i of 1/2 l^T G l + g^T l      (two numbers a contact)
 
 G is symmetric; its cotangents are symmetric, too.
+
+A certificate is the residuals of a step, computed from its definition: nothing of the solvers is used. All are relative
+and zero for a solution; V = max |v_f|, E = v_f^T A v_f.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
-from add.cones.cones import Cones
+from add.cones.cones import ConeKind, Cones
 from add.cones.solver import ConeSolution, solve
 from add.linalg.base import LinearSolve
 from add.typing import FloatArray
@@ -180,3 +183,62 @@ class QCQPLayer:
         """Return the cotangents of G, g, mu and the normal impulses; zero for discs of radius zero."""
         bar = self.solution.sensitivity.pullback(impulse_bar)
         return 0.5 * (bar.delassus + bar.delassus.T), bar.offset, self.normal * bar.bound, self.mu * bar.bound
+
+
+@final
+class Certificate(NamedTuple):
+    """How well velocities and impulses solve a step.
+
+    Attributes
+    ----------
+    balance : max |A (v - v_f) - J^T l| / sqrt(A_ii), over max sqrt(A_ii) |v_f|
+    cone : what is outside the cones, over max |l|
+    normal : velocities into the contact, over V; and those of joints
+    complementarity : max |u_n l_n| / E
+    dissipation : max |l_t . u_t + r |u_t|| / E, r = mu l_n
+    """
+
+    balance: float
+    cone: float
+    normal: float
+    complementarity: float
+    dissipation: float
+
+    @property
+    def worst(self) -> float:
+        """The largest residual; NaN counts as infinite."""
+        values = np.array(self)
+        return float(values.max()) if np.isfinite(values).all() else np.inf
+
+
+def certify(A: Any, step: ContactStep, velocity: FloatArray, impulse: FloatArray) -> Certificate:
+    """Return the residuals of (v, l); ``A`` is the metric itself, an array or a sparse matrix."""
+    J, free, cones = step.rows, step.free, step.cones
+    root = np.sqrt(A.diagonal())
+    momentum = A @ free
+    energy = max(float(free @ momentum), 1e-300)
+    speed, largest = max(np.abs(free).max(initial=0.0), 1e-300), max(np.abs(impulse).max(initial=0.0), 1e-300)
+    balance = np.abs((A @ velocity - momentum - J.T @ impulse) / root).max(initial=0.0)
+    u = J @ velocity + step.bias
+    outside, into, product, loss = 0.0, 0.0, 0.0, 0.0
+    for kind, first, size, bound in zip(cones.kind, cones.first, cones.sizes, cones.bound, strict=True):
+        last = first + size - 1
+        if kind == ConeKind.FREE:
+            into = max(into, abs(u[last]))
+            continue
+        radius = bound
+        if kind != ConeKind.DISC:
+            into, outside = max(into, -u[last]), max(outside, -impulse[last])
+            product = max(product, abs(u[last] * impulse[last]))
+            radius = bound * impulse[last]
+        if kind == ConeKind.HALF_LINE:
+            continue
+        l_t, u_t = impulse[first : first + 2], u[first : first + 2]
+        if kind == ConeKind.PYRAMID:
+            outside = max(outside, float((np.abs(l_t) - radius).max()))
+            loss = max(loss, float(np.abs(l_t * u_t + radius * np.abs(u_t)).max()))
+        else:
+            outside = max(outside, float(np.hypot(*l_t)) - radius)
+            loss = max(loss, abs(float(l_t @ u_t) + radius * float(np.hypot(*u_t))))
+    start = max(float(np.abs(root * free).max(initial=0.0)), 1e-300)
+    return Certificate(float(balance) / start, outside / largest, into / speed, product / energy, loss / energy)

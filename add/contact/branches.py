@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from add.contact.formulas import FrictionCurve, NormalFormula
 from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
-from add.equations.term import Candidates, Decision, StickingTerm
+from add.equations.term import Candidates, Decision, StickingTerm, Term
 from add.kernels import sticking_rows as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
@@ -168,6 +168,44 @@ class PairContact(RowContact):
     def stiffnesses(self) -> IntArray:
         """Return the indices of all stiffnesses and dampings."""
         return self.pairs.stiffnesses()
+
+
+class ContactBranch(Term):
+    """One branch of a contact: smooth, without any decision. The attributes are fields of both kinds.
+
+    Attributes
+    ----------
+    contact : RowContact
+    decision : (k, 3) rows (pair, feature, bits)
+    candidates : keys of blocks that the pattern has, too
+    """
+
+    depends: ClassVar[str] = "qv"
+
+    contact: Any
+    decision: Decision
+    candidates: Candidates | None
+
+    @abstractmethod
+    def _parameters(
+        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
+    ) -> None:
+        """Add to ``force`` along ``by_theta`` (forward), or to ``by_theta`` by the cotangents ``force``."""
+
+    @final
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of coefficients, sizes and centres of mass."""
+        self._parameters(kin, theta, False, out, lam)
+
+    @final
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        self._parameters(kin, theta, True, theta_dot, out)
+
+    @final
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
+        return float(self.contact.energy(kin, theta))
 
 
 def _sticks(decision: Decision) -> BoolArray:

@@ -1,7 +1,5 @@
 """Coefficients between a body and a shape: friction law, stiffnesses, coefficients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, final

@@ -1,21 +1,18 @@
 """Penalty contact of the meshes of bodies with each other, as a term with branches."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from add.contact.branches import NO_CONTACT, RowContact, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.mesh_family import mesh_family, nothing_near
-from add.contact.sides import Sides, both_sides
 from add.contact.sticking import StickingPrimitives, StickingRows
-from add.contact.surfaces import ContactSurface
+from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
@@ -294,7 +291,7 @@ class MeshContact(RowContact):
 
 @final
 @dataclass(frozen=True)
-class MeshContactBranch(Term):
+class MeshContactBranch(ContactBranch):
     """One branch of a `MeshContact`: smooth, without any decision.
 
     Attributes
@@ -303,8 +300,6 @@ class MeshContactBranch(Term):
     decision : (k, 3) rows of `add.kernels.mesh_pairs`
     candidates : keys of blocks that the pattern has, too
     """
-
-    depends: ClassVar[str] = "qv"
 
     contact: MeshContact
     decision: Decision
@@ -336,14 +331,6 @@ class MeshContactBranch(Term):
             weights.q, weights.v, places, data, slots,
         )  # fmt: skip
 
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of coefficients, depths, half-thicknesses and centres of mass."""
-        self._parameters(kin, theta, False, out, lam)
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self._parameters(kin, theta, True, theta_dot, out)
-
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
@@ -352,7 +339,3 @@ class MeshContactBranch(Term):
             mesh_contact_parameters(
                 kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force
             )
-
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
-        return self.contact.energy(kin, theta)

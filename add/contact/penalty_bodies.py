@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, PairContact, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, refuse_laws
 from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters, Sizes
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
 from add.contact.limits import point_runs
-from add.contact.places import ContactPlaces
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs
+from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
@@ -273,7 +273,7 @@ class BodyContact(PairContact):
 
 @final
 @dataclass(frozen=True)
-class BodyContactBranch(Term):
+class BodyContactBranch(ContactBranch):
     """One branch of a `BodyContact`: smooth, without any decision.
 
     Attributes
@@ -282,8 +282,6 @@ class BodyContactBranch(Term):
     decision : (k, 3) rows of `add.kernels.contact_pairs`
     candidates : keys of blocks that the pattern has, too
     """
-
-    depends: ClassVar[str] = "qv"
 
     contact: BodyContact
     decision: Decision
@@ -317,31 +315,8 @@ class BodyContactBranch(Term):
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
-        contact = self.contact
-        body_contact_parameters(
-            kin.t,
-            kin.q,
-            kin.v,
-            theta,
-            *contact.at(theta).packed,
-            contact.growth,
-            self.decision,
-            forward,
-            by_theta,
-            force,
-        )
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of the pair parameters and of the centres of mass."""
-        self._parameters(kin, theta, False, out, lam)
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self._parameters(kin, theta, True, theta_dot, out)
-
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the elastic energy of all contacts that touch at ``kin`` [J]."""
-        return self.contact.energy(kin, theta)
+        motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
+        body_contact_parameters(*motion, *packed, self.contact.growth, self.decision, forward, by_theta, force)
 
 
 @final

@@ -11,8 +11,6 @@ While the bodies part, the dashpot would pull before the spring is free. Clipped
 the restitution is larger: 0.744 instead of 0.729 at zeta = 0.1, 0.298 instead of 0.163 at 0.5.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

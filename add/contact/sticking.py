@@ -1,7 +1,5 @@
 """The equations that hold touching pairs against sliding."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from functools import cached_property
 from typing import NamedTuple, final

@@ -7,8 +7,6 @@ How far one state is from another is measured in body axes where there are rotat
 To first order it is T (s - r) with `add.equations.charts.Twists` at r, in whichever charts the two states are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import final
 

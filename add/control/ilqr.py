@@ -4,8 +4,6 @@ Li & Todorov, Iterative linear quadratic regulator design, ICINCO 2004; with the
 Erez & Todorov (IROS 2012), Tassa, Mansard & Todorov (ICRA 2014).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ guess of states brings them: without one this is iLQR. Solvers for general nonli
 trust-constr) know neither stages, so that an iteration costs the cube of the run's length, nor rotations.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

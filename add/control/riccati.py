@@ -5,8 +5,6 @@ a node of multiple shooting; at its beginning it is minimised over du. Limits by
 Tassa, Mansard & Todorov, Control-limited differential dynamic programming, ICRA 2014).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

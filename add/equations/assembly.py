@@ -8,8 +8,6 @@ With c(q; theta) = 0 the rows and G = dc/dq, the start q_g, v_g becomes
 over the coordinates that are not prescribed; derivatives follow from these equations.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, final
 

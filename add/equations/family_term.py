@@ -1,7 +1,5 @@
 """Terms whose family is their definition: what compiled steps walk over, called for one term from Python."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, final

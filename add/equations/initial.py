@@ -1,7 +1,5 @@
 """The initial state as a function of theta, a body's pose and velocity field, and the motion of given coordinates."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import final

@@ -1,7 +1,5 @@
 """How a body starts on a hinge of another one: from the other's start, an angle and a rate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

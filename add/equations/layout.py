@@ -1,7 +1,5 @@
 """The place of every number in the flat vectors q and theta: name -> slice, shape, unit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -17,8 +17,6 @@ Rows of X may be *carried*, too: single ones, anywhere in X, that follow from co
 body, nodes of tissue fixed to a link. They are no coordinates then, and their inertia is that body's.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field

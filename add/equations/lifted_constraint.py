@@ -10,8 +10,6 @@ A point moves with the rows of X of its carrier and of the shape's body. With c(
 over the coordinates that these rows depend on: of links, the joints that carry them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,11 +1,9 @@
 """Memory: numbers beside coordinates and velocities that a step reads, and makes anew at its end.
 
 A memory m stands in entries of theta of its own while a step is solved, so that terms read it as they read every other
-number and their derivatives by theta are those by the memory (`add.simulation.remembering`). Those entries are zero, or
+number and their derivatives by theta are those by the memory (`add.simulation.composed`). Those entries are zero, or
 what a tie makes of them, wherever nothing is remembered: in static equilibrium.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple

@@ -265,7 +265,7 @@ class SitePoints(PointMap):
         return np.unique(place[place >= 0])
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray) -> Evaluation:
-        return Evaluation(self.sites, _no_law(self.n_points), kin.q, kin.v, kin.t, theta)
+        return Evaluation(self.sites, LawValues.of(np.full(self.n_points, -1)), kin.q, kin.v, kin.t, theta)
 
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
@@ -318,8 +318,3 @@ class SitePoints(PointMap):
         """Return the map of some of the points."""
         f = self.sites
         return SitePoints(Sites(f.kind[rows], f.dofs[rows], f.weights[rows], f.arm[rows], f.centre[rows]))
-
-
-def _no_law(n: int) -> LawValues:
-    """Return laws without numbers."""
-    return LawValues.of(np.full(n, -1))

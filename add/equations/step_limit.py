@@ -1,7 +1,5 @@
 """How far a trial step may go, on rows of X and on coordinates."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

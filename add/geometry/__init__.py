@@ -8,7 +8,19 @@ from add.geometry.contact_points import (
     sphere_points,
     surface_points,
 )
-from add.geometry.elements import FAMILIES, HEX8, TET4, TET10, ElementFamily, SoftMesh
+from add.geometry.elements import (
+    FAMILIES,
+    HEX8,
+    TET4,
+    TET10,
+    ElementFamily,
+    QuadratureGeometry,
+    SoftMesh,
+    element_volumes,
+    enhanced_geometry,
+    quadrature_geometry,
+    volume,
+)
 from add.geometry.laplace import laplace_gradient
 from add.geometry.locate import Locator, locate
 from add.geometry.mass_properties import (
@@ -24,5 +36,4 @@ from add.geometry.mass_properties import (
 )
 from add.geometry.mesh_box import box_mesh, to_tet10
 from add.geometry.mesh_check import edge_lengths, validate
-from add.geometry.quadrature import QuadratureGeometry, element_volumes, enhanced_geometry, quadrature_geometry, volume
 from add.geometry.triangle_surface import box_surface, check_surface, cylinder_surface

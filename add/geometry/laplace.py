@@ -6,8 +6,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
 from add.errors import InputError
-from add.geometry.elements import SoftMesh
-from add.geometry.quadrature import quadrature_geometry
+from add.geometry.elements import SoftMesh, quadrature_geometry
 from add.typing import FloatArray, IntArray
 
 #: Slopes below this, in units of one over the size of the mesh, are round-off of a function that is constant.

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry.contact_points import box_size, length
-from add.geometry.elements import SoftMesh
-from add.geometry.quadrature import determinants
+from add.geometry.elements import SoftMesh, determinants
 from add.geometry.triangle_surface import check_surface
 from add.typing import FloatArray, IntArray
 

@@ -4,8 +4,6 @@ Kernels know a shape by its code (`add.kernels.distance`), results by code and s
 kind of a shape stands here; a further kind is one value, given to `add_shape` before anything computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -79,13 +77,13 @@ def _ends(ring: FloatArray, half: float) -> FloatArray:
 
 # Imported when asked for: kernels may be imported only after all shapes are known.
 def _of_mesh(row: FloatArray, x: FloatArray) -> FloatArray:
-    from add.geometry.collision_mesh import mesh_gaps
+    from add.geometry.triangle_surface import mesh_gaps
 
     return mesh_gaps(row, x)
 
 
 def _mesh_hull(row: FloatArray) -> FloatArray:
-    from add.geometry.collision_mesh import row_vertices
+    from add.geometry.triangle_surface import row_vertices
 
     return row_vertices(row)
 

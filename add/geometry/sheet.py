@@ -1,7 +1,5 @@
 """Sheets of triangles: rectangles, what a sheet must be, and what its triangles and hinges are at rest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final

@@ -1,11 +1,14 @@
-"""Closed surfaces of triangles."""
+"""Closed surfaces of triangles, small repairs of them, and those that points are tested against by a tree of boxes."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from add.errors import InputError
+from add.kernels.mesh_distance import HEAD, box_tree, layout, mesh_branch, mesh_feature
 from add.typing import FloatArray, IntArray
 
 
@@ -115,3 +118,263 @@ def cylinder_surface(radius: float, half_length: float) -> TriangleSurface:
         np.column_stack([np.full(_SIDES, high), k + _SIDES, after + _SIDES]),
     ]
     return TriangleSurface(points, np.concatenate(sides).astype(np.int64))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CollisionMesh:
+    """A closed mesh as a collision shape; see `add.kernels.mesh_distance`.
+
+    Attributes
+    ----------
+    vertices : (nv, 3) in the frame of the shape [m]
+    triangles : (nt, 3), counter-clockwise seen from outside
+
+    Raises
+    ------
+    InputError
+        If the surface is open, is wound inside out or has triangles without an area.
+    """
+
+    vertices: FloatArray
+    triangles: IntArray
+
+    def __post_init__(self) -> None:
+        vertices, triangles = check_surface(self.vertices, self.triangles)
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "triangles", triangles)
+        a, b, c = (vertices[triangles[:, k]] for k in range(3))
+        normal = np.cross(b - a, c - a)
+        volume = float(np.einsum("ij,ij->", a, normal)) / 6.0
+        if volume <= 0.0:
+            raise InputError(
+                "the triangles of a collision shape are wound inside out",
+                found=f"a volume of {volume:.6g} m^3",
+                expected="every triangle counter-clockwise seen from outside",
+            )
+        flat = np.linalg.norm(normal, axis=1) == 0.0
+        if flat.any():
+            raise InputError(
+                "a triangle of a collision shape has no area",
+                found=f"{int(flat.sum())} of {len(triangles)}; the first is number {int(np.flatnonzero(flat)[0])}",
+                expected="triangles with three corners that are not in a line",
+            )
+        uses = np.unique(np.sort(_directed(triangles), axis=1), axis=0, return_counts=True)[1]
+        if (uses != 2).any():
+            raise InputError(
+                "more than two triangles of a collision shape share an edge",
+                found=f"{int((uses != 2).sum())} of {uses.size} edges",
+                expected="two triangles at every edge: split vertices where parts touch",
+            )
+
+    @property
+    def half_extent(self) -> tuple[float, float, float]:
+        """Half the edges of the least box about the origin of the frame that holds the mesh [m]."""
+        x, y, z = (float(value) for value in np.abs(self.vertices).max(axis=0))
+        return x, y, z
+
+    @cached_property
+    def row(self) -> FloatArray:
+        """The mesh as the kernels take it."""
+        vertices, triangles = self.vertices, self.triangles
+        edges, which = np.unique(np.sort(_directed(triangles), axis=1), axis=0, return_inverse=True)
+        sides = which.reshape(-1, 3)
+        a, b, c = (vertices[triangles[:, k]] for k in range(3))
+        of_faces = _unit(np.cross(b - a, c - a))
+        of_edges = np.zeros((len(edges), 3))
+        np.add.at(of_edges, sides.ravel(), np.repeat(of_faces, 3, axis=0))
+        of_vertices = np.zeros_like(vertices)
+        for k, (p, q, r) in enumerate(((a, b, c), (b, c, a), (c, a, b))):
+            angle = np.arccos(np.clip(np.einsum("ij,ij->i", _unit(q - p), _unit(r - p)), -1.0, 1.0))
+            np.add.at(of_vertices, triangles[:, k], angle[:, None] * of_faces)
+        order, boxes, below = box_tree(vertices[triangles])
+        counts = len(vertices), len(triangles), len(edges), len(boxes)
+        at = layout(*counts)
+        out = np.empty(at.size)
+        out[:HEAD] = *self.half_extent, *counts
+        parts = (
+            vertices, triangles[order], sides[order], order, edges, of_faces, _unit(of_edges), _unit(of_vertices),
+            triangles, boxes, below,
+        )  # fmt: skip
+        for first, part in zip(at, parts, strict=False):
+            out[first : first + part.size] = part.ravel()
+        return out
+
+    def gaps(self, points: FloatArray) -> FloatArray:
+        """Return the signed distances of points (n, 3) of its frame [m]."""
+        return mesh_gaps(self.row, points)
+
+
+def mesh_gaps(row: FloatArray, points: FloatArray) -> FloatArray:
+    """Return the signed distances (n,) of points (n, 3) from the mesh of a row [m]."""
+    n, H = np.zeros(3), np.zeros((3, 3))
+    return np.array([mesh_branch(row, *x, mesh_feature(row, *x), 0, n, H) for x in points], dtype=float)
+
+
+def row_vertices(row: FloatArray) -> FloatArray:
+    """Return the vertices (nv, 3) of the mesh of a row [m]."""
+    return row[HEAD : HEAD + 3 * int(row[3])].reshape(-1, 3)
+
+
+def _directed(triangles: IntArray) -> IntArray:
+    """Return the sides 01, 12, 20 of all triangles (3 nt, 2)."""
+    return triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0.0, lengths, 1.0)
+
+
+#: A hole is filled without asking if the sum of its edges is below this share of the surface's largest extent.
+SMALL_HOLE = 0.5
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """A closed surface, and what was done to make it one.
+
+    Attributes
+    ----------
+    surface : closed, wound so that its volume is positive
+    notes : a sentence for each kind of repair
+    volume : that it encloses, in the cube of the file's unit
+    """
+
+    surface: TriangleSurface
+    notes: tuple[str, ...]
+    volume: float
+
+
+def repaired(surface: TriangleSurface, *, fill: bool = False) -> Repaired:
+    """Return a closed surface.
+
+    Triangles that appear twice are dropped but for one, holes are closed by triangles to their middle, and triangles
+    that are wound against their neighbours are turned.
+
+    Parameters
+    ----------
+    surface : vertices that coincide must be one
+    fill : whether holes of any size are closed
+
+    Raises
+    ------
+    InputError
+        If a hole is large, or three triangles meet at an edge.
+    """
+    points, triangles = surface
+    notes = []
+    _, first = np.unique(np.sort(triangles, axis=1), axis=0, return_index=True)
+    if first.size < len(triangles):
+        notes.append(f"{len(triangles) - first.size} triangles that were there twice were dropped")
+        triangles = triangles[np.sort(first)]
+    loops = _holes(points, triangles)
+    extent = float(np.ptp(points, axis=0).max())
+    for loop in loops:
+        around = float(np.linalg.norm(points[loop] - points[np.roll(loop, -1)], axis=1).sum())
+        if around > SMALL_HOLE * extent and not fill:
+            raise InputError(
+                "the surface has a large hole: what is inside is a guess",
+                found=f"{len(loop)} edges of {around:.3g} together, about {_place(points[loop].mean(axis=0))}",
+                expected="a closed surface, or `--fill-holes`",
+            )
+        centre = len(points)
+        points = np.concatenate([points, points[loop].mean(axis=0)[None]])
+        cap = np.column_stack([np.roll(loop, -1), loop, np.full(len(loop), centre)])
+        triangles = np.concatenate([triangles, cap])
+    if loops:
+        notes.append(f"{len(loops)} holes were closed, the largest of {max(map(len, loops))} edges")
+    triangles, turned = _wound(points, triangles)
+    if turned:
+        notes.append(f"{turned} triangles were wound against their neighbours and turned")
+    corners = points[triangles]
+    volume = float(np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum()) / 6.0
+    if volume == 0.0:
+        raise InputError("the surface encloses nothing")
+    return Repaired(TriangleSurface(points, triangles), tuple(notes), volume)
+
+
+def _place(point: FloatArray) -> str:
+    return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
+
+
+def _holes(points: FloatArray, triangles: IntArray) -> list[IntArray]:
+    """Return the loops of edges that only one triangle has; four at an edge are two parts that touch along it."""
+    directed = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
+    edges, uses = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
+    odd = (uses > 2) & (uses % 2 == 1)
+    if odd.any():
+        bad = edges[np.flatnonzero(odd)[0]]
+        raise InputError(
+            "an odd number of triangles meet at an edge",
+            found=f"{int(odd.sum())} edges, the first at {_place(points[bad].mean(axis=0))}",
+            expected="a surface that bounds one body",
+        )
+    # Along the hole a triangle may be wound either way: edges are followed without their direction.
+    border = edges[uses == 1]
+    at: dict[int, list[int]] = {}
+    for number, (a, b) in enumerate(border):
+        at.setdefault(int(a), []).append(number)
+        at.setdefault(int(b), []).append(number)
+    left = set(range(len(border)))
+    loops = []
+    while left:
+        number = min(left)
+        start, here = (int(v) for v in border[number])
+        loop = [start]
+        left.discard(number)
+        while here != start:
+            loop.append(here)
+            onward = [k for k in at[here] if k in left]
+            if not onward:
+                raise InputError("the border of a hole does not close", found=f"at {_place(points[here])}")
+            left.discard(onward[0])
+            a, b = (int(v) for v in border[onward[0]])
+            here = b if a == here else a
+        loops.append(np.array(loop))
+    return loops
+
+
+def _wound(points: FloatArray, triangles: IntArray) -> tuple[IntArray, int]:
+    """Return the triangles wound alike within each part, outward by the sign of its volume, and how many were turned.
+
+    A part inside another one, a cavity, is wound as the signed volumes of the file say where they agree within it.
+    """
+    n = len(triangles)
+    edges: dict[tuple[int, int], list[int]] = {}
+    for k, (a, b, c) in enumerate(triangles.tolist()):
+        for edge in ((a, b), (b, c), (c, a)):
+            edges.setdefault((min(edge), max(edge)), []).append(k)
+    flipped = np.full(n, -1)
+    out, turned = triangles.copy(), 0
+    ways = {(k, edge) for k, (a, b, c) in enumerate(triangles.tolist()) for edge in ((a, b), (b, c), (c, a))}
+    for seed in range(n):
+        if flipped[seed] >= 0:
+            continue
+        flipped[seed] = 0
+        part, queue = [seed], [seed]
+        while queue:
+            k = queue.pop()
+            a, b, c = triangles[k].tolist()
+            for edge in ((a, b), (b, c), (c, a)):
+                beside = edges[min(edge), max(edge)]
+                # Four at an edge say nothing of each other.
+                for other in beside if len(beside) == 2 else ():
+                    if other != k and flipped[other] < 0:
+                        same = (other, edge) in ways  # both run along it: one of the two is to be turned
+                        flipped[other] = flipped[k] ^ int(same)
+                        part.append(other)
+                        queue.append(other)
+        chosen = np.array(part)
+        mixed = 0 < int(flipped[chosen].sum()) < len(part)
+        if mixed:
+            back = chosen[flipped[chosen] == 1]
+            out[back] = out[back][:, ::-1]
+        corners = points[out[chosen]]
+        volume = float(np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum())
+        alone = len(part) == n
+        if volume < 0.0 and (mixed or alone):
+            out[chosen] = out[chosen][:, ::-1]
+        turned += int((out[chosen] != triangles[chosen]).any(axis=1).sum())
+    return out, turned

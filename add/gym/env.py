@@ -3,8 +3,6 @@
 The reward of a step is what it adds to the scene's objective, negative; override `reward` and `terminated` for others.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

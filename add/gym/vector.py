@@ -1,7 +1,5 @@
 """Many episodes of one scene at once, whose steps are taken in one compiled call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, final
 

@@ -6,11 +6,10 @@ equations of Alart & Curnier 1991 instead of a sequence of quadratic programs. `
 scene, or `with_exact_contact`.
 """
 
-from add.hard_contact.contact_state import CarriedContacts, ContactState
+from add.hard_contact.exact_coupling import CarriedContacts, ContactState
 from add.hard_contact.geometry import ContactPairs, contact_term
 from add.hard_contact.impulse import ImpulseContact, with_impulse_contact
-from add.hard_contact.law import Branch
-from add.hard_contact.options import ExactOptions, ImpulseOptions
+from add.hard_contact.law import Branch, ExactOptions, ImpulseOptions
 from add.hard_contact.stepper import ExactContact, with_exact_contact
 
 __all__ = [

@@ -32,14 +32,12 @@ from add.equations.system import BranchEquations
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.geometry import ContactPairs, TouchDerivatives, touches
-from add.hard_contact.law import Branch, Contacts
-from add.hard_contact.options import ExactOptions
+from add.hard_contact.law import Branch, Contacts, ExactOptions
 from add.kernels.contact_hard import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
 from add.solve.newton import ROUND_OFF
-from add.solve.step_equations import StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: Singular values of the redundant contact equations below this share of the largest count as zero.

@@ -13,7 +13,7 @@ from add.errors import SolverError
 from add.hard_contact.geometry import ContactPairs, contact_term, lift_of
 from add.hard_contact.impulse_coupling import ChoiceTally
 from add.hard_contact.impulse_part import ImpulsePart
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_rows import JointStops
 from add.kernels.cone_modes import SEPARATE
 from add.simulation import BDF, BDFFormula, ContactForces, Record, StartUp
@@ -21,8 +21,7 @@ from add.simulation.composed import StepsInParts
 from add.simulation.derivative import Linearised, linearise
 from add.simulation.run import Simulation
 from add.simulation.substeps import whole_steps
-from add.solve.step_equations import NewtonOptions
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions
 from add.terms import JointLimits
 from add.typing import FloatArray
 

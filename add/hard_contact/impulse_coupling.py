@@ -23,7 +23,7 @@ from add.equations.kinematics import Carry, Columns, Directions, StateTangent, S
 from add.equations.term import KinematicCotangent
 from add.hard_contact.impulse_rows import NearPairs
 from add.hard_contact.impulse_solve import Delassus
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import NearStops, StepRows
 from add.kernels.cone_modes import SEPARATE, STICK

@@ -1,7 +1,5 @@
 """A step, or a part of one, with contact in velocities and Coulomb's cone: its solution and its exact derivatives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -12,12 +10,11 @@ from add.equations.kinematics import Directions, Kinematics, State, StateTangent
 from add.equations.lift import Lift
 from add.errors import InputError
 from add.hard_contact.geometry import ContactPairs, Touches
-from add.hard_contact.impact_times import ImpactTimes
+from add.hard_contact.impact_times import ImpactTimes, NearSearch
 from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
-from add.hard_contact.near_search import NearSearch
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
@@ -25,8 +22,7 @@ from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.derivative import Instant, Linearised, linearise
 from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
-from add.solve.step_equations import NewtonOptions, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: Energy that impacts may add to that of a step without them, as a share of the kinetic one, before it is divided.

@@ -31,7 +31,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import ContactPairs, Rows, TouchDerivatives, Touches, cross, cross_matrices, touches
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.kernels.contact_rows import NEAR_X
 from add.typing import BoolArray, FloatArray, IntArray
 

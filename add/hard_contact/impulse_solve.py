@@ -7,8 +7,6 @@ no work that they should not do. With K = dr/du of an iterate, du = K^-1 (J^T F 
 G = c J K^-1 J^T, velocities per force.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import final
@@ -24,8 +22,7 @@ from add.hard_contact.step_rows import StepRows
 from add.kernels.cone_modes import SLIDE
 from add.linalg import LinearSolve
 from add.solve.fallbacks import SMALLER_STEP
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status, StepEquations
 from add.typing import FloatArray, IntArray
 
 #: Residual, as a share of the largest force family, that no iteration need improve.

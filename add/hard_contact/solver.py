@@ -1,7 +1,5 @@
 """Semismooth Newton for one step with complementarity, with projections where it cycles between branches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from add.equations.term import Decisions
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.equations import ContactEquations, Iterate
-from add.solve.step_equations import NewtonReport, Status
+from add.solve.step_matrix import NewtonReport, Status
 from add.typing import FloatArray, IntArray
 
 #: A step is shortened at most so often, and may then raise the residual: active sets need room to change.

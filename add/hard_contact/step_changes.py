@@ -8,8 +8,6 @@ of the contacts on the rows of X,
     J^T F = P^T f,    u = J_X P v+ + ...
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final

@@ -28,7 +28,7 @@ from add.cones import Cones
 from add.equations.kinematics import Kinematics, StateTangent
 from add.equations.lift import Lift, LiftedState
 from add.hard_contact.impulse_rows import ImpulseRows
-from add.hard_contact.options import ImpulseOptions
+from add.hard_contact.law import ImpulseOptions
 from add.terms import JointLimits
 from add.typing import FloatArray, IntArray
 

@@ -8,18 +8,15 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
-from add.hard_contact.contact_state import CarriedContacts, ContactState
-from add.hard_contact.exact_coupling import ExactContactSolve, ExactCoupling
+from add.hard_contact.exact_coupling import CarriedContacts, ContactState, ExactContactSolve, ExactCoupling
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
-from add.hard_contact.law import Branch
-from add.hard_contact.options import ExactOptions
+from add.hard_contact.law import Branch, ExactOptions
 from add.simulation import BDF, BDFFormula, ContactForces, Record, Solution, StartUp
 from add.simulation.derivative import Instant, Linearised
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, TakenStep
 from add.simulation.substeps import whole_steps
-from add.solve.step_equations import NewtonOptions
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions
 from add.typing import FloatArray, IntArray
 
 #: Steps after a first touch whose history still spans it.

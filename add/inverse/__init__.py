@@ -9,13 +9,14 @@ from add.inverse.optimizers.phases import (
     EvaluationLog,
     LoggedEvaluation,
     MemoryLog,
+    NumberOverride,
     OptimizationResult,
     Phase,
     PhasedOptimizer,
     PhaseResult,
+    with_overrides,
 )
 from add.inverse.optimizers.starts import Starts
-from add.inverse.overrides import NumberOverride, with_overrides
 from add.inverse.problem import InverseProblem
 from add.inverse.residuals import Jacobian, Residuals
 

@@ -10,8 +10,6 @@ or are coupled with ones that do. A step substitutes its equation, and eliminate
 Riccati recursion where every number acts in one step. Work grows with the steps, not with the cube of the numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final

@@ -1,7 +1,5 @@
 """Bands of sampled motions: quantiles, also of what turns, how far a linear band holds, coverage, shares of ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

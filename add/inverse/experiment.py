@@ -1,7 +1,5 @@
 """One run of an inverse problem with its objective, and who evaluates it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

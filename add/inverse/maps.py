@@ -3,8 +3,6 @@
 The parameters that an optimiser changes stand here, too, and what is known of them beforehand.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Confidence intervals by profile likelihood: bounds and curvature are in them, where a standard error has neither."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

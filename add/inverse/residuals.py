@@ -3,8 +3,6 @@
 The normal equations are those of Gauss-Newton, J^T J s = -J^T rho with damping, whole or by their structure in time.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Draws of uncertain numbers: from a covariance on the scales of a fit, from a bootstrap, or within profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

@@ -1,23 +1,27 @@
 """What a ``result.json`` says and warns of contacts: impacts, depths of meshes, contacts on a border of two modes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import Any
+
+from add.summary import few
 
 _log = logging.getLogger(__name__)
 
 
 def impacts_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the impacts in a ``result.json``, those of all experiments."""
-    parts = [result, *result.get("experiments", {}).values()] if "impacts" not in result else [result]
-    return [impact for part in parts for impact in part.get("impacts", [])]
+    return _entries(result, "impacts")
+
+
+def _entries(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    parts = [result] if key in result else [result, *result.get("experiments", {}).values()]
+    return [entry for part in parts for entry in part.get(key, [])]
 
 
 def warn_of_impacts(result: Mapping[str, Any]) -> list[str]:
     """Log and return the warnings of a run: impacts of too few steps for the restitution that was asked for."""
-    texts = [impact["text"] for impact in impacts_of(result) if impact["warning"]]
+    texts = _texts(result, "impacts")
     for text in texts:
         _log.warning("%s", text)
     return texts
@@ -35,32 +39,28 @@ def mesh_depths_of(result: Mapping[str, Any]) -> list[str]:
 
 
 def _texts(result: Mapping[str, Any], key: str) -> list[str]:
-    parts = [result] if key in result else [result, *result.get("experiments", {}).values()]
-    return [pair["text"] for part in parts for pair in part.get(key, []) if pair["warning"]]
+    return [pair["text"] for pair in _entries(result, key) if pair["warning"]]
+
+
+def _summarise(head: str, texts: list[str]) -> None:
+    if texts:
+        _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
 
 
 def warn_of_mesh_depths(result: Mapping[str, Any]) -> list[str]:
     """Log one summary of each kind, if there are any, and return all texts."""
     for key, head in _SAID.items():
-        texts = _texts(result, key)
-        if texts:
-            more = f"; {len(texts) - _SHOWN} more pairs" if len(texts) > _SHOWN else ""
-            _log.warning("%s: %s%s", head, "; ".join(texts[:_SHOWN]), more)
+        _summarise(head, _texts(result, key))
     return mesh_depths_of(result)
 
 
 def weak_contacts_of(result: Mapping[str, Any]) -> list[str]:
     """Return one text a pair that has contacts on the border of two modes, those of all experiments."""
-    key = "weak_contacts"
-    parts = [result] if key in result else [result, *result.get("experiments", {}).values()]
-    return [pair["text"] for part in parts for pair in part.get(key, [])]
+    return [pair["text"] for pair in _entries(result, "weak_contacts")]
 
 
 def warn_of_weak_contacts(result: Mapping[str, Any]) -> list[str]:
     """Log and return one summary, if there are any."""
     texts = weak_contacts_of(result)
-    if not texts:
-        return []
-    more = f"; {len(texts) - _SHOWN} more pairs" if len(texts) > _SHOWN else ""
-    _log.warning("weakly active contacts: %s%s", "; ".join(texts[:_SHOWN]), more)
+    _summarise("weakly active contacts", texts)
     return texts

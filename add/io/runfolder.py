@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterator
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
 from add.errors import InputError
-from add.io.atomic import FULL, TEMPORARY, CannotWrite, replacing
 from add.io.json_forms import require_form
-from add.io.lock import LOCK, FolderLock, Holder, holder_of
-from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_regular
+from add.io.lock import FULL, LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
+from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
 __all__ = [
     "BANDS",
@@ -118,11 +117,7 @@ class RunFolder:
                 raise InputError("the folder holds other things than a run", file=self.path,
                                  expected="an empty or new folder")  # fmt: skip
             if not overwrite:
-                run = f"a run of `add {self.command}`" if self.command else "a run"
-                raise InputError(
-                    f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)",
-                    file=self.path,
-                )
+                self.refuse()
         if (self.path / MESHES).is_symlink():
             raise InputError("is a link to another folder: remove it", file=self.path / MESHES)
         try:
@@ -161,6 +156,17 @@ class RunFolder:
         """The process that works in the folder just now, None if there is none."""
         return holder_of(self.path)
 
+    def refuse(self) -> NoReturn:
+        """Refuse the folder for a run of another kind.
+
+        Raises
+        ------
+        InputError
+        """
+        run = f"a run of `add {self.command}`" if self.command else "a run"
+        what = f"there is {run} in this folder already: choose another folder (-o), or replace the run (--force)"
+        raise InputError(what, file=self.path)
+
     @property
     def is_run(self) -> bool:
         """Whether a file of a run is in the folder."""
@@ -190,7 +196,7 @@ class RunFolder:
 
     @property
     def trajectory(self) -> Path:
-        """See `add.io.trajectory`."""
+        """See `add.io.trajectory_file`."""
         return self.path / TRAJECTORY
 
     @property
@@ -205,7 +211,7 @@ class RunFolder:
 
     @property
     def sweep(self) -> Path:
-        """See `add.io.sweeps`."""
+        """See `add.io.hdf5`."""
         return self.path / SWEEP
 
     @property
@@ -284,7 +290,7 @@ class RunFolder:
             naming the file: missing, not JSON, or not of the form that this file has.
         """
         path = self.path / name
-        value = parse_json(self._read(path, _MOST_JSON).decode("utf-8", errors="replace"), path)
+        value = parse_json(read_given(path, most=_MOST_JSON, follow=False).decode("utf-8", errors="replace"), path)
         require_form(name, value, path)
         return value
 
@@ -317,20 +323,11 @@ class RunFolder:
         if not os.path.lexists(path):
             return []
         found = []
-        for number, line in enumerate(lines_of(self._read(path, most_of_memory(_MEMORY))), 1):
+        for number, line in enumerate(lines_of(read_given(path, most=most_of_memory(_MEMORY), follow=False)), 1):
             value = parse_json(line.decode("utf-8", errors="replace"), path, f"line {number}")
             require_form(name, value, path, f"line {number}")
             found.append(value)
         return found
-
-    @staticmethod
-    def _read(path: Path, most: float) -> bytes:
-        try:
-            return read_regular(path, most=most, follow=False)
-        except FileNotFoundError:
-            raise InputError("no such file", file=path) from None
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def _only_meshes(path: Path) -> bool:

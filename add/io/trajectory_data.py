@@ -1,7 +1,5 @@
 """A whole trajectory in memory; the parts of a run that was gone on with as one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final

@@ -56,9 +56,26 @@ def _set(part: object, **values: object) -> None:
         object.__setattr__(part, name, value)
 
 
+class _Nodal:
+    """What has nodes in q."""
+
+    start: int
+    rest: FloatArray
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.rest)
+
+    @property
+    def entries(self) -> slice:
+        """Its entries in q."""
+        return slice(self.start, self.start + 3 * self.n_nodes)
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class BodyData:
+class BodyData(_Nodal):
     """A soft body: where it is in q, its rest mesh and its elastic law.
 
     Attributes
@@ -110,16 +127,6 @@ class BodyData:
              mean_dilatation=bool(self.mean_dilatation))  # fmt: skip
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.rest)
-
-    @property
-    def entries(self) -> slice:
-        """Its entries in q."""
-        return slice(self.start, self.start + 3 * self.n_nodes)
-
-    @property
     def law(self) -> Material:
         """Its elastic law."""
         return formula_law(self.formula) if self.formula else material(self.model)
@@ -132,7 +139,7 @@ class BodyData:
 
 @final
 @dataclass(frozen=True, eq=False)
-class MassSpringData:
+class MassSpringData(_Nodal):
     """A body of point masses and springs: where it is in q and what to draw.
 
     Attributes
@@ -163,16 +170,6 @@ class MassSpringData:
         gradients = floats(self.gradients, (len(triangles) if len(self.gradients) else 0, 3, 2), f"{place}.gradients")
         edges = nodes_of(self.edges, 2, len(rest), f"{place}.edges")
         _set(self, start=int(self.start), rest=rest, edges=edges, triangles=triangles, gradients=gradients)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.rest)
-
-    @property
-    def entries(self) -> slice:
-        """Its entries in q."""
-        return slice(self.start, self.start + 3 * self.n_nodes)
 
 
 @final

@@ -4,8 +4,6 @@ Sites are places (points that bodies carry, or nodes), directions and spins. ``T
 which a system adds them up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 

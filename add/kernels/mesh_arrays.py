@@ -34,7 +34,7 @@ class Meshes(NamedTuple):
     body : (n_p,)
     meets : (n_bodies, n_bodies)
     round : (n_bodies,) whether it turns, and half-thicknesses are its radius; see `mesh_contact.py`
-    vertex_shares, vertex_reach, keen : as in `add.contact.sides.Sides`
+    vertex_shares, vertex_reach, keen : as in `add.contact.surfaces.Sides`
     points : (n_p, 3) int64: number of the carrier, row of `bodies` (-1: none), class; carrier -1 stands still
     carriers : (n_c, 2) int64: first coordinate, number of coordinates
     bodies : (n_b, 4) int64: first coordinate, indices in theta of X_c (-1: zero)

@@ -1,8 +1,8 @@
 """Penalty contact of two primitives of meshes: force, places, energy.
 
 With the symbols of `stencil.py` and `contact_pairs.py`, the depth r - d below the reach r, which is the sum of both
-half-thicknesses or a share of it (`add.contact.sides`), the weight w of the pair (`mesh_pairs.py`) and the mollifier m
-of nearly parallel edges, 1 elsewhere:
+half-thicknesses or a share of it (`add.contact.surfaces`), the weight w of the pair (`mesh_pairs.py`) and the mollifier
+m of nearly parallel edges, 1 elsewhere:
 
     Psi   = k_n w m e_int(r - d),   de_int/dd = e        (`normal_law`)
     v_rel = sum c_i v_i,   F = f_n n + f_t               (`penalty_law`, per area)

@@ -1,6 +1,6 @@
 """Vertices and edges of one mesh that are held on another: which may be, and which go on being so while places change.
 
-Vertices that carry are held (`add.contact.sides`), and edges that meet within the whole reach where they cross; what
+Vertices that carry are held (`add.contact.surfaces`), and edges that meet within the whole reach where they cross; what
 else touches creeps. Edge a that meets an end of edge b meets the other edges there, too: as many of these pairs are
 held as `mesh_pairs.py` leaves after what the end takes away. Nearly parallel edges are not held: where they touch is
 anywhere along them. What is held keeps its feature during a step, also where its coefficients leave it by round-off:

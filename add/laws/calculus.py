@@ -1,7 +1,5 @@
 """What is done with expressions: derivatives, substitution, values, symbols, domains."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

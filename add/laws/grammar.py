@@ -1,7 +1,5 @@
 """Text -> expression: numbers, names, + - * / **, parentheses, and a few functions. Nothing of a text is executed."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import keyword

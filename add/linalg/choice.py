@@ -1,7 +1,5 @@
 """Which back end suits a system."""
 
-from __future__ import annotations
-
 from numba import config
 
 from add.linalg.base import Factorization

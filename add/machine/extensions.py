@@ -4,8 +4,6 @@ A scene never names code: whoever runs the command does. Processes that a comman
 with it what was named.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

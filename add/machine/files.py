@@ -1,17 +1,57 @@
-"""Files that somebody else made: opened only if they are plain files of a size that can be read."""
-
-from __future__ import annotations
+"""Files that somebody else made, opened if plain and of a size that can be read; what memory and disks are left."""
 
 import io
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from add.errors import InputError
-from add.machine.resources import available_memory
+from add.errors import InputError, naming
+
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> float:
+    """Return the free memory [bytes], caches that can be dropped included; infinite where the system does not say.
+
+    In a container, what its own limit leaves.
+    """
+    return min(_system(), _group())
+
+
+def _system() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return float("inf")
+
+
+def _group() -> float:
+    try:
+        limit = float((_GROUP / "memory.max").read_text(encoding="ascii"))  # "max" where there is none
+        used = float((_GROUP / "memory.current").read_text(encoding="ascii"))
+        stat = dict(line.split() for line in (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines())
+        return max(0.0, limit - used + float(stat.get("inactive_file", 0.0)))
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def free_disk(folder: str | PathLike[str]) -> float:
+    """Return the free room where a folder is, or will be made [bytes]; infinite where the system does not say."""
+    place = Path(folder).absolute()
+    for path in (place, *place.parents):
+        if path.is_dir():
+            try:
+                return float(shutil.disk_usage(path).free)
+            except OSError:
+                break
+    return float("inf")
+
 
 #: Levels of objects and lists within each other that any of our files needs, by far.
 DEPTH = 64
@@ -115,6 +155,42 @@ def read_regular(path: str | PathLike[str], *, most: float, follow: bool = True)
         return file.read(int(most) + 1 if most < 2**62 else -1)
 
 
+def read_given(path: str | PathLike[str], *, most: float, expected: str | None = None, follow: bool = True) -> bytes:
+    """Read a file that a user names, as `read_regular` does.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it is missing, a folder or cannot be read; ``expected`` says what it should be.
+    """
+    with naming(file=path):
+        try:
+            return read_regular(path, most=most, follow=follow)
+        except FileNotFoundError:
+            raise InputError("there is no such file", expected=expected) from None
+        except IsADirectoryError:
+            raise InputError("this is a folder", expected=expected) from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_text(path: str | PathLike[str], *, most: float, expected: str) -> str:
+    """Read a text in UTF-8, with or without a byte-order mark, as `read_given` does.
+
+    Raises
+    ------
+    InputError
+        naming the file, and the line of what is no UTF-8.
+    """
+    data = read_given(path, most=most, expected=expected)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place, found = f"line {1 + data.count(bytes([10]), 0, error.start)}", f"byte 0x{data[error.start]:02x}"
+        wanted = f"{expected}, in UTF-8"
+        raise InputError("not UTF-8 text", file=path, place=place, found=found, expected=wanted) from None
+
+
 def most_of_memory(factor: float) -> float:
     """Return the largest size of a file whose content needs ``factor`` times as much memory [bytes]."""
     return available_memory() / factor
@@ -199,6 +275,17 @@ def parse_json(text: str, path: str | PathLike[str], place: str | None = None) -
     if text.count("[") + text.count("{") > DEPTH or "\\ud" in text.lower():
         require_plain_json(value, path, place)
     return value
+
+
+def read_json(path: str | PathLike[str], *, most: float, expected: str) -> Any:
+    """Read a file of JSON of at most ``most`` bytes.
+
+    Raises
+    ------
+    InputError
+        naming the file, if it cannot be read or is not JSON; ``expected`` says what it should be.
+    """
+    return parse_json(read_text(path, most=most, expected=expected), path)
 
 
 def _no_constant(literal: str) -> None:

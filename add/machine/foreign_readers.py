@@ -4,8 +4,6 @@ Starting one costs about a second, so that formats whose readers are known to en
 files in one process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io
@@ -26,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.machine.files import in_bytes
-from add.machine.resources import available_memory
+from add.machine.files import available_memory, in_bytes
 
 #: Seconds of the processor that a reader may take, and how many bytes of a file it may take for one second more.
 PATIENCE, BYTES_A_SECOND = 10.0, 2.5e5

@@ -1,10 +1,10 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
 from add.materials.base import DIRECTIONS, Material
-from add.materials.by_name import FOAMS, SILICONES
 from add.materials.elements import ElementLoops, Elements, element_loops
 from add.materials.formulas import INVARIANTS, Formula
 from add.materials.laws import (
+    FOAMS,
     GENT,
     HYPERFOAM,
     MATERIALS,
@@ -12,6 +12,7 @@ from add.materials.laws import (
     NAMES,
     NEO_HOOKEAN,
     NEO_HOOKEAN_CIARLET,
+    SILICONES,
     ST_VENANT_KIRCHHOFF,
     YEOH,
     formula_law,

@@ -5,8 +5,6 @@ elements are compiled for each law (`add.materials.elements`): a call behind a p
 compiler can see.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A stencil with strains z(x) (`add.kernels.strains`) stores w W(z; p) and resists
 length at rest; `add.materials.strain_loops` makes forces and matrices of them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Motion-capture recordings: markers, poses of bodies, angles of joints; readers, and the registration onto a model."""
 
-from add.mocap.body_csv import read_angle_csv, read_csv, read_pose_csv, write_csv
 from add.mocap.flights import first_touch, release_time
 from add.mocap.formats import read_take
+from add.mocap.formats.plain import read_angle_csv, read_csv, read_pose_csv, write_csv
 from add.mocap.recording import Recording
 from add.mocap.registration import RigidTransform, register, rigid_fit
 from add.mocap.take import AngleRecording, Event, PoseRecording, Signal, Take

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.machine.files import most_of_memory, read_regular
+from add.machine.files import most_of_memory, read_regular, read_text
 from add.typing import BoolArray, FloatArray
 
 
@@ -138,10 +138,7 @@ def _npz(path: Path) -> _Read:
 
 
 def _csv(path: Path) -> _Read:
-    try:
-        text = read_regular(path, most=most_of_memory(16.0)).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", file=path) from None
+    text = read_text(path, most=most_of_memory(16.0), expected="a table of points")
     head, _, rest = text.partition("\n")
     columns = [name.strip() for name in head.split(",")]
     known = ["time_s", "x_m", "y_m", "z_m", "red", "green", "blue"]

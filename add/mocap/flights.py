@@ -1,7 +1,5 @@
 """Flights in a recording, and moments that it shows by itself: releases, and touches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
@@ -10,7 +11,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from add.errors import InputError
+from add.errors import InputError, naming
 
 # Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
 _GAP_IN_PERIODS = 1.5
@@ -28,7 +29,7 @@ def require_names(names: Iterable[str], available: Sequence[str], *, source: str
         raise InputError("unknown marker", file=source, found=repr(name), expected=expected)
 
 
-class Timed:
+class Timed(ABC):
     """Arrays of a recording over its frames: every one has a row for each of them.
 
     Every method returns a new recording; the arrays are private read-only copies.
@@ -36,6 +37,14 @@ class Timed:
 
     times: NDArray[np.float64]
     source: str
+
+    def __post_init__(self) -> None:
+        with naming(file=self.source):
+            self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse what does not fit, and keep copies of the arrays."""
 
     @property
     def n_frames(self) -> int:
@@ -92,34 +101,25 @@ class Recording(Timed):
     valid: NDArray[np.bool_]
     source: str = "recording"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         names = tuple(self.names)
         times = np.array(self.times, dtype=np.float64)
         positions = np.array(self.positions, dtype=np.float64)
         valid = np.array(self.valid, dtype=bool)
-        _check_names(names, self.source)
-        check_times(times, self.source)
+        _check_names(names)
+        check_times(times)
         shape = (len(times), len(names), 3)
         if positions.shape != shape:
-            raise InputError(
-                "positions have the wrong shape",
-                file=self.source,
-                found=positions.shape,
-                expected=f"(frames, markers, 3) = {shape}",
-            )
+            expected = f"(frames, markers, 3) = {shape}"
+            raise InputError("positions have the wrong shape", found=positions.shape, expected=expected)
         if valid.shape != shape[:2]:
-            raise InputError(
-                "valid has the wrong shape",
-                file=self.source,
-                found=valid.shape,
-                expected=f"(frames, markers) = {shape[:2]}",
-            )
+            expected = f"(frames, markers) = {shape[:2]}"
+            raise InputError("valid has the wrong shape", found=valid.shape, expected=expected)
         bad = np.argwhere(valid & ~np.isfinite(positions).all(axis=2))
         if len(bad):
             frame, marker = bad[0]
             raise InputError(
                 "a valid position is not finite",
-                file=self.source,
                 place=f"marker {names[marker]!r}, frame {frame} (t = {times[frame]:g} s)",
                 found=positions[frame, marker].tolist(),
                 expected="finite numbers, or valid = False",
@@ -200,7 +200,8 @@ class Recording(Timed):
         jump of the velocity (an impact, a release) by a few percent of what happens within a frame there.
         """
         times = np.array(times, dtype=np.float64)
-        check_times(times, self.source)
+        with naming(file=self.source):
+            check_times(times)
         if max_gap is None:
             max_gap = _GAP_IN_PERIODS * float(np.median(np.diff(self.times))) if self.n_frames > 1 else 0.0
         elif not max_gap >= 0.0:
@@ -224,36 +225,27 @@ class Recording(Timed):
         return replace(self, times=times, positions=positions, valid=valid)
 
 
-def _check_names(names: tuple[str, ...], source: str) -> None:
+def _check_names(names: tuple[str, ...]) -> None:
     if not names:
-        raise InputError("no markers", file=source, found=0, expected="at least 1 marker")
+        raise InputError("no markers", found=0, expected="at least 1 marker")
     seen: set[str] = set()
     for name in names:
         if not isinstance(name, str) or not name or not name.isprintable() or name != name.strip():
-            raise InputError(
-                "bad marker name",
-                file=source,
-                found=repr(name),
-                expected="printable text without blanks at its ends",
-            )
+            expected = "printable text without blanks at its ends"
+            raise InputError("bad marker name", found=repr(name), expected=expected)
         if name in seen:
-            raise InputError("two markers have the same name", file=source, found=repr(name), expected="unique names")
+            raise InputError("two markers have the same name", found=repr(name), expected="unique names")
         seen.add(name)
 
 
-def check_times(times: NDArray[np.float64], source: str) -> None:
+def check_times(times: NDArray[np.float64]) -> None:
     """Raise an `InputError` unless times (nf,), at least one, are finite and strictly increasing [s]."""
     if times.ndim != 1 or len(times) == 0:
-        raise InputError("no frames", file=source, found=f"times of shape {times.shape}", expected="at least 1 frame")
+        raise InputError("no frames", found=f"times of shape {times.shape}", expected="at least 1 frame")
     if not np.isfinite(times).all():
         frame = int(np.flatnonzero(~np.isfinite(times))[0])
-        raise InputError("time is not finite", file=source, place=f"frame {frame}", found=times[frame])
+        raise InputError("time is not finite", place=f"frame {frame}", found=times[frame])
     if (np.diff(times) <= 0.0).any():
         frame = int(np.flatnonzero(np.diff(times) <= 0.0)[0]) + 1
-        raise InputError(
-            "time does not increase",
-            file=source,
-            place=f"frame {frame}",
-            found=f"{times[frame]} s after {times[frame - 1]} s",
-            expected="strictly increasing times",
-        )
+        found, expected = f"{times[frame]} s after {times[frame - 1]} s", "strictly increasing times"
+        raise InputError("time does not increase", place=f"frame {frame}", found=found, expected=expected)

@@ -1,7 +1,5 @@
 """Bringing a recording into the frame of a model through markers whose model positions are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """Suspect parts of a recording: spikes, times that jump, markers that are exchanged for a while."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

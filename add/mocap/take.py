@@ -54,19 +54,14 @@ class PoseRecording(Timed):
     source: str = "recording"
     covariance: NDArray[np.float64] | None = None
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         times = np.array(self.times, dtype=np.float64)
-        check_times(times, self.source)
+        check_times(times)
         quaternion = self._column("quaternion", self.quaternion, times, (4,))
         frame = off_unit(quaternion)
         if frame is not None:
-            raise InputError(
-                "not a unit quaternion",
-                file=self.source,
-                place=f"frame {frame}",
-                found=f"norm {np.linalg.norm(quaternion[frame]):.6g}",
-                expected=f"1 within {UNIT:g}",
-            )
+            norm = f"norm {np.linalg.norm(quaternion[frame]):.6g}"
+            raise InputError("not a unit quaternion", place=f"frame {frame}", found=norm, expected=f"1 within {UNIT:g}")
         quaternion /= np.linalg.norm(quaternion, axis=1)[:, None]
         turned = np.einsum("fi,fi->f", quaternion[1:], quaternion[:-1]) < 0.0
         quaternion[1:] *= np.where(np.cumsum(turned) % 2 == 1, -1.0, 1.0)[:, None]
@@ -76,7 +71,7 @@ class PoseRecording(Timed):
             if value is not None:
                 arrays[name] = self._column(name, value, times, (3,))
         if self.covariance is not None:
-            arrays["covariance"] = _positive(self._column("covariance", self.covariance, times, (6, 6)), self.source)
+            arrays["covariance"] = _positive(self._column("covariance", self.covariance, times, (6, 6)))
         extra = {name: self._column(name, values, times, ()) for name, values in self.extra.items()}
         for array in extra.values():
             array.setflags(write=False)
@@ -89,12 +84,11 @@ class PoseRecording(Timed):
         array = np.array(values, dtype=np.float64)
         shape = (len(times), *width)
         if array.shape != shape:
-            raise InputError(f"{name} has the wrong shape", file=self.source, found=array.shape, expected=shape)
+            raise InputError(f"{name} has the wrong shape", found=array.shape, expected=shape)
         bad = np.flatnonzero(~np.isfinite(array).reshape(len(times), -1).all(axis=1))
         if len(bad):
             raise InputError(
                 f"{name} is not finite",
-                file=self.source,
                 place=f"frame {bad[0]} (t = {times[bad[0]]:g} s)",
                 found=array[bad[0]].tolist(),
                 expected="finite numbers (leave out frames in which the body was not seen)",
@@ -159,7 +153,7 @@ class PoseRecording(Timed):
         return Recording(labels, self.times, positions, np.ones(positions.shape[:2], dtype=bool), self.source)
 
 
-def _positive(covariance: NDArray[np.float64], source: str) -> NDArray[np.float64]:
+def _positive(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return covariances (nf, 6, 6), of which each is symmetric and positive definite."""
     # In units of their own sizes: metres and radians do not compare.
     size = np.sqrt(np.maximum(np.einsum("fii->fi", covariance), 1e-300))
@@ -170,7 +164,6 @@ def _positive(covariance: NDArray[np.float64], source: str) -> NDArray[np.float6
         frame = int(np.flatnonzero(wrong)[0])
         raise InputError(
             "no covariance of a pose",
-            file=source,
             place=f"frame {frame}",
             found=f"variances {np.einsum('ii->i', covariance[frame]).tolist()}",
             expected="a symmetric, positive definite matrix",
@@ -198,35 +191,25 @@ class AngleRecording(Timed):
     rates: NDArray[np.float64] | None = None
     source: str = "recording"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         names = tuple(self.names)
         if not names or len(set(names)) < len(names):
-            raise InputError(
-                "bad names of angles", file=self.source, found=names, expected="one or more, all different"
-            )
+            raise InputError("bad names of angles", found=names, expected="one or more, all different")
         times = np.array(self.times, dtype=np.float64)
-        check_times(times, self.source)
+        check_times(times)
         arrays = {"times": times}
         for name, values in (("angles", self.angles), ("rates", self.rates)):
             if values is None:
                 continue
             array = arrays[name] = np.array(values, dtype=np.float64)
             if array.shape != (len(times), len(names)):
-                raise InputError(
-                    f"{name} have the wrong shape",
-                    file=self.source,
-                    found=array.shape,
-                    expected=f"(frames, angles) = {(len(times), len(names))}",
-                )
+                expected = f"(frames, angles) = {(len(times), len(names))}"
+                raise InputError(f"{name} have the wrong shape", found=array.shape, expected=expected)
             bad = np.argwhere(~np.isfinite(array))
             if len(bad):
                 frame, column = bad[0]
-                raise InputError(
-                    f"{name} are not finite",
-                    file=self.source,
-                    place=f"{names[column]!r}, frame {frame} (t = {times[frame]:g} s)",
-                    found=array[frame, column],
-                )
+                place = f"{names[column]!r}, frame {frame} (t = {times[frame]:g} s)"
+                raise InputError(f"{name} are not finite", place=place, found=array[frame, column])
         self._keep(names=names, **arrays)
 
 
@@ -314,17 +297,10 @@ class Take:
             If the file has none.
         """
         if self.markers is None:
-            held = [
-                *(["poses of bodies"] if self.bodies else []),
-                *(["angles"] if self.angles else []),
-                *(["signals"] if self.signals else []),
-            ]
-            raise InputError(
-                "no markers",
-                file=self.source,
-                found=f"{self.format} with {' and '.join(held) or 'nothing in it'}",
-                expected="trajectories of markers",
-            )
+            parts = {"poses of bodies": self.bodies, "angles": self.angles, "signals": self.signals}
+            held = " and ".join(name for name, part in parts.items() if part) or "nothing in it"
+            found = f"{self.format} with {held}"
+            raise InputError("no markers", file=self.source, found=found, expected="trajectories of markers")
         return self.markers
 
     def body(self, name: str | None) -> PoseRecording:

@@ -1,7 +1,5 @@
 """Files of markers, poses and signals for other programs: TRC, C3D, CSV with units in the headings, MCAP."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -1,7 +1,5 @@
 """From bodies, joints, obstacles and contact settings to a `System`: who owns which slots, which term acts on what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -15,6 +13,7 @@ from add.contact.limits import CollisionLimit, PointLimit
 from add.equations.assembly import Assembly
 from add.equations.initial import InitialState, Motion, Pose
 from add.equations.initial_on_hinge import HingedPose
+from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -28,9 +27,8 @@ from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError
 from add.joints.law_term import JointLaw
 from add.joints.laws import TERMS, BodySite, HingeStart, JointPart
-from add.model.contact_terms import contact_terms
+from add.model.contact_terms import ContactModel, Obstacle, contact_terms
 from add.model.mesh_terms import mesh_blocks, mesh_term
-from add.model.obstacles import ContactModel, Obstacle
 from add.summary import Summarised, Summary
 from add.terms import Inertia
 from add.typing import FloatArray, IntArray
@@ -184,6 +182,11 @@ class Model(Summarised):
             ("joint parts", str(len(self.joint_parts))),
         ]
         return Summary("Model", (*self.system.summary().rows, *rows))
+
+    def at_start(self, theta: FloatArray) -> Kinematics:
+        """Return the rows X at the start, without accelerations."""
+        q, v = self.initial.evaluate(theta)
+        return self.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
 
     @property
     def layouts(self) -> Layouts:

@@ -1,7 +1,5 @@
 """The contact term of meshes: which bodies meet by their meshes, and the numbers that they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from itertools import combinations, combinations_with_replacement, product
 from typing import NamedTuple, final
@@ -10,9 +8,8 @@ import numpy as np
 
 from add.bodies import Block, Body, ContactMesh, Layouts
 from add.contact import MeshContact, NormalLaw
-from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart
-from add.model.obstacles import ContactModel
+from add.contact.surfaces import ContactSurface, SurfacePart, one_side
+from add.model.contact_terms import ContactModel
 from add.typing import FloatArray
 
 #: Numbers of a pair of classes, and their units.

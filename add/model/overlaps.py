@@ -1,7 +1,5 @@
 """Bodies that start inside what they should touch from outside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -18,7 +16,7 @@ from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
 from add.model.build import Model
-from add.model.obstacles import ContactModel
+from add.model.contact_terms import ContactModel
 from add.typing import BoolArray, FloatArray, IntArray
 
 DEEP = 0.1

@@ -1,7 +1,5 @@
 """Robust losses: samples that are far off, such as swapped markers, count less than their square."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final

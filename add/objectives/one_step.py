@@ -2,7 +2,7 @@
 
     phi = 1/N sum_k  w_q |q_k - q^_k|^2 + w_v |v_k - v^_k|^2 + w_a |(v_k - v^_k)/dt|^2
 
-x_k is the end of the step from the recorded x^_(k-1) (see `add.simulation.restarted`), so that no error grows from step
+x_k is the end of the step from the recorded x^_(k-1) (see `add.simulation.composed`), so that no error grows from step
 to step and no impact is met late. Noise of the recording is in the start of every step, too: the estimate is biased,
 where a fit of the whole trajectory is not.
 """

@@ -1,7 +1,5 @@
 """Placement of a recording in the scene, as numbers that a fit may find: a rotation, a translation, a scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final

@@ -1,7 +1,5 @@
 """Penalties on parameters, as least squares: what picks one control out of the many that do the same."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final

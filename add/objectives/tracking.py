@@ -11,8 +11,7 @@ import numpy as np
 from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
 from add.equations.points import Along, PointMap
 from add.objectives.base import LeastSquares, StateRows
-from add.objectives.frames_over import FramesOver, rows_over
-from add.objectives.interpolation import Interpolant, StateReads, StepWeights, pair
+from add.objectives.frames_over import FramesOver, Interpolant, StateReads, StepWeights, pair, rows_over
 from add.objectives.losses import Loss, bend, bending
 from add.objectives.placement import Origin, Placement, less_origin, times_each
 from add.simulation.run import Trajectory

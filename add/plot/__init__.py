@@ -1,6 +1,4 @@
 """Diagrams of a run, through matplotlib, which is imported when something is drawn."""
 
-from add.plot.convergence import parse_evaluations, plot_convergence
-from add.plot.landscape import plot_landscape
-from add.plot.run import experiment_names, plot_run
-from add.plot.time import plot_energies, plot_markers, plot_newton
+from add.plot.fits import parse_evaluations, plot_convergence, plot_landscape
+from add.plot.run import experiment_names, plot_energies, plot_markers, plot_newton, plot_run

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from add.errors import InputError
-from add.io.atomic import remove_killed, replacing
+from add.io.lock import remove_killed, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Predicted coordinates of markers with their 95 % band, over what was recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike

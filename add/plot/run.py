@@ -1,18 +1,184 @@
-"""All diagrams of a run."""
+"""All diagrams of a run: over time, markers, energies, Newton's iterations, distances from recorded ones."""
 
+import csv
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from add.errors import InputError
+from add.io.hdf5 import read_sweep
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
-from add.io.sweeps import read_sweep
-from add.io.trajectory import read_run
-from add.plot.convergence import plot_convergence
-from add.plot.landscape import plot_landscape
-from add.plot.residuals import plot_residuals
-from add.plot.time import plot_energies, plot_markers, plot_newton
+from add.io.trajectory_data import RunData
+from add.io.trajectory_file import read_run
+from add.plot._figure import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
+from add.plot.fits import plot_convergence, plot_landscape
+from add.typing import FloatArray
+
+_ENERGY_COLOURS = {"kinetic": BLUE, "elastic": RED, "gravity": GREEN, "coupling": PURPLE, "contact": ORANGE}
+_PREFIXES = (("", 1.0), ("m", 1e3), ("µ", 1e6))
+
+
+def _scale(magnitude: float) -> tuple[str, float]:
+    """Prefix and factor that bring a magnitude above one."""
+    return next(((p, f) for p, f in _PREFIXES if magnitude * f >= 1.0), _PREFIXES[-1] if magnitude else _PREFIXES[0])
+
+
+def plot_energies(data: RunData, path: str | PathLike[str]) -> Path:
+    """Draw every energy and their total over time."""
+    if not data.energy:
+        raise InputError("the run has no energies to draw")
+    total = np.sum(list(data.energy.values()), axis=0)
+    largest = max(float(np.nanmax(np.abs(e), initial=0.0)) for e in [*data.energy.values(), total])
+    prefix, factor = _scale(largest)
+    spare = iter([GREY, "#b06000", "#00838f"])
+    with figure(path, 7.0, 3.6) as (drawn, path):
+        axis = drawn.subplots()
+        for name, energy in data.energy.items():
+            axis.plot(data.t, factor * energy, label=name, color=_ENERGY_COLOURS.get(name) or next(spare, GREY))
+        axis.plot(data.t, factor * total, label="total", color="#202124", linestyle=(0, (5, 2)))
+        axis.set_xlabel("time [s]")
+        axis.set_ylabel(f"energy [{prefix}J]")
+        axis.margins(x=0.01)
+        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return path
+
+
+def marker_residuals(data: RunData) -> dict[str, FloatArray]:
+    """Distance vectors simulated - recorded, by marker, (m, 3) [m]: at recorded times within the run, where seen."""
+    residuals = {}
+    for name, (times, recorded) in data.targets.items():
+        if name not in data.markers:
+            continue
+        inside = (times >= data.t[0] - 1e-9) & (times <= data.t[-1] + 1e-9) & np.isfinite(recorded).all(axis=1)
+        simulated = [np.interp(times[inside], data.t, data.markers[name][:, i]) for i in range(3)]
+        residuals[name] = np.stack(simulated, axis=1) - recorded[inside]
+    return residuals
+
+
+def rms(residual: FloatArray) -> float:
+    """Root of the mean squared distance, sqrt(mean |r|^2); NaN if there is none."""
+    return float(np.sqrt((residual**2).sum(axis=1).mean())) if len(residual) else float("nan")
+
+
+def plot_markers(data: RunData, path: str | PathLike[str], max_markers: int = 8) -> Path:
+    """Draw simulated over recorded markers: a row for each marker, a column for each axis, the rms distance beside it.
+
+    Parameters
+    ----------
+    data : RunData
+    path : .png or .svg
+    max_markers : of more markers the worst are drawn
+    """
+    residuals = marker_residuals(data)
+    errors = {name: rms(residuals[name]) if name in residuals else float("nan") for name in data.markers}
+    if not errors:
+        raise InputError("the run has no markers to draw")
+    names = list(errors)
+    if len(names) > max_markers:
+        worst = sorted(names, key=lambda name: -np.nan_to_num(errors[name], nan=-1.0))[:max_markers]
+        names = [name for name in names if name in worst]
+    tracks = [data.markers[name] for name in names] + [data.targets[name][1] for name in names if name in data.targets]
+    prefix, factor = (
+        ("m", 1e3) if max(float(np.nanmax(np.ptp(x, axis=0), initial=0.0)) for x in tracks) < 1 else ("", 1)
+    )
+    with figure(path, 9.0, 0.9 + 1.55 * len(names)) as (drawn, path):
+        rows = drawn.subplots(len(names), 3, sharex=True, squeeze=False)
+        for name, row in zip(names, rows, strict=True):
+            for i, axis in enumerate(row):
+                if name in data.targets:
+                    times, recorded = data.targets[name]
+                    axis.plot(
+                        times, factor * recorded[:, i], "o", color=RED, markersize=3.0, markeredgewidth=0, alpha=0.75,
+                        label="recorded",
+                    )  # fmt: skip
+                axis.plot(data.t, factor * data.markers[name][:, i], color=BLUE, linewidth=1.4, label="simulated")
+                axis.set_xlim(data.t[0], data.t[-1] if data.t[-1] > data.t[0] else data.t[0] + 1.0)
+                axis.margins(y=0.1)
+            row[0].set_ylabel(f"{name}\n[{prefix}m]")
+            if name in residuals and len(residuals[name]):
+                row[2].set_title(f"rms distance {1e3 * errors[name]:.3g} mm", loc="right", fontsize=9, color=GREY)
+        for i, letter in enumerate("xyz"):
+            rows[0][i].set_title(letter, loc="left", fontweight="bold")
+            rows[-1][i].set_xlabel("time [s]")
+        handles, labels = rows[0][0].get_legend_handles_labels()
+        drawn.legend(handles, labels, loc="outside upper center", ncols=2)
+    return path
+
+
+def plot_newton(data: RunData, path: str | PathLike[str]) -> Path:
+    """Draw Newton's iterations and final residual at every step."""
+    if not len(data.newton_iterations):
+        raise InputError("the run has no steps to draw")
+    t = data.t[1:]
+    with figure(path, 7.0, 4.2) as (drawn, path):
+        upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        upper.fill_between(t, data.newton_iterations, step="pre", color=BLUE, alpha=0.18, linewidth=0)
+        upper.step(t, data.newton_iterations, where="pre", color=BLUE, linewidth=1.2)
+        mean = float(data.newton_iterations.mean())
+        upper.axhline(mean, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
+        upper.set_title(f"mean {mean:.2f}, most {data.newton_iterations.max()}", loc="right", fontsize=9, color=GREY)
+        upper.set_ylim(0, 1.12 * max(1, int(data.newton_iterations.max())))
+        upper.yaxis.get_major_locator().set_params(integer=True)
+        upper.set_ylabel("iterations")
+        lower.plot(
+            t, np.where(data.newton_residual > 0.0, data.newton_residual, np.nan), ".", color=ORANGE, markersize=3
+        )
+        if (data.newton_residual > 0.0).any():
+            lower.set_yscale("log")
+        lower.set_ylabel("residual [N]")
+        lower.set_xlabel("time [s]")
+        lower.margins(x=0.01)
+    return path
+
+
+#: Experiments that have a row of their own, and markers that are named in its legend.
+MOST_ROWS, MOST_NAMES = 12, 8
+
+
+def plot_residuals(table: str | PathLike[str], path: str | PathLike[str]) -> Path:
+    """Draw `residuals.csv` of a run: the distance of every marker over time, each fitted or predicted take by itself.
+
+    Parameters
+    ----------
+    table : the file
+    path : .png or .svg
+
+    Raises
+    ------
+    InputError
+        If the table is not that of a run.
+    """
+    takes: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
+    try:
+        with open(table, encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                angle = row.get("angle_rad")  # of directions; tables of before have none
+                off, unit = (float(angle), "rad") if angle else (1e3 * float(row["distance_m"]), "mm")
+                take = takes.setdefault((row["experiment"], row["use"], unit), {})
+                take.setdefault(row["marker"], []).append((float(row["time_s"]), off))
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, csv.Error) as error:
+        raise InputError(f"not the residuals of a run: {type(error).__name__}", file=table) from error
+    if not takes:
+        raise InputError("there are no samples to draw", file=table)
+    shown = list(takes.items())[:MOST_ROWS]
+    with figure(path, 8.0, 0.6 + 1.7 * len(shown)) as (drawn, path):
+        rows = drawn.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for axis, ((name, use, unit), markers) in zip(rows, shown, strict=True):
+            for marker, samples in markers.items():
+                times, distance = np.array(samples).T
+                axis.plot(times, distance, ".-", markersize=2.5, linewidth=0.8, label=marker)
+            values = np.array([value for samples in markers.values() for _, value in samples])
+            word = "predicted" if use == "validate" else "fitted"
+            axis.set_title(f"{name}, {word}: rms {np.sqrt((values**2).mean()):.3g} {unit}", fontsize=9, loc="left")
+            axis.set_ylabel(f"[{unit}]")
+            axis.set_ylim(bottom=0.0)
+            if len(markers) <= MOST_NAMES:
+                axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+        rows[-1].set_xlabel("time [s]")
+    return path
 
 
 def plot_run(

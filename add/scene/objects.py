@@ -6,7 +6,6 @@ Whatever has no underscore is such a name, which type checkers, completion and `
 from add.scene.spec import (
     articulated as _articulated,
     bodies as _bodies,
-    cloud as _cloud,
     common as _common,
     contact as _contact,
     couplings as _couplings,
@@ -44,10 +43,10 @@ SphereMesh = _bodies.SphereMeshSpec
 FilledSurface = _bodies.SurfaceMeshSpec
 TorusMesh = _bodies.TorusMeshSpec
 
-CloudBox = _cloud.CloudBoxSpec
-CloudColour = _cloud.CloudColourSpec
-CloudObjective = _cloud.CloudObjectiveSpec
-CloudPlane = _cloud.CloudPlaneSpec
+CloudBox = _markers.CloudBoxSpec
+CloudColour = _markers.CloudColourSpec
+CloudObjective = _markers.CloudObjectiveSpec
+CloudPlane = _markers.CloudPlaneSpec
 
 AllSelector = _common.AllSelectorSpec
 BallRegion = _common.BallSpec

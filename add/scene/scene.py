@@ -1,7 +1,5 @@
 """A scene as Python sees it: the spec itself, with the ways to build, fit and save it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -11,7 +9,7 @@ from typing import Any, final
 from pydantic import BaseModel
 
 from add.inverse import InverseProblem, PhasedOptimizer
-from add.io.atomic import replacing
+from add.io.lock import replacing
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import inverse_problem, optimizer
 from add.scene.build.scene import build

@@ -2,7 +2,7 @@
 
 from add.simulation.bdf import BDF
 from add.simulation.derivative import Coupling, ImplicitSolve, Instant, Linearised, NewtonSolve, Solution, linearise
-from add.simulation.formula import BDFFormula, StartUp, finished
+from add.simulation.start import BDFFormula, StartUp, finished
 from add.simulation.step_jacobians import Dynamics, InputJacobian, Step, StepDerivatives, StepJacobians
 from add.simulation.step_operators import InputOperator, StepOperator, StepOperators
 from add.simulation.stepper import ContactForces, DifferentiableStepper, Record, Stepper, WeakContact

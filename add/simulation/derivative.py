@@ -11,8 +11,6 @@ v_star being the sums alpha_k q_k and alpha_k v_k over the states behind it. Wit
 Contact that is solved for, rather than a force of a term, has equations of its own beside r: see `Coupling`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -36,8 +34,7 @@ from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates, Decisions, KinematicCotangent
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
-from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, StepEquations
 from add.typing import FloatArray
 
 

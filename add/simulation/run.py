@@ -140,7 +140,7 @@ class Simulation(Summarised):
     solver : n_unknowns -> Factorization
         Back end of the linear algebra; each run makes its own.
     threads : int
-        How many steps the sweeps of derivatives may linearise at once (see `add.adjoint.prefetch`).
+        How many steps the sweeps of derivatives may linearise at once (see `add.adjoint.schedule`).
     """
 
     system: System

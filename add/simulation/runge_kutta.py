@@ -12,11 +12,10 @@ from add.compiled.stages import Tableau
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
 from add.simulation.derivative import Linearised, Solution
-from add.simulation.formula import finished
 from add.simulation.run import Simulation
+from add.simulation.start import finished
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, TakenStep
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status
 from add.typing import FloatArray
 
 #: Kutta's method (1901; Hairer, Norsett & Wanner, Solving ordinary differential equations I, II.1).

@@ -1,7 +1,5 @@
 """Steps that are divided where no solution is found, or where an impact is over within a fraction of a step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final

@@ -1,7 +1,5 @@
 """The solve of one implicit step: Newton, the fallbacks for hard steps, and hybrid friction."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +14,7 @@ from add.errors import SolverError
 from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
-from add.solve.step_equations import NewtonOptions, Status, StepEquations
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions, Status, StepEquations
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)

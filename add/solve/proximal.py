@@ -19,14 +19,12 @@ says whether the potential still falls, without any potential. A force that jump
 within another one is pushed out of another face a little further on, and the step may have no solution at all.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
 from add.solve.newton import BLOCKED, NewtonResult, Point, Solve
-from add.solve.step_equations import Status
+from add.solve.step_matrix import Status
 from add.typing import FloatArray
 
 #: The first pull, the least one, and the largest one, beyond which nothing moves.

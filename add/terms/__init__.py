@@ -10,15 +10,13 @@ from add.terms.inertia import Inertia
 from add.terms.joint_drives import JointDrive
 from add.terms.joint_laws import BallLaws, JointLimits, JointResistance, JointSprings
 from add.terms.lengths import LengthActuator, OnLengths, OnPaths, Path
+from add.terms.multipliers import JointCouplings, LinkLoops, PointConstraint, Sums, TiedPoints
 from add.terms.muscle import FibreLines, Muscle, VolumetricActuator
 from add.terms.nodal_force import NodalForce
-from add.terms.point_constraint import PointConstraint
 from add.terms.pressure import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.terms.relaxation import Relaxation
 from add.terms.rigid_inertia import RigidInertia
 from add.terms.strained import Stencils, Strained
-from add.terms.tied_points import TiedPoints
 from add.terms.tree_inertia import TreeInertia
-from add.terms.tree_loops import JointCouplings, LinkLoops, Sums
 from add.terms.viscous import Viscous
 from add.terms.wrenches import Wrench

@@ -1,7 +1,5 @@
 """Activations of muscles and actuators that follow what excites them, as memories."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """The memory of bodies whose stress relaxes, see `add.materials.relaxation`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final

@@ -1,7 +1,5 @@
 """Inertia and gravity of a tree of links, in its own coordinates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final

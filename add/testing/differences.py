@@ -1,7 +1,5 @@
 """Differences: the derivative of a function by several step sizes, and what of them is round-off."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

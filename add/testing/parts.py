@@ -1,7 +1,5 @@
 """The single claims that a term has to keep, one check each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final

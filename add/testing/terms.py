@@ -1,7 +1,5 @@
 """Whole checks: of a term, a constraint, a force with branches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

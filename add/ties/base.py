@@ -6,8 +6,6 @@
 function of a few numbers with its derivative; `Selected` returns theta. `add.inverse.maps.Composed` chains them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final

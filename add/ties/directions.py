@@ -5,8 +5,6 @@ Rules of places: where a point of one body is in the frame of another, and how f
 A body's frame is given by its position p and its rotation vector w at the start; the world's are zero.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -1,7 +1,5 @@
 """Rules of materials, contacts and solids: moduli, the damping that gives a restitution, masses by sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.io.trajectory import LineData
+from add.io.trajectory_parts import LineData
 from add.typing import FloatArray
 from add.view.parts import JOINT_COLOUR, LOAD_COLOUR, SLACK_COLOUR, Canvas, Moment, Part, in_front
 from add.view.quantities import Quantity, prefixed, round_up

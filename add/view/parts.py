@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from add.io.trajectory import RunData
+from add.io.trajectory_data import RunData
 from add.typing import FloatArray
-from add.view.framing import seen
+from add.view.look import seen
 from add.view.quantities import Quantity
 
 if TYPE_CHECKING:

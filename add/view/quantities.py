@@ -1,4 +1,4 @@
-"""Quantities by which bodies are coloured: one number a node or place, with a range over the run and a unit."""
+"""Quantities by which bodies are coloured, with ranges and units, and points that enclose rigid bodies."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,10 +8,28 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import QuadratureGeometry, quadrature_geometry
-from add.io.trajectory import BodyData, MassSpringData, RunData
+from add.geometry.shapes import BALL, shape_of
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, MassSpringData, SolidData
 from add.materials import Elements, element_loops
 from add.typing import FloatArray
-from add.view.hulls import solid_hull
+
+_MOST = 400
+
+
+def solid_hull(solid: SolidData) -> FloatArray:
+    """Points on a rigid body that show its extent, (m, 3) in its frame [m]; the origin if it has no shape."""
+    if solid.kind >= 0:
+        return shape_of(solid.kind).hull(solid.size)
+    if not len(solid.vertices):
+        return np.zeros((1, 3))
+    vertices = solid.vertices
+    if len(vertices) <= _MOST:
+        return vertices
+    # the farthest along many directions
+    directions = np.concatenate([BALL, np.random.default_rng(0).normal(size=(_MOST // 4, 3))])
+    return vertices[np.unique(np.argmax(vertices @ directions.T, axis=0))]
+
 
 COLOURS = ("displacement", "speed", "strain", "stress", "contact")
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))

@@ -1,25 +1,126 @@
-"""The picture of a run: bodies, joints, obstacles, markers and contact forces as actors that follow the time."""
+"""The picture of a run: bodies, joints, obstacles, markers, forces, axes and scale as actors that follow the time."""
 
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from add.io.trajectory import ObstacleData, RunData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
-from add.view.forces import Arrows
-from add.view.framing import aim, framing_points, largest_body, middles, round_number
 from add.view.joints import joint_actors
-from add.view.look import Look
+from add.view.look import Look, aim, framing_points, largest_body, middles, round_number
 from add.view.parts import GRID_COLOUR, NEUTRAL_COLOUR, OBSTACLE_COLOUR, PLANE_COLOUR, Canvas, Moment, Part, Points
 from add.view.quantities import Quantity, quantity
-from add.view.scale import Scale
-from add.view.shading import LIGHT, Shadows, occlude
 from add.view.shapes import Solid, draw_goals, primitive, shaded
-from add.view.surfaces import nodal_parts
+from add.view.surfaces import LIGHT, Shadows, nodal_parts, occlude
 
 if TYPE_CHECKING:
     import pyvista
+from add.view.look import round_down
+from add.view.parts import ARROW_COLOUR, in_front
+from add.view.quantities import prefixed
+
+_COLOUR = "#202124"
+_LEFT, _BOTTOM, _WIDEST = 0.13, 0.045, 0.16
+"""Place of the bar's left end and its greatest length, in shares of the picture's size."""
+
+
+@final
+class Scale(Part):
+    """Three axes, and a bar of a round length at the depth of what the camera looks at."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        import pyvista
+        from vtkmodules.vtkRenderingCore import vtkActor2D, vtkCoordinate, vtkPolyDataMapper2D
+
+        self._canvas = canvas
+        canvas.plotter.add_axes(
+            line_width=3, color=_COLOUR, viewport=(0.0, 0.0, 0.11, 0.18), interactive=False, labels_off=False
+        )
+        self._line = pyvista.PolyData(np.zeros((6, 3)), lines=[2, 0, 1, 2, 2, 3, 2, 4, 5])
+        place = vtkCoordinate()
+        place.SetCoordinateSystemToNormalizedViewport()
+        mapper = vtkPolyDataMapper2D()
+        mapper.SetInputData(self._line)
+        mapper.SetTransformCoordinate(place)
+        self._bar: Any = vtkActor2D()
+        self._bar.SetMapper(mapper)
+        self._bar.GetProperty().SetColor(0.126, 0.129, 0.141)
+        self._bar.GetProperty().SetLineWidth(2.0 * canvas.pixel)
+        canvas.plotter.renderer.AddViewProp(self._bar)
+        self._shown = 0.0
+
+    def move(self, moment: Moment, quantity: Quantity) -> None:
+        """Fit the bar to the camera as it stands."""
+        plotter = self._canvas.plotter
+        camera, (width, height) = plotter.camera, plotter.window_size
+        distance = float(np.linalg.norm(np.subtract(camera.position, camera.focal_point)))
+        seen = 2.0 * distance * np.tan(np.radians(camera.view_angle) / 2.0) * width / height  # [m] across
+        if not np.isfinite(seen) or seen <= 0.0:
+            return
+        length = round_down(_WIDEST * seen)
+        share = length / seen
+        if abs(share - self._shown) < 1e-9:
+            return
+        self._shown = share
+        right, tick = _LEFT + share, 0.008
+        ends = [(_LEFT, 0.0, right, 0.0), (_LEFT, -tick, _LEFT, tick), (right, -tick, right, tick)]
+        self._line.points = np.array(
+            [(x, _BOTTOM + y, 0.0) for a, b, c, d in ends for x, y in ((a, b), (c, d))], dtype=float
+        )
+        unit, factor = prefixed("m", length)
+        plotter.add_text(
+            f"{length * factor:g} {unit}", position=(_LEFT, _BOTTOM + 0.015), viewport=True, name="scale",
+            font_size=self._canvas.font - 1, color=_COLOUR,
+        )  # fmt: skip
+
+
+@final
+class Arrows(Part):
+    """Contact forces on nodes and at the contacts of rigid bodies; the largest of the run is 0.3 bodies long."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        import pyvista
+
+        self._data, self._length = canvas.data, 0.3 * canvas.body_span
+        self._mesh = pyvista.Arrow(scale=1e-9)
+        self._actor = canvas.add(self._mesh, "contact forces", color=ARROW_COLOUR)
+        in_front(self._actor, -66000.0)  # forces point into the bodies
+        nodal = [canvas.data.contact_force[:, b.entries] for b in canvas.data.nodal]
+        forces = [force.reshape(-1, 3) for force in nodal] + [canvas.data.contacts.forces]
+        self._top = max(float(np.linalg.norm(force, axis=1).max(initial=0.0)) for force in forces)
+        self._wanted = False
+        self.show(False)
+
+    def show(self, wanted: bool) -> None:
+        """Show or hide them."""
+        self._wanted = wanted and self._top > 0.0
+        if not self._wanted:
+            self._actor.visibility = False
+
+    def move(self, moment: Moment, quantity: Quantity) -> None:
+        """Draw the forces of the nearest state."""
+        import pyvista
+
+        if not self._wanted:
+            return
+        x, force = contact_forces(self._data, moment.nearest)
+        strong = np.linalg.norm(force, axis=1) > 0.02 * self._top
+        self._actor.visibility = bool(strong.any())
+        if strong.any():
+            cloud = pyvista.PolyData(x[strong])
+            cloud.point_data["force"] = force[strong] / self._top
+            arrow = pyvista.Arrow(tip_length=0.25, tip_radius=0.04, shaft_radius=0.012, tip_resolution=12)
+            self._mesh.copy_from(cloud.glyph(orient="force", scale="force", factor=self._length, geom=arrow))
+
+
+def contact_forces(data: RunData, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return places and forces of all contacts in state ``k``, (m, 3) each."""
+    places, forces = data.contacts.at(k)
+    x = np.concatenate([*(data.positions(body, k) for body in data.nodal), places])
+    force = [data.contact_force[k, body.entries].reshape(-1, 3) for body in data.nodal]
+    return x, np.concatenate([*force, forces])
 
 
 # --- Obstacles in a picture -------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.geometry.shapes import shape_of
-from add.io.trajectory import GoalData, RunData, SolidData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import GoalData, SolidData
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
 from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, TARGET_COLOUR, Canvas, Moment, Part, in_front, not_in_front

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, final
 
 from add.errors import InputError
-from add.io.trajectory import RunData
-from add.view.installed import require_pyvista
-from add.view.look import Look
+from add.io.trajectory_data import RunData
+from add.view.look import Look, require_pyvista
 from add.view.quantities import COLOURS
 from add.view.scene3d import Scene3D
 

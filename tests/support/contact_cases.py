@@ -11,7 +11,7 @@ from support.term_models import deformed, random_theta, rough_box
 from add.bodies import SoftBody
 from add.contact import CONSTANT_FRICTION, BodyContact, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.geometry import HEX8, TET4, TET10
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, SIDE, SPHERE, TOP
 from add.kernels.mesh_distance import mesh_feature

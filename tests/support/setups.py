@@ -16,8 +16,7 @@ from add.objectives.base import Objective
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart, Start
-from add.solve.step_equations import NewtonOptions
-from add.solve.step_matrix import Assembler
+from add.solve.step_matrix import Assembler, NewtonOptions
 
 G = 9.81
 

@@ -90,7 +90,9 @@ def check(folder: Path) -> None:
     from add.bodies import CarriedShape, RigidBody
     from add.contact import BodyContact, FrictionLaw
     from add.equations.kinematics import Kinematics
-    from add.io.trajectory import ObstacleData, RunData, SolidData, read_run, write_run
+    from add.io.trajectory_data import RunData
+    from add.io.trajectory_file import read_run, write_run
+    from add.io.trajectory_parts import ObstacleData, SolidData
     from add.kernels.distance import signed_distance
     from add.model import ContactModel, Obstacle, build_model
     from add.model.overlaps import deep_starts

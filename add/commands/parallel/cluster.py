@@ -1,7 +1,5 @@
 """The workers of a Dask cluster, where `distributed` is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Workers of a Dask cluster; `distributed` has to be installed where this module is imported."""
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading

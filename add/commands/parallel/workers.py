@@ -3,8 +3,6 @@
 Experiments of an inverse problem are such tasks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import multiprocessing
@@ -254,7 +252,7 @@ LARGE = 1000
 def on_all_cores(problem: InverseProblem) -> InverseProblem:
     """Return the problem with sweeps of derivatives that linearise ahead on all cores, where systems are large.
 
-    The numbers are the same; see `add.adjoint.prefetch`. For problems whose experiments run in this process, one after
+    The numbers are the same; see `add.adjoint.schedule`. For problems whose experiments run in this process, one after
     another: where processes share the cores already, threads would get in their way.
     """
     experiments = []

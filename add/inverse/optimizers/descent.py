@@ -1,7 +1,5 @@
 """Descent along the gradient with momentum, and Adam: for objectives that are rough, or change from step to step."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, final

@@ -1,7 +1,5 @@
 """L-BFGS-B over the phases of an optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -1,7 +1,5 @@
 """Gauss-Newton with Levenberg's damping for sums of squares: few evaluations, also for thousands of unknowns."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import final

@@ -1,7 +1,5 @@
 """Several starts of one optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

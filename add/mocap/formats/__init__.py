@@ -1,13 +1,11 @@
 """Files of capture systems: recognised by what is in them, read into a `Take`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.machine.extensions import load_installed
-from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
 from add.mocap.formats.mcap import MCAP
 from add.mocap.formats.motive import MotiveCSV
@@ -15,7 +13,6 @@ from add.mocap.formats.plain import PlainCSV
 from add.mocap.formats.pose_json import PoseJSON
 from add.mocap.formats.qualisys import QualisysTSV
 from add.mocap.formats.trc import TRC
-from add.mocap.formats.unknown import likeness
 from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take
 
@@ -50,13 +47,14 @@ def read_take(
     choices = Choices(unit, up, number_repeated)
     for kind in _formats():
         if kind.recognises(capture):
-            try:
-                return kind.read(capture, choices)
-            except InputError as error:
-                if not error.message.startswith(kind.name):
-                    error.message = f"{kind.name}: {error.message}"
-                    error.args = (error.message,)
-                raise
+            with naming(file=capture.file):
+                try:
+                    return kind.read(capture, choices)
+                except InputError as error:
+                    if not error.message.startswith(kind.name):
+                        error.message = f"{kind.name}: {error.message}"
+                        error.args = (error.message,)
+                    raise
     raise InputError(
         "not a recording in a format that is known",
         file=capture.file,

@@ -1,14 +1,16 @@
-"""The contract of a file format, and the choices that are left to whoever reads."""
+"""The contract of a file format, choices left to the reader, and the likeness of a file that nobody knows."""
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, final
 
 from add.errors import InputError
-from add.machine.files import most_of_memory, read_regular
+from add.machine.files import most_of_memory, read_given
 from add.mocap.take import Take
 
 #: Memory that reading takes, in sizes of the file.
@@ -76,16 +78,7 @@ class Capture:
             If it is missing, a folder, empty or larger than the memory.
         """
         file = os.fspath(path)
-        try:
-            data = read_regular(file, most=most_of_memory(_MEMORY))
-        except FileNotFoundError as error:
-            raise InputError("no such file", file=file, expected="a recording") from error
-        except IsADirectoryError as error:
-            raise InputError("is a directory", file=file, expected="a recording") from error
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "cannot read the file", file=file, found=getattr(error, "strerror", None) or error
-            ) from error
+        data = read_given(file, most=most_of_memory(_MEMORY), expected="a recording")
         if not data.strip():
             raise InputError("the file is empty", file=file, expected="a recording")
         return Capture(file, data)
@@ -120,23 +113,20 @@ class Capture:
 
     def _decoded(self) -> str:
         if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise InputError("not UTF-8 text", file=self.file, found="UTF-16", expected="UTF-8 (save or export it so)")
+            raise InputError("not UTF-8 text", found="UTF-16", expected="UTF-8 (save or export it so)")
         try:
             text = self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             start = self.data.rfind(b"\n", 0, error.start) + 1
             raise InputError(
                 "not UTF-8 text",
-                file=self.file,
                 place=f"line {1 + self.data.count(bytes([10]), 0, error.start)}, byte {error.start - start + 1}",
                 found=f"byte 0x{self.data[error.start]:02x}",
                 expected="UTF-8 (save or export the file so)",
             ) from error
         if "\0" in text:
             line = 1 + text.count("\n", 0, text.index("\0"))
-            raise InputError(
-                "not text", file=self.file, place=f"line {line}", found="a zero byte", expected="UTF-8 text"
-            )
+            raise InputError("not text", place=f"line {line}", found="a zero byte", expected="UTF-8 text")
         return text
 
 
@@ -166,5 +156,59 @@ class Format(ABC):
         Raises
         ------
         InputError
-            One line with file, line and column, what was found and what was expected.
+            One line with line and column, what was found and what was expected; `read_take` names the file.
         """
+
+
+#: First bytes, and what a file is that has them.
+_BYTES = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook; export CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook; export CSV"),
+    (b"\x1f\x8b", "a gzip archive; unpack it"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it"),
+    (b"\x89HDF", "an HDF5 or MATLAB 7.3 file"),
+    (b"MATLAB 5.0", "a MATLAB file; export C3D or TSV"),
+    (b"Kaydara FBX", "an FBX scene; export C3D or CSV"),
+    (b"HIERARCHY", "a BVH skeleton; export C3D or CSV"),
+    (b"%PDF", "a PDF"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"{", "JSON"),
+    (b"<", "XML or HTML"),
+    (b"ply", "a PLY point cloud"),
+)
+#: Words of a text, and what it then is most likely, with what is wrong.
+_WORDS = (
+    (r"Format Version", "Motive CSV, but its first cell is not 'Format Version'"),
+    (r"Rigid Body Marker|Time \(Seconds\)", "Motive CSV without its header row: export it with the header"),
+    (r"Sub Frame", "Vicon CSV without the line 'Trajectories' at its top"),
+    (r"MARKER_NAMES|NO_OF_", "Qualisys TSV, but its first word is no key of one"),
+    (r"Frame\tTime\t", "Qualisys TSV without its header: export it with the header"),
+    (r"PathFileType|DataRate\tCameraRate|Frame#", "TRC, but its first word is not 'PathFileType'"),
+    (r"inDegrees|endheader", "an OpenSim MOT or STO file: angles and forces, no markers"),
+    (r"_[xyz]_(?:m|cm|mm)\b", "plain CSV whose first column is not 'time_s'"),
+)
+
+
+def likeness(capture: Capture) -> str:
+    """Say which kind of file this looks like."""
+    data = capture.data
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "UTF-16 text; save or export it as UTF-8"
+    for start, name in _BYTES:
+        if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(start):
+            return name
+    if b"\0" in data[:4096]:
+        return f"a binary file that begins with {data[:4].hex(' ')}" + (
+            ", C3D has 50 in its second byte" if data[1:2] != b"\x50" else ""
+        )
+    head = capture.head
+    for pattern, name in _WORDS:
+        if re.search(pattern, head):
+            return name
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    try:
+        first = next(csv.reader([line]))[0]
+    except (csv.Error, StopIteration, IndexError):
+        first = line
+    return f"text that begins with {first[:40].strip()!r}"

@@ -2,13 +2,16 @@
 
 `c3d` and not `ezc3d`, which refuses the files of MIPS (big-endian) processors and, being compiled, could end this
 process on a damaged one. Frame 1 is at t = 0, also where a trial was cut and begins later; so are the times of events.
-"""
 
-from __future__ import annotations
+Force plates give the force on the plate and the moment about its origin from their channels, in the plate's axes. Their
+types are those of the format's manual: 1 has three forces, the centre of pressure and the free moment; 2 has three
+forces and three moments; 3 has eight forces of four sensors; 4 is type 2 behind a calibration matrix, F = C s with s
+the channels.
+"""
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -17,10 +20,83 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Capture, Choices, Format, Remarks
-from add.mocap.formats.force_plates import plate_signals
 from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
 from add.mocap.recording import Recording
 from add.mocap.take import Event, Signal, Take
+
+_CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}
+_COMPONENTS = (("Fx", "N"), ("Fy", "N"), ("Fz", "N"), ("Mx", ""), ("My", ""), ("Mz", ""))
+
+
+def plate_signals(
+    parameters: Mapping[str, NDArray[np.float64]], analog: Sequence[Signal], notes: list[str]
+) -> list[Signal]:
+    """Return force and moment of each plate.
+
+    Parameters
+    ----------
+    parameters : of the group FORCE_PLATFORM, arrays with the first index of the file last
+    analog : channels, of which the plates use some
+    notes : extended by plates that cannot be read
+
+    Returns
+    -------
+    list of Signal
+        Six a plate, "plate 1 Fx" to "plate 1 Mz": components in the axes of the plate, moments about its origin, in the
+        units of its channels.
+    """
+    used = int(parameters.get("USED", np.zeros(1))[0])
+    if used < 1 or "CHANNEL" not in parameters or not analog:
+        return []
+    kinds = parameters.get("TYPE", np.zeros(0)).astype(int)
+    rows = np.atleast_2d(parameters["CHANNEL"]).astype(int)
+    found: list[Signal] = []
+    for plate in range(min(used, len(kinds), len(rows))):
+        kind, numbers = int(kinds[plate]), rows[plate]
+        needed = _CHANNELS.get(kind)
+        if (
+            needed is None
+            or len(numbers) < needed
+            or not ((1 <= numbers[:needed]) & (numbers[:needed] <= len(analog))).all()
+        ):
+            notes.append(
+                f"force plate {plate + 1} of type {kind}: its forces are not made out; its channels are signals"
+            )
+            continue
+        channels = [analog[number - 1] for number in numbers[:needed]]
+        values = np.array([channel.values for channel in channels])
+        origin = np.atleast_2d(parameters.get("ORIGIN", np.zeros((used, 3))))[min(plate, used - 1)]
+        wrench = _wrench(kind, values, origin, parameters, plate)
+        for k, (name, unit) in enumerate(_COMPONENTS):
+            unit = channels[k].unit if kind in (1, 2) and not (kind == 1 and k in (3, 4)) else unit
+            found.append(Signal(f"plate {plate + 1} {name}", channels[0].times, wrench[k], unit))
+    return found
+
+
+def _wrench(
+    kind: int,
+    values: NDArray[np.float64],
+    origin: NDArray[np.float64],
+    parameters: Mapping[str, NDArray[np.float64]],
+    plate: int,
+) -> NDArray[np.float64]:
+    """Return force and moment (6, n) in the axes of the plate."""
+    if kind == 1:
+        force, (px, py), free = values[:3], values[3:5], values[5]
+        return np.stack([*force, py * force[2], -px * force[2], free + px * force[1] - py * force[0]])
+    if kind == 3:
+        fx12, fx34, fy14, fy23, fz1, fz2, fz3, fz4 = values
+        a, b = abs(origin[0]), abs(origin[1])
+        return np.stack([
+            fx12 + fx34, fy14 + fy23, fz1 + fz2 + fz3 + fz4,
+            b * (fz1 + fz2 - fz3 - fz4), a * (-fz1 + fz2 + fz3 - fz4), b * (fx34 - fx12) + a * (fy14 - fy23),
+        ])  # fmt: skip
+    if kind == 4 and "CAL_MATRIX" in parameters:
+        # The file's first index runs fastest: element (i, j) of the matrix is [j, i] here.
+        matrices = parameters["CAL_MATRIX"].reshape(-1, 6, 6)
+        return matrices[min(plate, len(matrices) - 1)].T @ values
+    return values
+
 
 #: Lists of points that are no markers but outputs of a model, where POINT:TYPE_GROUPS names no others.
 _MODELLED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS", "MODELED_MARKERS", "MODELLED_MARKERS")
@@ -43,10 +119,7 @@ class C3D(Format):
 
         if len(capture.data) < _BLOCK * 2:
             raise InputError(
-                "the file is cut off",
-                file=capture.file,
-                found=f"{len(capture.data)} bytes",
-                expected="a C3D of 1024 or more",
+                "the file is cut off", found=f"{len(capture.data)} bytes", expected="a C3D of 1024 or more"
             )
         try:
             with warnings.catch_warnings():
@@ -59,10 +132,7 @@ class C3D(Format):
             raise
         except Exception as error:  # of another package, on bytes that may be anything
             raise InputError(
-                "not a readable C3D",
-                file=capture.file,
-                found=f"{type(error).__name__}: {str(error)[:120]}",
-                expected="a whole C3D file",
+                "not a readable C3D", found=f"{type(error).__name__}: {str(error)[:120]}", expected="a whole C3D file"
             ) from error
 
 
@@ -77,11 +147,8 @@ def _one_channel(reader: Any) -> None:
 def _check(reader: Any, capture: Capture) -> None:
     """Refuse a file that does not hold what its header promises."""
     header = reader.header
-    file = capture.file
     if reader.get("POINT") is None:
-        raise InputError(
-            "the group of parameters POINT is missing", file=file, expected="POINT:USED, POINT:RATE, POINT:LABELS"
-        )
+        raise InputError("the group of parameters POINT is missing", expected="POINT:USED, POINT:RATE, POINT:LABELS")
     for what, found, expected in (
         ("POINT:USED does not agree with the header", reader.point_used, header.point_count),
         (
@@ -91,24 +158,20 @@ def _check(reader: Any, capture: Capture) -> None:
         ),
     ):
         if found != expected:
-            raise InputError(what, file=file, place="parameters", found=found, expected=expected)
+            raise InputError(what, place="parameters", found=found, expected=expected)
     rate = reader.point_rate
     if not (np.isfinite(rate) and 0.0 < rate < 1e7):
-        raise InputError("bad rate", file=file, place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
+        raise InputError("bad rate", place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
     n_frames = reader.last_frame - reader.first_frame + 1
     width = 4 if reader.point_scale < 0 else 2
     need = n_frames * width * (4 * reader.point_used + reader.analog_used * reader.analog_per_frame)
     room = len(capture.data) - (header.data_block - 1) * _BLOCK
     if n_frames < 1 or not 0 < header.data_block or need <= 0:
-        raise InputError(
-            "no frames", file=file, place="header", found=f"frames {reader.first_frame} to {reader.last_frame}"
-        )
+        raise InputError("no frames", place="header", found=f"frames {reader.first_frame} to {reader.last_frame}")
     if room < need:
-        raise InputError(
-            "the file is cut off", file=file, place="data",
-            found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",
-            expected=f"{need} bytes for {n_frames} frames",
-        )  # fmt: skip
+        raise InputError("the file is cut off", place="data",
+                         found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",
+                         expected=f"{need} bytes for {n_frames} frames")  # fmt: skip
 
 
 def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices) -> Take:
@@ -133,8 +196,8 @@ def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices
     unit, up = "", "z"
     if measured:
         up = _up(group, choices, remarks)
-        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices, file)
-        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices, file)
+        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices)
+        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices)
         recording, unlabelled = tracks(names.names, times, positions[:, measured], unit, up, file), names.unlabelled
     analog = _analog(reader, frames, float(times[0]))
     signals += analog

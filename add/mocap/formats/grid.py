@@ -28,11 +28,13 @@ class Text:
     file : path, for messages
     lines : without their ends
     delimiter : "," ";" or a tab
+    comments : whether lines that begin with `#` count as blank
     """
 
     file: str
     lines: Sequence[str]
     delimiter: str
+    comments: bool = False
 
     @staticmethod
     def of(capture: Capture, by: str) -> Text:
@@ -55,18 +57,21 @@ class Text:
             cells = next(csv.reader([line], strict=True, skipinitialspace=True, delimiter=self.delimiter))
         except csv.Error as error:
             raise InputError(
-                "not a line of cells", file=self.file, place=f"line {index + 1}", found=error, expected="closed quotes"
+                "not a line of cells", place=f"line {index + 1}", found=error, expected="closed quotes"
             ) from error
         return [cell.strip() for cell in cells]
 
     def is_blank(self, index: int) -> bool:
-        """Whether nothing stands in a line but separators."""
-        return not self.lines[index].strip(f" {self.delimiter}\t\r,;")
+        """Whether nothing stands in a line but separators, or a comment."""
+        line = self.lines[index]
+        return not line.strip(f" {self.delimiter}\t\r,;") or (self.comments and line.lstrip().startswith("#"))
 
-    def fail(self, message: str, index: int, column: int | None = None, **said: object) -> InputError:
-        """Return an error in a line, and a column, both from 0."""
+    def fail(
+        self, message: str, index: int, column: int | None = None, heading: str = "", **said: object
+    ) -> InputError:
+        """Return an error in a line, and a column with its heading, both from 0."""
         place = f"line {index + 1}" + ("" if column is None else f", column {column + 1}")
-        return InputError(message, file=self.file, place=place, **said)  # type: ignore[arg-type]
+        return InputError(message, place=place + (f" ({heading})" if heading else ""), **said)  # type: ignore[arg-type]
 
     def grid(self, first: int, last: int, width: int, headings: Sequence[str], *, longer: bool = False) -> Grid:
         """Return the numbers of lines [first, last), blank lines left out; a blank or NaN cell is NaN.
@@ -90,12 +95,8 @@ class Text:
         for row, index in enumerate(rows):
             cells = self.cells(index)
             if len(cells) < width or (not longer and any(cells[width:])):
-                raise self.fail(
-                    "wrong number of cells",
-                    index,
-                    found=len(cells),
-                    expected=f"{width}, as in the header (is the file whole?)",
-                )
+                expected = f"{width}, as in the header (is the file whole?)"
+                raise self.fail("wrong number of cells", index, found=len(cells), expected=expected)
             values[row] = self._numbers(cells[:width], index, headings)
         return Grid(self, rows, values, tuple(headings))
 
@@ -118,14 +119,9 @@ class Text:
         except ValueError:
             wrong = "not a number"
         if wrong:
-            name = f" ({headings[column]})" if column < len(headings) and headings[column] else ""
-            raise InputError(
-                wrong,
-                file=self.file,
-                place=f"line {index + 1}, column {column + 1}{name}",
-                found=repr(cell[:60]),
-                expected="a finite number, or a blank cell where it is missing",
-            )
+            heading = headings[column] if column < len(headings) else ""
+            expected = "a finite number, or a blank cell where it is missing"
+            raise self.fail(wrong, index, column, heading, found=repr(cell[:60]), expected=expected)
         return value
 
 
@@ -147,6 +143,10 @@ class Grid:
     values: NDArray[np.float64]
     headings: tuple[str, ...]
 
+    def fail(self, message: str, row: int, column: int, **said: object) -> InputError:
+        """Return an error in a cell."""
+        return self.text.fail(message, self.rows[row], column, self.headings[column], **said)
+
     def increasing(self, column: int, what: str) -> NDArray[np.float64]:
         """Return a column that has to be there in every row and to increase.
 
@@ -158,17 +158,16 @@ class Grid:
         values = self.values[:, column]
         for row, value in enumerate(values.tolist()):
             if math.isnan(value):
-                raise self.text.fail(f"the {what} is missing", self.rows[row], column, expected="a finite number")
+                raise self.fail(f"the {what} is missing", row, column, expected="a finite number")
             if row and value <= values[row - 1]:
                 verb = "repeats" if value == values[row - 1] else "runs backwards"
-                raise self.text.fail(
-                    f"the {what} {verb}",
-                    self.rows[row],
-                    column,
-                    found=f"{value:.10g} after {values[row - 1]:.10g} in line {self.rows[row - 1] + 1}",
-                    expected="increasing ones",
-                )
+                both = f"{value:.10g} after {values[row - 1]:.10g} in line {self.rows[row - 1] + 1}"
+                raise self.fail(f"the {what} {verb}", row, column, found=both, expected="increasing ones")
         return values
+
+    def columns(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the columns (n, k) of some headings."""
+        return self.values[:, [self.headings.index(name) for name in names]]
 
     def digits(self, column: int) -> int:
         """Return the largest number of decimals that a column is written with."""
@@ -197,7 +196,7 @@ def frame_times(written: NDArray[np.float64], digits: int, rate: float | None, r
     return frames / rate if exact else written
 
 
-def positive(text: str, what: str, file: str, place: str) -> float:
+def positive(text: str, what: str, place: str) -> float:
     """Return a number above 0 of a header.
 
     Raises
@@ -209,11 +208,11 @@ def positive(text: str, what: str, file: str, place: str) -> float:
     except ValueError:
         value = math.nan
     if not (0.0 < value < math.inf):
-        raise InputError(f"bad {what}", file=file, place=place, found=repr(text[:60]), expected="a number above 0")
+        raise InputError(f"bad {what}", place=place, found=repr(text[:60]), expected="a number above 0")
     return value
 
 
-def whole(text: str, what: str, file: str, place: str) -> int:
+def whole(text: str, what: str, place: str) -> int:
     """Return a whole number of a header, 0 or more.
 
     Raises
@@ -221,5 +220,5 @@ def whole(text: str, what: str, file: str, place: str) -> int:
     InputError
     """
     if not text.isascii() or not text.isdigit():
-        raise InputError(f"bad {what}", file=file, place=place, found=repr(text[:60]), expected="a whole number")
+        raise InputError(f"bad {what}", place=place, found=repr(text[:60]), expected="a whole number")
     return int(text)

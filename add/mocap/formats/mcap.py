@@ -1,7 +1,5 @@
 """MCAP files, as ROS 2 and Foxglove record them: joint states, poses of bodies, wrenches, numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,18 +50,18 @@ class MCAP(Format):
     def read(self, capture: Capture, choices: Choices) -> Take:
         file = capture.file
         if choices.unit not in (None, "m"):
-            raise InputError("the file says its unit", file=file, found=f"--unit {choices.unit}", expected="m")
+            raise InputError("the file says its unit", found=f"--unit {choices.unit}", expected="m")
         found, remarks = _Found(), Remarks()
         for topic, kind, log_time, message in _messages(capture):
             try:
                 _take(found, topic, kind, log_time, message)
             except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
                 raise InputError(f"a message of type {kind} lacks something ({type(error).__name__}: {error})",
-                                 file=file, place=f"topic '{topic}'") from error  # fmt: skip
+                                 place=f"topic '{topic}'") from error  # fmt: skip
         times = [row[0] for rows in (found.states, found.poses, found.signals) for one in rows.values() for row in one]
         if not times:
             listed = ", ".join(f"{count} of {kind}" for kind, count in sorted(found.others.items())) or "no messages"
-            raise InputError("nothing that is read", file=file, found=listed, expected=f"one of {', '.join(_READ)}")
+            raise InputError("nothing that is read", found=listed, expected=f"one of {', '.join(_READ)}")
         begin = min(times)
         remarks.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
         remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in found.others.items()]
@@ -89,7 +87,7 @@ def _messages(capture: Capture) -> Iterator[tuple[str, str, int, Any]]:
         from mcap_ros2.decoder import DecoderFactory
     except ImportError:
         raise InputError("MCAP files are read by the packages mcap and mcap-ros2-support, which are not installed",
-                         file=capture.file, expected="pip install 'add-sim[ros]'") from None  # fmt: skip
+                         expected="pip install 'add-sim[ros]'") from None  # fmt: skip
     factory, decoders = DecoderFactory(), dict[int, Callable[[bytes], Any] | None]()
     try:
         for schema, channel, message in make_reader(io.BytesIO(capture.data), validate_crcs=True).iter_messages():
@@ -101,8 +99,7 @@ def _messages(capture: Capture) -> Iterator[tuple[str, str, int, Any]]:
             readable = decoder if kind in _READ else None
             yield channel.topic, kind, message.log_time, None if readable is None else readable(message.data)
     except (McapError, ValueError, EOFError, OSError, MemoryError, RuntimeError, AssertionError) as error:
-        raise InputError("the file is damaged, or was not closed", file=capture.file,
-                         found=f"{type(error).__name__}: {error}") from error  # fmt: skip
+        raise InputError("the file is damaged, or was not closed", found=f"{type(error).__name__}: {error}") from error
 
 
 def _of(node: Any, *names: str) -> Any:
@@ -178,7 +175,7 @@ def _angles(found: _Found, begin: int, file: str) -> AngleRecording | None:
     if not found.states:
         return None
     if len(found.states) > 1:
-        raise InputError("joint states under several topics", file=file, found=", ".join(sorted(found.states)),
+        raise InputError("joint states under several topics", found=", ".join(sorted(found.states)),
                          expected="one topic of sensor_msgs/JointState")  # fmt: skip
     ((topic, rows),) = found.states.items()
     rows = sorted(rows, key=lambda row: row[0])
@@ -187,7 +184,7 @@ def _angles(found: _Found, begin: int, file: str) -> AngleRecording | None:
     for time, message in rows:
         order = {str(name): k for k, name in enumerate(_of(message, "name"))}
         if set(order) != set(names):
-            raise InputError("joint states do not name the same joints", file=file,
+            raise InputError("joint states do not name the same joints",
                              place=f"topic '{topic}', t = {1e-9 * (time - begin):g} s", found=", ".join(order),
                              expected=", ".join(names))  # fmt: skip
         for key, table in tables.items():
@@ -197,7 +194,7 @@ def _angles(found: _Found, begin: int, file: str) -> AngleRecording | None:
         None if any(row is None for row in table) else np.array(table, dtype=np.float64) for table in tables.values()
     )
     if position is None:
-        raise InputError("joint states without positions", file=file, place=f"topic '{topic}'")
+        raise InputError("joint states without positions", place=f"topic '{topic}'")
     times = [time for time, _ in rows]
     if effort is not None:
         for k, name in enumerate(names):

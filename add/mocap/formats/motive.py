@@ -5,8 +5,6 @@ The first row holds keys and values in turn; which keys there are differs betwee
 the type `Marker` were measured: those of rigid bodies' and bones' markers are where a model expects them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -57,13 +55,13 @@ class MotiveCSV(Format):
         grid = text.grid(top + 1, len(text.lines), width, headings)
         remarks = Remarks()
         rate = next((keys[key] for key in ("Export Frame Rate", "Capture Frame Rate") if keys.get(key)), None)
-        hertz = None if rate is None else positive(rate, "frame rate", text.file, "line 1")
+        hertz = None if rate is None else positive(rate, "frame rate", "line 1")
         grid.increasing(0, "frame number")
         times = frame_times(grid.increasing(1, "time"), grid.digits(1), hertz, remarks)
         if keys.get("Total Exported Frames"):
-            promised = whole(keys["Total Exported Frames"], "number of frames", text.file, "line 1")
+            promised = whole(keys["Total Exported Frames"], "number of frames", "line 1")
             remarks.count("the header", promised, len(times))
-        unit = length_unit(keys.get("Length Units"), "line 1, Length Units", choices, text.file)
+        unit = length_unit(keys.get("Length Units"), "line 1, Length Units", choices)
         up = upright(None, "", choices, remarks)
         if choices.up is None:
             remarks.frame = (
@@ -75,9 +73,7 @@ class MotiveCSV(Format):
                 f"Coordinate Space is {keys['Coordinate Space']!r}: bones count from their parents, not from the world"
             )
         found = _markers(columns, text, top)
-        labels = track_names(
-            [columns.name[k[0]] for k in found], [_place(top, k[0]) for k in found], choices, text.file
-        )
+        labels = track_names([columns.name[k[0]] for k in found], [_place(top, k[0]) for k in found], choices)
         recording = None
         if found:
             recording = tracks(labels.names, times, grid.values[:, np.array(found)], unit, up, text.file)

@@ -5,8 +5,6 @@ Which keys there are differs between versions. Events are rows `EVENT, name, fra
 and time or not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,22 +58,20 @@ class QualisysTSV(Format):
         header = _header(text)
         kind = " ".join(header.values.get("DATA_INCLUDED", ["3D"])).strip() or "3D"
         if kind.upper() != "3D" or "MARKER_NAMES" not in header.values:
-            raise InputError(
-                "a Qualisys export without trajectories", file=text.file,
-                place=f"line {header.lines.get('DATA_INCLUDED', 0) + 1}", found=f"DATA_INCLUDED {kind}",
-                expected="an export of 3D data with MARKER_NAMES",
-            )  # fmt: skip
+            raise InputError("a Qualisys export without trajectories",
+                             place=f"line {header.lines.get('DATA_INCLUDED', 0) + 1}", found=f"DATA_INCLUDED {kind}",
+                             expected="an export of 3D data with MARKER_NAMES")  # fmt: skip
         remarks = Remarks()
         rate = _rate(text, header)
         grid, names, first, places = _columns(text, header)
         times = _times(grid, first, rate, remarks)
         if "NO_OF_FRAMES" in header.values:
             place = f"line {header.lines['NO_OF_FRAMES'] + 1}"
-            promised = whole(header.values["NO_OF_FRAMES"][0], "number of frames", text.file, place)
+            promised = whole(header.values["NO_OF_FRAMES"][0], "number of frames", place)
             remarks.count("NO_OF_FRAMES", promised, len(times))
         unit = choices.unit or "mm"
         up = upright(None, "", choices, remarks)
-        labels = track_names(names, places, choices, text.file)
+        labels = track_names(names, places, choices)
         positions = grid.values[:, first:].reshape(len(times), len(names), 3)
         positions[(positions == 0.0).all(axis=2)] = np.nan
         recording = tracks(labels.names, times, positions, unit, up, text.file)
@@ -123,7 +119,7 @@ def _rate(text: Text, header: _Header) -> float | None:
     said = header.values.get("FREQUENCY", [""])[0]
     if not said or said.upper() == "EXT":
         return None
-    return positive(said, "FREQUENCY", text.file, f"line {header.lines['FREQUENCY'] + 1}, column 2")
+    return positive(said, "FREQUENCY", f"line {header.lines['FREQUENCY'] + 1}, column 2")
 
 
 def _columns(text: Text, header: _Header) -> tuple[Grid, list[str], int, list[str]]:
@@ -133,7 +129,7 @@ def _columns(text: Text, header: _Header) -> tuple[Grid, list[str], int, list[st
     n_markers = None
     if "NO_OF_MARKERS" in header.values:
         place = f"line {header.lines['NO_OF_MARKERS'] + 1}, column 2"
-        n_markers = whole(header.values["NO_OF_MARKERS"][0], "number of markers", text.file, place)
+        n_markers = whole(header.values["NO_OF_MARKERS"][0], "number of markers", place)
     top, heads = header.data, text.cells(header.data)
     while heads and not heads[-1]:
         heads.pop()

@@ -1,7 +1,5 @@
 """From columns of a file to the tracks of a `Take`: names, units, missing samples, the axis that points up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,14 +52,14 @@ class Names:
     unlabelled: tuple[str, ...]
 
 
-def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices, file: str) -> Names:
+def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices) -> Names:
     """Return names of tracks; those without one are numbered.
 
     Parameters
     ----------
     raw : as the file has them, blank for none
     places : of each in the file, for messages
-    choices, file
+    choices
 
     Raises
     ------
@@ -74,7 +72,7 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices, fil
     for k, text in enumerate(raw):
         name = text.strip()
         if not name.isprintable():
-            raise InputError("bad name of a track", file=file, place=places[k], found=repr(name[:60]), expected="text")
+            raise InputError("bad name of a track", place=places[k], found=repr(name[:60]), expected="text")
         if not name:
             name = f"unlabelled {1 + sum(item.startswith('unlabelled ') for item in names)}"
         places_of.setdefault(name, []).append(k)
@@ -85,7 +83,6 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices, fil
             if not free and not choices.number_repeated:
                 raise InputError(
                     "two tracks have the same name",
-                    file=file,
                     place=places[columns[1]],
                     found=f"{name!r}, also at {places[columns[0]]}",
                     expected='unique names; --number-repeated (in a scene "number_repeated": true) calls them '
@@ -94,15 +91,13 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices, fil
             for number, column in enumerate(columns, start=1):
                 names[column] = f"{name}#{number}"
                 if names[column] in places_of:
-                    raise InputError(
-                        "two tracks have the same name", file=file, place=places[column], found=repr(names[column])
-                    )
+                    raise InputError("two tracks have the same name", place=places[column], found=repr(names[column]))
         if free:
             lacking += [names[column] for column in columns]
     return Names(tuple(names), tuple(lacking))
 
 
-def length_unit(said: str | None, place: str, choices: Choices, file: str) -> str:
+def length_unit(said: str | None, place: str, choices: Choices) -> str:
     """Return the unit of length: that of the file, or the one that was asked for where it says none.
 
     Raises
@@ -117,25 +112,18 @@ def length_unit(said: str | None, place: str, choices: Choices, file: str) -> st
         short = short if short in PER_METRE else _SPELT.get(short.rstrip("s"), _SPELT.get(short, ""))
         if not short:
             raise InputError(
-                "unknown unit of length",
-                file=file,
-                place=place,
-                found=repr(text[:60]),
-                expected=f"one of {', '.join(PER_METRE)}",
+                "unknown unit of length", place=place, found=repr(text[:60]), expected=f"one of {', '.join(PER_METRE)}"
             )
         known = short
     if choices.unit is None and known is None:
         raise InputError(
             "the file does not say its unit of length",
-            file=file,
             place=place,
             expected='--unit mm, or "unit" of the recording in a scene: m, cm or mm',
         )
     if choices.unit is not None and known is not None and choices.unit != known:
-        raise InputError(
-            "another unit was asked for than the file says", file=file, place=place, found=f"{known!r}",
-            expected=f"{choices.unit!r}",
-        )  # fmt: skip
+        raise InputError("another unit was asked for than the file says", place=place, found=f"{known!r}",
+                         expected=f"{choices.unit!r}")  # fmt: skip
     return known or choices.unit or ""
 
 
@@ -188,7 +176,6 @@ def tracks(
     if not valid.any():
         raise InputError(
             "every sample of every marker is missing",
-            file=file,
             found=f"{len(times)} frames of {len(names)} markers without a complete x, y, z",
             expected="at least one sample",
         )

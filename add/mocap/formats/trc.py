@@ -1,7 +1,5 @@
 """TRC files (Motion Analysis, OpenSim, Motive, Vicon): three lines of keys, two of columns, one row a frame."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
@@ -29,11 +27,11 @@ class TRC(Format):
         text = Text.of(capture, by)
         keys, top = _keys(text)
         names, places = _names(text, top)
-        count = whole(_key(text, keys, "NumMarkers"), "number of markers", text.file, f"line {top}, NumMarkers")
+        count = whole(_key(text, keys, "NumMarkers"), "number of markers", f"line {top}, NumMarkers")
         if count != len(names):
             raise text.fail("NumMarkers does not agree with the columns", top - 1, found=count, expected=len(names))
         remarks = Remarks()
-        rate = positive(_key(text, keys, "DataRate"), "DataRate", text.file, f"line {top}")
+        rate = positive(_key(text, keys, "DataRate"), "DataRate", f"line {top}")
         headings = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in "XYZ")]
         # The line of axes, X1 Y1 Z1, and the blank one below it are not always there.
         first = top + 1
@@ -43,11 +41,11 @@ class TRC(Format):
         grid.increasing(0, "frame number")
         times = frame_times(grid.increasing(1, "time"), grid.digits(1), rate, remarks)
         if keys.get("NumFrames"):
-            promised = whole(keys["NumFrames"], "number of frames", text.file, f"line {top}, NumFrames")
+            promised = whole(keys["NumFrames"], "number of frames", f"line {top}, NumFrames")
             remarks.count("NumFrames", promised, len(times))
-        unit = length_unit(keys.get("Units"), f"line {top}, Units", choices, text.file)
+        unit = length_unit(keys.get("Units"), f"line {top}, Units", choices)
         up = upright(None, "", choices, remarks)
-        labels = track_names(names, places, choices, text.file)
+        labels = track_names(names, places, choices)
         positions = grid.values[:, 2:].reshape(len(times), len(names), 3)
         recording = tracks(labels.names, times, positions, unit, up, text.file)
         return Take(self.name, text.file, recording, labels.unlabelled, unit=unit, rate=rate, up=up, **remarks.said())

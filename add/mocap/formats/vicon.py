@@ -11,8 +11,6 @@ Devices are sampled several times a frame: their rate is that of their section, 
 Frame 1 is at t = 0, also where an export begins later.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,7 +98,7 @@ def _table(text: Text, section: _Section) -> tuple[float, list[str], list[str], 
     lines = [index for index in range(section.first, section.last) if not text.is_blank(index)]
     if not lines:
         raise text.fail(f"section {section.title!r} is empty", section.first - 1, 0, expected="a rate and rows")
-    rate = positive(text.cells(lines[0])[0], "rate", text.file, f"line {lines[0] + 1}, column 1")
+    rate = positive(text.cells(lines[0])[0], "rate", f"line {lines[0] + 1}, column 1")
     top = next((k for k in lines[1:4] if text.cells(k)[0].lower() == "frame"), None)
     if top is None:
         raise text.fail(
@@ -170,13 +168,11 @@ def _trajectories(
         raise text.fail(
             "a name above no marker", top - 1, stray[0], found=repr(names[stray[0]]), expected="one above every X"
         )
-    labels = track_names(
-        [names[k] for k in triples], [f"line {top}, column {k + 1}" for k in triples], choices, text.file
-    )
+    labels = track_names([names[k] for k in triples], [f"line {top}, column {k + 1}" for k in triples], choices)
     said = {unit for k in triples for unit in units[k : k + 3]}
     if len(said) > 1:
         raise text.fail("several units of length", top + 1, found=", ".join(map(repr, sorted(said))), expected="one")
-    unit = length_unit(next(iter(said), None), f"line {top + 2}", choices, text.file)
+    unit = length_unit(next(iter(said), None), f"line {top + 2}", choices)
     times = (_frames(grid) - 1.0) / rate
     positions = grid.values[:, np.array(triples)[:, None] + np.arange(3)]
     return rate, tracks(labels.names, times, positions, unit, up, text.file), labels.unlabelled, unit

@@ -1,7 +1,5 @@
 """Articulated bodies of a scene: the tree, its links and the numbers they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
@@ -15,15 +13,16 @@ from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
-from add.model.obstacles import ShapeName
+from add.model.contact_terms import ShapeName
 from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction, link_starts
-from add.scene.build.geometry_sizes import link_sizes
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.numbers import SceneParameter
+from add.scene.build.rigid_bodies import link_sizes
 from add.scene.build.ties import Derived
-from add.scene.build.tree_parts import MakeSignal, tree_extras
+from add.scene.build.tree_parts import MakeSignal, coordinate, tree_extras
+from add.scene.read.paths import require_known
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.common import SignalReferenceSpec
@@ -155,11 +154,7 @@ def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, Flo
     """Return the coordinates of joints in the keyframe that the scene names."""
     if body.keyframe is None:
         return {}
-    if body.keyframe not in robot.keyframes:
-        raise InputError(
-            "the robot's file has no keyframe of this name", place=f"{at}.keyframe", found=f"'{body.keyframe}'",
-            expected="one of " + (", ".join(f"'{name}'" for name in robot.keyframes) or "none"),
-        )  # fmt: skip
+    require_known("keyframe", body.keyframe, robot.keyframes, f"{at}.keyframe")
     return robot.keyframes[body.keyframe]
 
 
@@ -349,16 +344,7 @@ def _drive(
 ) -> TreeDrive:
     number = {joint.name: k for k, joint in enumerate(joints)}
     assert item.joint is not None
-    if item.joint not in number:
-        raise InputError(
-            "there is no joint of this name", place=f"{at}.joint", found=f"'{item.joint}'",
-            expected="one of " + ", ".join(f"'{name}'" for name in number),
-        )  # fmt: skip
-    joint = joints[number[item.joint]]
-    if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
-        raise InputError(
-            "drives act on hinges and slides that mimic no other", place=f"{at}.joint", found=f"'{item.joint}'"
-        )
+    joint = joints[coordinate(joints, number, item.joint, f"{at}.joint")]
     slide = joint.kind == "slide"
     unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]
     driven = signal(item.input, f"{at}.input", unit)

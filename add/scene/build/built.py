@@ -1,7 +1,5 @@
 """A scene as the objects that run, and the forces of all contacts of a state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -77,7 +75,7 @@ class BuiltScene(Summarised):
         return {name: reactions(self.model, parts, kin, theta) for name, parts in owned.items()}
 
     def tree_reactions(self, record: Record, theta: FloatArray | None = None) -> dict[str, dict[str, FloatArray]]:
-        """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.joint_reactions`."""
+        """Return articulated body -> joint with a given motion, or loop -> force; see `add.model.readouts`."""
         branch = self.simulation.system.on_branch(record.decisions, record.solution.candidates)
         return tree_reactions(self.model, branch, record.kin, record.mu, self.theta if theta is None else theta)
 

@@ -1,7 +1,5 @@
 """Chambers of the bodies of a scene."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -16,6 +14,7 @@ from add.geometry.boundary import triangle_areas
 from add.kernels.gas_faces import enclosed_volume
 from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, is_closed
 from add.scene.build.selections import select_points
+from add.scene.read.paths import require_known
 from add.scene.spec.actuation import (
     ChamberSpec,
     GasChamberSpec,
@@ -63,9 +62,7 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driv
     for place, item, walls in found.values():
         if isinstance(item, JoinedChamberSpec):
             other = item.to if "/" in item.to else f"{walls.body}/{item.to}"
-            if other not in known:
-                raise InputError("there is no such chamber to join", place=f"{place}.to", found=f"'{item.to}'",
-                                 expected=", ".join(f"'{key}'" for key in known) or "a chamber of its own")  # fmt: skip
+            require_known("chamber", other, known, f"{place}.to")
             joined.setdefault(other, []).append(walls)
     for key in known:
         place, item, walls = found[key]

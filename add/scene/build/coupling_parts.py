@@ -1,7 +1,5 @@
 """The share of couplings in a model and in its numbers, in the making."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import final

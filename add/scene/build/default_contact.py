@@ -19,17 +19,15 @@ rebounds with `RESTITUTION` of its speed from one point, lighter ones and flat f
 over two per cent of the thinnest part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
 from add.bodies import Body, LinkBody, NodalBody, RigidBody, SoftBody, TreeBody
 from add.contact import BodyContact, MeshContact
-from add.contact.impacts import ENOUGH_STEPS
 from add.contact.restitution import clipped_restitution_from_damping
 from add.model import meeting_meshes
+from add.model.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene, contact_terms
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area

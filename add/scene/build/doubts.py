@@ -1,7 +1,5 @@
 """Doubts about a scene: each names a number that can be simulated but is probably not meant, its place and a remedy."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 
@@ -17,8 +15,7 @@ from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.default_contact import fast_impacts
-from add.scene.build.recording_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.unread import unread, unread_signals
 from add.scene.spec.contact_classes import ContactClasses
@@ -27,6 +24,7 @@ from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
+from add.summary import few
 
 logger = logging.getLogger(__name__)
 
@@ -131,10 +129,9 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
         and not model.contact.keeps_apart(a, b)
     ]
     if missed:
-        named = ", ".join(f"{a} and {b}" for a, b in missed[:_SHOWN])
-        more = f" and {len(missed) - _SHOWN} more pairs" if len(missed) > _SHOWN else ""
+        named = few([f"{a} and {b}" for a, b in missed], _SHOWN, " pairs")
         yield (
-            f"contact.between_bodies: {named}{more} pass through each other: points of bodies meet the boxes, balls, "
+            f"contact.between_bodies: {named} pass through each other: points of bodies meet the boxes, balls, "
             "capsules, cylinders and closed meshes that rigid bodies carry, and neither of these carries one, nor have "
             "both a mesh (or the contact is exact or by impulses, without meshes); contact.pairs with 'enabled': "
             "false say that it is meant"
@@ -173,9 +170,7 @@ def _round(built: BuiltScene) -> Iterator[str]:
          "all nodes in reach meet its shape"),
     ):  # fmt: skip
         if found:
-            named = ", ".join(f"{a} and {b}" for a, b in found[:_SHOWN])
-            more = f" and {len(found) - _SHOWN} more pairs" if len(found) > _SHOWN else ""
-            yield f"contact: {named}{more}: the first {text}"
+            yield f"contact: {few([f'{a} and {b}' for a, b in found], _SHOWN, ' pairs')}: the first {text}"
 
 
 def _near_at_rest(built: BuiltScene) -> Iterator[str]:

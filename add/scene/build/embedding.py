@@ -1,7 +1,5 @@
 """Nodes of soft bodies that are fixed to links and rigid bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Joints that mimic another: their laws act on it. With q = m q_leader + c a force Q on q is m Q on the leader."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final

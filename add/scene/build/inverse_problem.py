@@ -1,7 +1,5 @@
 """From a scene to an `InverseProblem`: experiments, objective, parameters, phases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,24 +13,21 @@ from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Tran
 from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.lbfgsb import LBFGSB
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
-from add.inverse.optimizers.phases import Phase, PhasedOptimizer
+from add.inverse.optimizers.phases import NumberOverride, Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
-from add.inverse.overrides import NumberOverride
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
-from add.scene.build.one_step import judged_simulation, one_step_objective
-from add.scene.build.pose_weights import whitened
-from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement
+from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement, whitened
 from add.scene.build.scene import build, with_contact
-from add.scene.build.targets import over_time, roughness, target_tracking
+from add.scene.build.targets import judged_simulation, one_step_objective, over_time, roughness, target_tracking
 from add.scene.read.paths import get_value
 from add.scene.read.reader import experiment_scenes
 from add.scene.read.recorded_starts import numbers_of
-from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.extension import answer
+from add.scene.spec.markers import CloudObjectiveSpec
 from add.scene.spec.objective import (
     ContactObjectiveSpec,
     MarkersObjectiveSpec,

@@ -1,7 +1,5 @@
 """Couplings of a scene as joint parts between sites, with the numbers they read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -9,7 +7,6 @@ from typing import final
 import numpy as np
 
 from add.bodies import Body, NodalBody, SoftBody
-from add.equations.kinematics import Kinematics
 from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
 from add.joints.law_term import FormulaJoint
@@ -371,8 +368,7 @@ def _hinge(
 
 def refuse_broken_formulas(spec: SceneSpec, model: Model, theta: FloatArray) -> None:
     """Refuse couplings whose formula has no value where the motion starts."""
-    q, v = model.initial.evaluate(theta)
-    kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+    kin = model.at_start(theta)
     pairs = {name: item for name, item in spec.couplings.items() if isinstance(item, _PairSpec)}
     for term in model.term(FormulaJoint):
         places = [f"{name}.energy" for name, item in pairs.items() if item.term == term.formula]

@@ -1,7 +1,5 @@
 """Points and shapes by which links touch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
 from add.geometry.boundary import triangle_areas
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.kernels import distance
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.robots.simple_shapes import KINDS, simple_touching

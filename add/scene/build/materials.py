@@ -1,14 +1,12 @@
 """Materials of soft bodies, relaxing ones too: regions of meshes, numbers and fields over elements, fibres."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from add.bodies import Layouts, Region, SoftBody
-from add.bodies.soft_parts import MATERIAL_SCALARS
+from add.bodies.nodal import MATERIAL_SCALARS
 from add.equations.memory import Memory
 from add.errors import InputError
 from add.geometry import SoftMesh, laplace_gradient
@@ -29,12 +27,11 @@ from add.scene.spec.element_values import (
     HelixSpec,
     LaplaceSpec,
 )
-from add.scene.spec.material_laws import MaterialSpec
+from add.scene.spec.material_laws import BranchSpec, MaterialSpec
 from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
-from add.scene.spec.relaxation import BranchSpec
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Stepper
-from add.simulation.remembering import Remembering
+from add.simulation.composed import Remembering
 from add.ties import FlatLoss, LameFromYoung, WeightedSum
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -1,7 +1,5 @@
 """Mass-spring bodies, cloth and rods of a scene, with the numbers they bring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from add.bodies import Layer, MassSpringBody, NetBody, NodalLoad, Pin, Seam, ThinBody
 from add.errors import InputError
 from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
-from add.io.patterns import Pattern, read_pattern
+from add.io.surfaces import Pattern, read_pattern
 from add.materials.strains import PLATE, StrainLaw
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.numbers import SceneParameter

@@ -1,7 +1,5 @@
 """Named observations of a scene's states: markers, poses, angles of hinges, contact forces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -13,6 +11,7 @@ from add.equations.kinematics import Kinematics, State
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.scene.build.built import BuiltScene, contact_forces
+from add.scene.read.paths import require_known
 from add.scene.spec.couplings import HingeSpec
 from add.simulation import Record
 from add.typing import FloatArray
@@ -118,15 +117,8 @@ def _observation(built: BuiltScene, name: str) -> tuple[int, Callable[[Seen], Fl
     )
 
 
-def _known(name: str, key: str, kind: str, names: Sequence[str]) -> None:
-    if key not in names:
-        raise InputError(
-            f"the scene has no such {kind}", place=name, found=f"'{key}'", expected=", ".join(names) or "none"
-        )
-
-
 def _marker(built: BuiltScene, name: str, marker: str, velocity: bool) -> Callable[[Seen], FloatArray]:
-    _known(name, marker, "marker", built.marker_names)
+    require_known("marker", marker, built.marker_names, name)
     points = built.markers.select(np.array([built.marker_names.index(marker)]))
     return lambda seen: points.points(seen.kin, seen.theta)[velocity][0]
 
@@ -147,7 +139,7 @@ _FRAMES: dict[str, tuple[int, Callable[[FloatArray, FloatArray, FloatArray, Floa
 def _rows(built: BuiltScene, name: str, body: str) -> int:
     """Return the first row of X of a body with a frame."""
     framed = [one.name for one in built.model.bodies if one.has_frame]
-    _known(name, body, "body with a frame", framed)
+    require_known("body with a frame", body, framed, name)
     return built.model.lift.rows[body].start
 
 
@@ -165,7 +157,7 @@ def _frame(built: BuiltScene, name: str, body: str, key: str) -> Callable[[Seen]
 
 def _hinge(built: BuiltScene, name: str, coupling: str, rate: bool) -> Callable[[Seen], FloatArray]:
     hinges = {key: item for key, item in built.scene.couplings.items() if isinstance(item, HingeSpec)}
-    _known(name, coupling, "hinge", list(hinges))
+    require_known("hinge", coupling, list(hinges), name)
     item = hinges[coupling]
     ends = [item.a.body, item.b.body]
     starts = [None if body is None else _rows(built, name, body) for body in ends]
@@ -192,7 +184,7 @@ def _hinge(built: BuiltScene, name: str, coupling: str, rate: bool) -> Callable[
 
 
 def _contact(built: BuiltScene, name: str, body: str) -> Callable[[Seen], FloatArray]:
-    _known(name, body, "body", [one.name for one in built.model.bodies])
+    require_known("body", body, [one.name for one in built.model.bodies], name)
     rows = built.model.lift.rows[body]
     framed = body in {one.name for one in built.model.bodies if one.has_frame}
 

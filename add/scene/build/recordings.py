@@ -1,6 +1,4 @@
-"""Recordings of a scene: read, registered, cropped, on the simulation's clock, placed by numbers of parameters."""
-
-from __future__ import annotations
+"""Recordings of a scene: read, registered, cropped, placed by numbers of parameters, weighted by covariances."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,16 +17,18 @@ from add.mocap.recording import require_names
 from add.objectives import Loss, Tracking
 from add.objectives.cloud import CloudTracking
 from add.objectives.placement import Placement
+from add.objectives.whitened import WhitenedTracking, whitening
 from add.scene.build.built import BuiltScene
-from add.scene.build.markers import MarkerParts
 from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import body_mesh
+from add.scene.build.selections import MarkerParts, body_mesh
 from add.scene.read.paths import asked_for_by
 from add.scene.read.recorded_starts import markers_of, pose_of, take_of
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.cloud import CloudBoxSpec, CloudColourSpec, CloudObjectiveSpec
 from add.scene.spec.markers import (
     AngleSourceSpec,
+    CloudBoxSpec,
+    CloudColourSpec,
+    CloudObjectiveSpec,
     DirectionMarkerSpec,
     JointAngleSpec,
     PlacementSpec,
@@ -286,3 +286,70 @@ def _bounds(box: CloudBoxSpec | CloudColourSpec) -> tuple[FloatArray, FloatArray
     """Return the lowest and the highest corner."""
     low = np.array([-np.inf if x is None else x for x in box.min])
     return low, np.array([np.inf if x is None else x for x in box.max])
+
+
+def whitened(
+    spec: SceneSpec, recording: Recording, tracking: Tracking, loss: Loss | None, place: str
+) -> WhitenedTracking | None:
+    """Return the objective of a recording of poses with covariances; None where frames count alike.
+
+    Parameters
+    ----------
+    spec : SceneSpec
+        With a recording.
+    recording : as `load_recording` gives it
+    tracking : of its markers
+    loss : of the distance in standard deviations
+    place : JSON path of the recording, for errors
+
+    Raises
+    ------
+    InputError
+        If displacements, or a second body behind a hinge, are to be weighted so.
+    """
+    source = spec.recording
+    if source is None or source.pose is None or not source.pose.covariances:
+        return None
+    pose = pose_of(take_of(source), source)
+    if pose.covariance is None:
+        return None
+    for key, asked in (("displacement", source.displacement), ("pose.joint", source.pose.joint is not None)):
+        if asked:
+            raise InputError(
+                "covariances of poses weight positions of one body",
+                place=f"{place}.{key}",
+                expected='"covariances": false in `pose`, to count all frames alike',
+            )
+    directions = np.array([isinstance(spec.markers[name], DirectionMarkerSpec) for name in recording.names])
+    matrices = _matrices(pose, source, recording, directions)
+    count = int(matrices.any(axis=2).sum())
+    return WhitenedTracking(
+        Tracking(
+            tracking.points,
+            tracking.dt,
+            tracking.times,
+            np.nan_to_num(tracking.targets),
+            np.ones(tracking.weights.shape),
+            tracking.projector,
+            clock=tracking.clock,
+            clock_start=tracking.clock_start,
+            last=tracking.last,
+            placement=tracking.placement,
+        ),
+        matrices,
+        1.0 / max(count, 1),
+        loss,
+    )
+
+
+def _matrices(pose: PoseRecording, source: RecordingSpec, recording: Recording, directions: np.ndarray) -> FloatArray:
+    """Return the whitening of every frame (n_frames, 6, 3 n_markers)."""
+    own = pose.times - source.time_offset
+    frames = np.abs(own[:, None] - recording.times).argmin(axis=0)
+    assert pose.covariance is not None
+    out = []
+    for k, frame in enumerate(frames):
+        arms = recording.positions[k] - np.where(directions, 0.0, 1.0)[:, None] * pose.position[frame]
+        places = np.where(recording.valid[k], np.where(directions, 0.0, 1.0), np.nan)
+        out.append(whitening(arms, places, pose.covariance[frame]))
+    return np.array(out)

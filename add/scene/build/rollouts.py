@@ -1,7 +1,5 @@
 """Runs of a scene as differentiable functions of its numbers, by their paths: one, or many at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass

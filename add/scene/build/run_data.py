@@ -1,23 +1,48 @@
-"""From a trajectory to the arrays of a run folder, from which runs are drawn."""
-
-from __future__ import annotations
+"""From a trajectory to the arrays of a run folder, from which runs are drawn: bodies, joints, goals, energies."""
 
 from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
 
+from add.contact import BodyContact, MeshContact
+from add.contact.surfaces import ContactPlaces
 from add.equations.kinematics import Kinematics
-from add.equations.lifted import LiftedTerm
-from add.io.trajectory import BodyData, MassSpringData, ObstacleData, RunData, SolidData
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.sites import Site, SitePoints, gather
+from add.equations.system import System
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import (
+    BodyData,
+    ContactData,
+    GoalData,
+    JointData,
+    LineData,
+    MassSpringData,
+    ObstacleData,
+    SolidData,
+)
+from add.joints.law import PLACE
 from add.joints.law_term import DecidingJointLaw, JointLaw
+from add.joints.laws import BodySite, ElasticJoint, PointForce, Slider
+from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.mocap import Recording
 from add.model import Obstacle, storing_chambers
+from add.model.build import system_site
 from add.scene.build.built import BuiltScene, contact_forces, contact_terms
-from add.scene.build.drawing_data import ContactTracks, JointTracks, goals
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import placed_positions
+from add.scene.spec.couplings import (
+    BallSpec,
+    FixedSpec,
+    ForceSpec,
+    HingeSpec,
+    SliderSpec,
+    TorqueSpec,
+)
 from add.scene.spec.markers import DirectionMarkerSpec
+from add.scene.spec.objective import NearestObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec
+from add.simulation import ContactForces, Record
 from add.simulation.run import Trajectory
 from add.terms import (
     BallLimits,
@@ -32,6 +57,166 @@ from add.terms import (
     VolumetricActuator,
 )
 from add.typing import FloatArray, IntArray
+
+
+@final
+class JointTracks:
+    """Follows springs, cables, given forces and joints over the kept states.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    theta : (n_theta,)
+    n_states : int
+    """
+
+    def __init__(self, built: BuiltScene, theta: FloatArray, n_states: int) -> None:
+        spec, joint_parts = built.scene.couplings, built.model.joint_parts
+        self._theta, self._layout = theta, built.model.system.parameters
+        self._model, self._n = built.model, 0
+        self._rows: list[Site] = []
+        # Joint parts come in the order of the scene, springs and forces one a coupling.
+        names = [name for name, item in spec.items() if item.term and item.term.law.slots == (PLACE, PLACE)]
+        springs = [part for part in joint_parts if part.term.law.slots == (PLACE, PLACE)]
+        self._springs = [
+            (name, part, self._site(part.sites[0]), self._site(part.sites[1]))
+            for name, part in zip(names, springs, strict=True)
+        ]
+        pushes = [(name, item) for name, item in spec.items() if isinstance(item, ForceSpec | TorqueSpec)]
+        forces = [part for part in joint_parts if part.term is PointForce]
+        self._loads = [
+            (name, part, self._site(part.sites[0]))
+            for (name, item), part in zip(pushes, forces, strict=True)
+            if isinstance(item, ForceSpec)
+        ]
+        self._joints: list[tuple[str, int, int]] = []
+        for name, item in spec.items():
+            if isinstance(item, BallSpec | HingeSpec | FixedSpec | SliderSpec):
+                bonds = [part for part in joint_parts if part.term in (ElasticJoint, Slider)]
+                place = next(part for part in bonds if part.numbers[0] == f"couplings.{name}.stiffness")
+                axes = [*place.sites[2:], *(b.sites[0] for b in bonds if b.sites[0].arm == f"couplings.{name}.axis.a")]
+                self._joints.append((name, self._site(place.sites[0]), self._site(axes[0]) if axes else -1))
+        self._points = built.model.lifted(SitePoints(gather(self._rows))) if self._rows else None
+        self._places = np.zeros((n_states, self._n, 3))
+        self._tension = np.zeros((n_states, len(self._springs)))
+        self._force = np.zeros((n_states, len(self._loads), 3))
+
+    def _site(self, site: BodySite) -> int:
+        self._rows.append(system_site(site, self._model.bodies, self._model.layouts))
+        self._n += 1
+        return self._n - 1
+
+    def _value(self, block: str) -> float:
+        return float(self._layout.view(self._theta, block))
+
+    def record(self, i: int, kin: Kinematics) -> None:
+        """Keep state number ``i`` of the kept ones."""
+        if self._points is None:
+            return
+        y, rate = self._points.points(kin, self._theta)
+        self._places[i] = y
+        for j, (_, part, a, b) in enumerate(self._springs):
+            f, p = np.zeros((2, 3)), np.array([[self._value(name) for name in part.numbers]])
+            part.term.law.force(y[[a, b]], rate[[a, b]], p, False, np.zeros(1, dtype=np.int8), f)
+            length = float(np.linalg.norm(y[a] - y[b]))
+            self._tension[i, j] = -f[0] @ (y[a] - y[b]) / length if length else 0.0
+        for j, (_, load, _) in enumerate(self._loads):
+            assert load.drive is not None
+            rows = self._layout.view(self._theta, load.drive.parameter)
+            self._force[i, j] = load.drive.signal.weights(kin.t) @ rows
+
+    def lines(self) -> dict[str, LineData]:
+        """Return springs, cables and given forces."""
+        out = {}
+        for j, (name, part, a, b) in enumerate(self._springs):
+            kind = "cable" if part.term.law.branches else "spring"
+            out[name] = LineData(kind, self._places[:, [a, b]], self._tension[:, j])
+        for j, (name, _, on) in enumerate(self._loads):
+            force = self._force[:, j]
+            size = np.linalg.norm(force, axis=1)
+            unit = np.divide(force, size[:, None], out=np.zeros_like(force), where=size[:, None] > 0.0)
+            out[name] = LineData("load", np.stack([self._places[:, on], self._places[:, on] + unit], axis=1), size)
+        return out
+
+    def joints(self) -> dict[str, JointData]:
+        """Return places and axes of joints."""
+        unknown = np.full((self._places.shape[0], 3), np.nan)
+        return {
+            name: JointData(self._places[:, place], self._places[:, axis] if axis >= 0 else unknown)
+            for name, place, axis in self._joints
+        }
+
+
+@final
+class ContactTracks:
+    """Follows the contacts of points on rigid bodies, and pairs of meshes; those of other nodes are forces on nodes."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
+        self._terms = [(i, term) for kind in (BodyContact, MeshContact) for i, term in enumerate(inner)
+                       if isinstance(term, kind)]  # fmt: skip
+        self._offsets = [0]
+        self._places: list[FloatArray] = [np.zeros((0, 3))]
+        self._forces: list[FloatArray] = [np.zeros((0, 3))]
+        self._modes: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        self._margins: list[FloatArray] = [np.zeros(0)]
+
+    def record(
+        self, kin: Kinematics, theta: FloatArray, record: Record | None, solved: ContactForces | None = None
+    ) -> None:
+        """Keep the next state, in the branch of its record or in the one that holds there, or as the step solved it."""
+        count = 0
+        for i, term in self._terms:
+            decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
+            if record is not None:
+                reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
+            found = term.places(kin, theta, decision, reactions)
+            carried: Any = slice(None)
+            if isinstance(term, BodyContact) and isinstance(found, ContactPlaces):
+                carried = term.rigid[found.point]
+            self._places.append(found.place[carried])
+            self._forces.append(found.force[carried])
+            count += self._places[-1].shape[0]
+        if solved is not None:
+            self._places.append(solved.places[solved.on_rigid])
+            self._forces.append(solved.forces[solved.on_rigid])
+            count += int(solved.on_rigid.sum())
+            if solved.modes.size:
+                self._modes.append(solved.modes[solved.on_rigid])
+                self._margins.append(solved.margins[solved.on_rigid])
+        self._offsets.append(self._offsets[-1] + count)
+
+    def data(self) -> ContactData:
+        """Return all contacts."""
+        if not self._terms and not self._offsets[-1]:
+            return ContactData()
+        offsets = np.array(self._offsets, dtype=np.int64)
+        places, forces = np.concatenate(self._places), np.concatenate(self._forces)
+        return ContactData(offsets, places, forces, np.concatenate(self._modes), np.concatenate(self._margins))
+
+
+def goals(built: BuiltScene) -> dict[str, GoalData]:
+    """Return the points and poses that the objective wants, named by the marker or body that should be there."""
+    spec, model = built.scene, built.model
+    rest = {body.name: body.rest for body in model.bodies if not body.has_frame}
+    out: dict[str, GoalData] = {}
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PointObjectiveSpec | NearestObjectiveSpec):
+            # A target on one axis is a plane, not a place; and a direction is none either.
+            if len(item.axes) > 1 and not isinstance(spec.markers[item.marker], DirectionMarkerSpec):
+                out[_free(item.marker, k, out)] = GoalData(np.array([item.target]))
+        elif isinstance(item, PoseObjectiveSpec) and item.translation is not None:
+            turn = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
+            move = np.array(item.translation)
+            points = rest.get(item.body, np.zeros((0, 3))) @ turn.T + move
+            out[_free(item.body, k, out)] = GoalData(points, item.body, turn, move)
+    return out
+
+
+def _free(name: str, k: int, taken: dict[str, GoalData]) -> str:
+    return f"{name} {k}" if name in taken else name
+
 
 #: The groups of a trajectory that bodies are drawn from.
 _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "solids": SolidData}

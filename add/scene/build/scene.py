@@ -1,7 +1,5 @@
 """From a `SceneSpec` to what runs: the only place where the scene's words become objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,25 +18,26 @@ from add.scene.build.chambers import chambers
 from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.embedding import embedded
-from add.scene.build.geometry_sizes import refuse_sizes, with_radii
+from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
-from add.scene.build.layers import (
+from add.scene.build.materials import remembering
+from add.scene.build.mesh_contact import (
+    areas,
     asked_for,
     refuse_buried,
     refuse_deep_starts,
     refuse_layers,
     refuse_soft_laws_of_meshes,
+    refuse_tangled_meshes,
+    skins,
     touching_links,
 )
-from add.scene.build.markers import MarkerParts, marker_blocks, marker_map, pose_blocks
-from add.scene.build.materials import remembering
-from add.scene.build.mesh_contact import areas, refuse_tangled_meshes, skins
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.build.obstacles import Adjustable, adjustable_obstacle, obstacle
 from add.scene.build.recordings import placement_blocks
-from add.scene.build.rigid_bodies import rigid_body
-from add.scene.build.signals import require_width, signal_of
+from add.scene.build.rigid_bodies import refuse_sizes, rigid_body, with_radii
+from add.scene.build.scenery import Adjustable, adjustable_obstacle, obstacle
+from add.scene.build.selections import MarkerParts, marker_blocks, marker_map, pose_blocks
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.soft_bodies import muscles, soft_body
 from add.scene.build.ties import Derived
@@ -58,7 +57,7 @@ from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
-from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import NewtonOptions
 from add.typing import FloatArray
 
 _NORMAL_LAWS = {

@@ -1,20 +1,34 @@
-"""Bodies and obstacles that may touch: weights, sizes, speeds and falls, as contact by default reads them."""
-
-from __future__ import annotations
+"""Obstacles of a scene; weights, sizes, speeds and falls of what may touch, as contact by default reads them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from add.bodies import Body, LinkBody, MassSpringBody, NodalBody, SoftBody, TreeBody
-from add.equations.kinematics import Kinematics
+from add.bodies import Body, CarriedShape, LinkBody, MassSpringBody, NodalBody, ObstacleBody, SoftBody, TreeBody
 from add.geometry.boundary import triangle_areas
-from add.kernels.rotation import rotation_matrix
+from add.io.surfaces import read_surface
+from add.kernels import distance
+from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
+from add.model import Obstacle
 from add.model.overlaps import Surface, may_touch, still_surfaces
 from add.scene.build.built import BuiltScene
+from add.scene.build.numbers import SceneParameter
+from add.scene.build.selections import collision_mesh
+from add.scene.build.ties import Derived, OfScene
+from add.scene.read.paths import asked_for_by
+from add.scene.spec.rigid import (
+    BoxObstacleSpec,
+    CapsuleSpec,
+    MeshObstacleSpec,
+    ObstacleSpec,
+    PlaneSpec,
+    SphereSpec,
+)
 from add.scene.spec.scene import SceneSpec
+from add.ties import TiltVector, axes_across, unit_vector
 from add.typing import FloatArray
 
 #: Density by which what has no size, a particle, gets one [kg/m^3].
@@ -47,8 +61,7 @@ class Scenery:
     def __init__(self, scene: SceneSpec, built: BuiltScene) -> None:
         self.scene, self.model, self.theta = scene, built.model, built.theta
         model, theta = self.model, self.theta
-        q, v = model.initial.evaluate(theta)
-        self.kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+        self.kin = model.at_start(theta)
         self.masses = model.node_masses(theta)
         self.pull = np.array(model.system.parameters.view(theta, "gravity"))
         self.gravity = float(np.linalg.norm(self.pull))
@@ -218,3 +231,63 @@ def _below(surfaces: list[Surface], place: FloatArray, down: FloatArray) -> floa
                 nearest = min(nearest, fallen)
                 break
     return nearest if np.isfinite(nearest) else 0.0
+
+
+def obstacle(name: str, spec: ObstacleSpec) -> Obstacle:
+    """Return an obstacle with the kernel's code and sizes, where the scene has it."""
+    velocity = np.array(spec.velocity)
+    if isinstance(spec, PlaneSpec):
+        normal = unit_vector(np.array(spec.normal))
+        frame = np.stack([*axes_across(normal), normal], axis=1)
+        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
+    if isinstance(spec, SphereSpec):
+        return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
+    rotation = rotation_matrix(rotation_vector(spec.orientation))
+    centre = np.array(spec.center)
+    if isinstance(spec, BoxObstacleSpec):
+        return Obstacle(name, distance.BOX, spec.half_size, rotation, centre, velocity)
+    if isinstance(spec, MeshObstacleSpec):
+        with asked_for_by(f"obstacles.{name}.file"):
+            vertices, triangles = read_surface(spec.file)
+            mesh = collision_mesh(spec.file, spec.scale * vertices, triangles)
+        return Obstacle(name, distance.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
+    kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
+    size = (spec.radius, spec.half_length, 0.0)
+    return Obstacle(name, kind, size, rotation, centre, velocity)
+
+
+class Adjustable(NamedTuple):
+    """An adjustable obstacle, the numbers that it brings, and what of theta follows from them."""
+
+    body: ObstacleBody
+    numbers: list[SceneParameter]
+    derived: list[Derived]
+
+
+def adjustable_obstacle(name: str, spec: ObstacleSpec, by_mesh: bool = False) -> Adjustable:
+    """Return an obstacle with coordinates, whose place, direction and velocity are numbers where it is adjustable.
+
+    ``by_mesh``: whether it may meet others by its mesh.
+
+    The frame of a plane is the world's but for the place: theta turns it by the rotation vector of the tilt, which is
+    linear in the two tilts. The frame of another shape is its own.
+    """
+    at, still = f"obstacles.{name}", obstacle(name, spec)
+    point = "point" if isinstance(spec, PlaneSpec) else "center"
+    numbers = [
+        SceneParameter(f"{at}.{point}", still.position, "m", ((f"{at}.start.position", 1.0),)),
+        SceneParameter(f"{at}.velocity", still.velocity, "m/s", ((f"{at}.motion", 1.0),)),
+    ]
+    derived, rotation = [], np.eye(3)
+    if isinstance(spec, PlaneSpec):
+        rotation = still.rotation
+        numbers.append(SceneParameter(f"{at}.normal", np.zeros(2), "rad", ()))
+        across = axes_across(unit_vector(np.array(spec.normal)))
+        derived.append(Derived((f"{at}.start.orientation",), TiltVector(), (OfScene(f"{at}.normal"), across)))
+    elif not isinstance(spec, SphereSpec):
+        turn = rotation_vector(spec.orientation)
+        numbers.append(SceneParameter(f"{at}.orientation", turn, "rad", ((f"{at}.start.orientation", 1.0),)))
+    shape = CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh)
+    if not spec.adjustable:
+        numbers = [replace(number, fixed=True) for number in numbers]
+    return Adjustable(ObstacleBody(name, shape, by_mesh), numbers, derived)

@@ -1,18 +1,30 @@
-"""Meshes, selections and markers of a scene."""
+"""Meshes, selections and markers of a scene, as one map to points; meshes of round shapes kept in a run's folder."""
 
-from __future__ import annotations
-
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
 
 import numpy as np
 
-from add.bodies import NodalLoad
+from add.bodies import Block, Body, NodalBody, NodalLoad, SoftBody
 from add.bodies.nodal import off_span
+from add.equations.points import PointMap, WeightedPoints
 from add.equations.signals import SignalParameter
+from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
+from add.io.lock import replacing
+from add.io.meshes import write_mesh
+from add.joints.laws import BodySite
+from add.model import Model
+from add.model.build import system_site
+from add.scene.build.numbers import SceneParameter, direction
+from add.scene.build.ties import Derived
 from add.scene.read.paths import asked_for_by
+from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,
@@ -29,7 +41,16 @@ from add.scene.spec.common import (
     SphereSelectorSpec,
     SurfaceSelectorSpec,
 )
-from add.scene.spec.markers import NodesMarkerSpec, SurfaceMarkerSpec
+from add.scene.spec.markers import (
+    CenterMarkerSpec,
+    DirectionMarkerSpec,
+    NodesMarkerSpec,
+    PointMarkerSpec,
+    SurfaceMarkerSpec,
+)
+from add.scene.spec.nets import NetSpec
+from add.scene.spec.objective import PoseObjectiveSpec
+from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray
 
 
@@ -48,7 +69,7 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
     element : "tet4", "tet10", "hex8", or None for that of the file, or tet4
     place : of the body in the scene
     """
-    from add.geometry.mesh_shape import shape_mesh
+    from add.geometry.mesh_round import shape_mesh
     from add.io.meshes import read_mesh
 
     mesh_spec = spec.mesh
@@ -80,7 +101,7 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
 
 
 def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
-    from add.io.fill import filled
+    from add.io.surfaces import filled
 
     return filled(spec.surface, spec.edge / scale, None if spec.tolerance is None else spec.tolerance / scale)
 
@@ -193,3 +214,150 @@ def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> Coll
     """Return a closed mesh from a file as a collision shape; errors name the file."""
     with naming(file=file):
         return CollisionMesh(vertices, triangles)
+
+
+logger = logging.getLogger(__name__)
+
+
+def freeze_meshes(scene: S, folder: Path) -> S:
+    """Return the scene with every round shape (sphere, cylinder, torus) replaced by a mesh file.
+
+    Parameters
+    ----------
+    scene : the scene of a run
+    folder : of the run; `folder/meshes/<body>.msh` are written. A file that is already there, from the run that is
+        resumed, is kept and used.
+
+    Returns
+    -------
+    SceneSpec, the same where there is nothing to replace. Boxes stay as they are.
+
+    Notes
+    -----
+    A body of which an experiment changes the shape is left alone: its shapes are meshed anew. (An experiment that gives
+    the body another mesh altogether keeps that one.)
+    """
+    changes = {path for item in scene.experiments for path in item.overrides}
+    overrides = {}
+    for name, body in scene.bodies.items():
+        if not isinstance(body, SoftBodySpec) or isinstance(body.mesh, FileMeshSpec | BoxMeshSpec):
+            continue
+        if any(path.startswith(f"bodies.{name}.mesh.") for path in changes):
+            continue
+        path = folder.absolute() / "meshes" / f"{name}.msh"
+        if path.exists():
+            logger.info("bodies.%s.mesh: %s is kept", name, path)
+        else:
+            # tet10 goes to the file with its curved boundary. Where an experiment chooses other elements the file has
+            # to be tet4, which `read_mesh` raises to tet10 with straight sides.
+            element = "tet4" if f"bodies.{name}.element" in changes else body.element
+            mesh = unscaled_mesh(body, element, f"bodies.{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as temporary:
+                write_mesh(temporary, mesh)
+            logger.info("bodies.%s.mesh: %d elements written to %s", name, mesh.n_elements, path)
+        overrides[f"bodies.{name}.mesh"] = {"file": str(path)}
+    return apply_overrides(scene, overrides) if overrides else scene
+
+
+@final
+@dataclass
+class MarkerParts:
+    """The share of the markers in the numbers of a scene."""
+
+    numbers: list[SceneParameter] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
+
+
+def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
+    """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
+    blocks: list[Block] = []
+    for name, marker in spec.markers.items():
+        if isinstance(spec.bodies.get(marker.body), SoftBodySpec | NetSpec):
+            continue
+        if isinstance(marker, PointMarkerSpec):
+            path = f"markers.{name}.point"
+            blocks.append((path, (3,), "m"))
+            parts.numbers.append(SceneParameter(path, np.array(marker.point), "m", ((path, 1.0),)))
+        elif isinstance(marker, DirectionMarkerSpec):
+            path = f"markers.{name}.direction"
+            blocks.append((path, (3,), "-"))
+            number, unit = direction(path, marker.direction, path)
+            parts.numbers.append(number)
+            parts.derived.append(unit)
+    return blocks
+
+
+def pose_blocks(spec: SceneSpec, bodies: Sequence[Body], parts: MarkerParts) -> list[Block]:
+    """Return the blocks of theta for the points by which the pose of a rigid body is compared.
+
+    These are its collision points, and for a body without any its origin and the tips of its axes, 0.1 m away.
+    """
+    blocks: list[Block] = []
+    framed = {body.name: body for body in bodies if body.has_frame}
+    for k, item in enumerate(spec.objective):
+        if isinstance(item, PoseObjectiveSpec) and item.body in framed:
+            points = framed[item.body].contact_points().arms
+            if points.shape[0] < 3:
+                points = 0.1 * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+            path = f"objective.{k}.points"
+            blocks.append((path, points.shape, "m"))
+            parts.numbers.append(SceneParameter(path, points, "m", ((path, 1.0),), fixed=True))
+    return blocks
+
+
+def marker_map(spec: SceneSpec, model: Model) -> PointMap:
+    """Return all markers as one map: weighted nodes where that is enough, sites of bodies where it is not.
+
+    Raises
+    ------
+    InputError
+        For a marker that its body cannot have.
+    """
+    nodal = not any(model.body(marker.body).has_frame for marker in spec.markers.values())
+    rows: list[BodySite] = []
+    weighted: list[tuple[IntArray, FloatArray]] = []
+    for name, marker in spec.markers.items():
+        place = f"markers.{name}"
+        body = model.body(marker.body)
+        if isinstance(body, NodalBody):
+            nodes, weights = _on_nodes(marker, body, place)
+            weighted.append((body.first_node(model.layouts) + nodes, weights))
+            rows.append(BodySite(SiteKind.NODES, marker.body, nodes=nodes, weights=weights))
+        elif isinstance(marker, PointMarkerSpec):
+            rows.append(BodySite(SiteKind.POINT, marker.body, f"{place}.point"))
+        elif isinstance(marker, DirectionMarkerSpec):
+            rows.append(BodySite(SiteKind.DIRECTION, marker.body, f"{place}.direction"))
+        elif isinstance(marker, CenterMarkerSpec):
+            # The first three coordinates of a rigid body are its centre of mass.
+            rows.append(BodySite(SiteKind.NODES, marker.body, nodes=np.zeros(1, dtype=np.int64), weights=np.ones(1)))
+        else:
+            raise InputError(
+                "a rigid body has no nodes", place=place, expected="'point', 'direction' or 'center_of_mass'"
+            )
+    if not nodal:
+        return model.lifted(SitePoints(gather([system_site(row, model.bodies, model.layouts) for row in rows])))
+    width = max((nodes.size for nodes, _ in weighted), default=0)
+    all_nodes = np.zeros((len(weighted), width), dtype=np.int64)
+    all_weights = np.zeros((len(weighted), width))
+    for i, (nodes, weights) in enumerate(weighted):
+        all_nodes[i, : nodes.size], all_weights[i, : nodes.size] = nodes, weights
+    return model.lifted(WeightedPoints(all_nodes, all_weights))
+
+
+def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, FloatArray]:
+    """Return a marker's nodes (of the body) and weights."""
+    if isinstance(marker, DirectionMarkerSpec):
+        raise InputError("a body of nodes has no orientation", place=place, expected="a rigid body")
+    if isinstance(marker, CenterMarkerSpec):
+        return np.arange(body.rest.shape[0]), body.mass_shares()
+    if isinstance(marker, PointMarkerSpec):
+        found = body.nodes_at(np.array(marker.point))
+        return place_within(found, marker.point, marker.max_distance, f"{place}.point")
+    if isinstance(body, SoftBody):
+        return marker_weights(marker, body.mesh, body.surface, place)
+    if isinstance(marker, NodesMarkerSpec):
+        nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
+        weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
+        return nodes, weights / weights.sum()
+    raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")

@@ -4,8 +4,6 @@ The shares were measured on meshes of ten to fifty thousand elements. Factors of
 so that the estimates are rather too low: what is refused would not have run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import pi, prod
 from pathlib import Path
@@ -19,8 +17,7 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.equations.system import System
 from add.errors import InputError
 from add.geometry import SoftMesh
-from add.machine.files import in_bytes
-from add.machine.resources import available_memory, free_disk
+from add.machine.files import available_memory, free_disk, in_bytes
 from add.scene.spec.bodies import (
     BoxMeshSpec,
     CylinderMeshSpec,

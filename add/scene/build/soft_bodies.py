@@ -1,7 +1,5 @@
 """Soft bodies of a scene: meshes with what hangs on them, muscles too, and the numbers of all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

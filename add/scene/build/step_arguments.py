@@ -1,7 +1,5 @@
 """Controls and named inputs of a step: checked, and written into the scene's numbers and theta of many members."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import final
@@ -11,10 +9,18 @@ from numpy.typing import ArrayLike
 
 from add.equations.signals import BSplineSignal, Constant, Signal
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, of_member, require_finite_rows, require_shape
+from add.scene.build.inputs import (
+    STATE_Q,
+    STATE_V,
+    Inputs,
+    as_numbers,
+    of_member,
+    require_finite_rows,
+    require_shape,
+    signal_of,
+)
 from add.scene.build.numbers import SceneParameters
-from add.scene.build.signals import signal_of
-from add.scene.read.paths import meant
+from add.scene.read.paths import meant, require_known
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.ties import Copies, copies_of
@@ -227,12 +233,7 @@ def _joined(places: Iterable[IntArray]) -> IntArray:
 
 def _controlling(scene: SceneSpec, name: str) -> Signal:
     """Return a signal that one row drives in each step."""
-    if name not in scene.signals:
-        raise InputError(
-            f"no such signal{meant(name, scene.signals)}",
-            place=f"signals.{name}",
-            expected=", ".join(scene.signals) or "a scene with signals",
-        )
+    require_known("signal", name, scene.signals, f"signals.{name}")
     made = signal_of(scene.signals[name], scene.time.end, f"signals.{name}")
     if isinstance(made, Constant) or (isinstance(made, BSplineSignal) and made.degree == 0):
         return made

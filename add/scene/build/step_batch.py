@@ -1,7 +1,5 @@
 """The same step of many states, each with its own controls and numbers, in one compiled call where there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final

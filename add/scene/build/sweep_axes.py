@@ -1,7 +1,5 @@
 """The axes of a sweep: texts such as ``bodies.ball.velocity.0=-1:1:21`` become places in x and values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final

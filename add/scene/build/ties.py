@@ -1,7 +1,5 @@
 """The map from a scene's numbers s to theta: copies with factors, then ties in the order of what they read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final

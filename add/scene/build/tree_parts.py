@@ -1,7 +1,5 @@
 """Loops, couplings of joints, tendons and actuators of articulated bodies, with the numbers that they bring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
@@ -31,6 +29,7 @@ from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.ties import Derived
+from add.scene.read.paths import require_known
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.tree_parts import DriveSpec, JointLoopSpec, TendonSpec
@@ -123,8 +122,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
 
 def coordinate(joints: Sequence[RobotJoint], number: Mapping[str, int], name: str, place: str) -> int:
     """Return the number of a hinge or slide that follows no other."""
-    if name not in number:
-        raise InputError("there is no joint of this name", place=place, found=f"'{name}'")
+    require_known("joint", name, number, place)
     joint = joints[number[name]]
     if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
         raise InputError("only hinges and slides that mimic no other", place=place, found=f"'{name}'")
@@ -234,11 +232,8 @@ def _actuator(
     """Add an actuator of the file; ``named`` are the tendons, and the numbers of joints and of what carries links."""
     tendons, number, carrier = named
     known = {actuator.name: actuator for actuator in robot.actuators}
-    if item.actuator not in known:
-        raise InputError(
-            "the robot's file has no actuator of this name, or it was not read", place=f"{at}.actuator",
-            found=f"'{item.actuator}'", expected="one of " + ", ".join(f"'{name}'" for name in known),
-        )  # fmt: skip
+    assert item.actuator is not None
+    require_known("actuator", item.actuator, known, f"{at}.actuator")
     actuator = known[item.actuator]
     pairs: tuple[tuple[str, float], ...] = ()
     place, wrench = "", actuator.gear
@@ -310,11 +305,8 @@ def _on_tendon(
     number: Mapping[str, int], signal: MakeSignal, out: TreeExtras,
 ) -> None:  # fmt: skip
     """Add a drive of a tendon: a torque, a position servo or a velocity servo of its length."""
-    if item.tendon is None or item.tendon not in tendons:
-        raise InputError(
-            "there is no tendon of this name", place=f"{at}.tendon", found=f"'{item.tendon}'",
-            expected="one of " + ", ".join(f"'{name}'" for name in tendons),
-        )  # fmt: skip
+    assert item.tendon is not None
+    require_known("tendon", item.tendon, tendons, f"{at}.tendon")
     if item.limit == "file":
         raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
     chosen = tuple(coordinate(joints, number, name, at) for name, _ in tendons[item.tendon].joints)

@@ -1,7 +1,5 @@
 """Settings of a scene's file that nothing reads; the specs say of their fields when that is so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The numbers that an optimiser found, written into the scene that asked for them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +8,14 @@ import numpy as np
 
 from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
-from add.inverse.validation import in_order
+from add.inverse.refit import in_order
 from add.objectives.cloud import CloudTracking
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.scene import build, with_contact
 from add.scene.read.paths import get_value, set_value
 from add.scene.read.reader import S, check_scene, experiment_scenes, from_source
 from add.scene.read.recorded_starts import file_value
-from add.scene.spec.cloud import CloudObjectiveSpec
+from add.scene.spec.markers import CloudObjectiveSpec
 from add.scene.spec.objective import PriorObjectiveSpec, ProximityObjectiveSpec
 from add.scene.spec.roles import paths_of_label
 from add.typing import FloatArray

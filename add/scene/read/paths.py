@@ -2,12 +2,13 @@
 
 import copy
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 from add.errors import InputError
+from add.summary import few
 
 _MISSING = object()
 
@@ -25,6 +26,20 @@ def meant(word: str, known: Any) -> str:
     """Return "; did you mean '...'?" with the entry of `known` that looks most like `word`, or nothing."""
     close = nearest(word, known)
     return f"; did you mean '{close}'?" if close else ""
+
+
+def require_known(kind: str, name: str, known: Collection[str], place: str) -> None:
+    """Refuse a name that is none of the known ones.
+
+    Raises
+    ------
+    InputError
+        With the nearest of them, and a list.
+    """
+    if name not in known:
+        expected = f"one of {few([repr(str(item)) for item in known], 12)}" if known else f"a {kind}, and there is none"
+        said = f"there is no {kind} of this name{meant(name, known)}"
+        raise InputError(said, place=place, found=f"'{name}'", expected=expected)
 
 
 def _entry(node: Any, key: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from add.errors import InputError
-from add.machine.files import is_text, nodes, read_regular, require_plain_json, require_regular
+from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
 from add.scene.read.paths import explain_missing, nearest, path_slots, set_value
@@ -112,25 +112,7 @@ def _folder(source: Path | None) -> Path:
 def _read(source: Path) -> str:
     if not is_text(str(source.absolute())):
         raise InputError("the name of the file is no text", file=ascii(str(source)))
-    try:
-        data = read_regular(source, most=MOST_BYTES)
-    except FileNotFoundError:
-        raise InputError("there is no such file", file=source) from None
-    except IsADirectoryError:
-        raise InputError("this is a folder", file=source, expected="a scene file (JSON)") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=source) from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(
-            "not UTF-8 text",
-            file=source,
-            place=f"line {line}",
-            found=f"byte 0x{data[error.start]:02x}",
-            expected="JSON in UTF-8",
-        ) from None
+    return read_text(source, most=MOST_BYTES, expected="a scene file (JSON)")
 
 
 class _Duplicates(dict[str, Any]):

@@ -4,8 +4,6 @@ An orientation has four numbers in the file and three degrees of freedom: its nu
 direction has three and two: its number is the tilt [rad] away from the scene's own direction, about two axes across it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

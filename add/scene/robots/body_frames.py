@@ -1,7 +1,5 @@
 """Links in the frames of the file's bodies, also where joints stand off their origins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

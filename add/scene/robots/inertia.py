@@ -1,7 +1,5 @@
 """Checks of masses: what a file states for a link, and what the joints of a tree have to move."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Meshes that a robot's file names: found by package, by path, read and scaled."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """MJCF by the package `mujoco`, which resolves defaults, classes, includes and frames: its arrays become a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any

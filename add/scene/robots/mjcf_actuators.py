@@ -1,7 +1,5 @@
 """Actuators and tendons of a compiled MuJoCo model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

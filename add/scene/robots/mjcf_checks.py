@@ -1,13 +1,12 @@
 """Parts of an MJCF that a robot does not have: refused where they change the motion, else noted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from add.scene.robots.mjcf_model import SWITCHES, Names
 from add.scene.robots.xml_file import Source
+from add.summary import few
 
 _HARMLESS = (
     ("ncam", "camera"),
@@ -200,7 +199,6 @@ def _idle_of_actuator(mujoco: Any, model: Any, number: int) -> list[str]:
 
 
 def _note_some(source: Source, names: Names, kind: str, numbers: Any, text: str) -> None:
-    listed = [f"'{names.of(kind, int(number))}'" for number in numbers[:_SHOWN]]
+    listed = [f"'{names.of(kind, int(number))}'" for number in numbers]
     if listed:
-        more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-        source.note(_PLURAL[kind], f"{', '.join(listed)}{more}: {text}")
+        source.note(_PLURAL[kind], f"{few(listed, _SHOWN)}: {text}")

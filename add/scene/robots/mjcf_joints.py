@@ -1,7 +1,5 @@
 """Bodies and joints of a compiled MuJoCo model, chains of joints with frames in their anchors, and their keyframes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

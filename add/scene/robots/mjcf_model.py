@@ -3,8 +3,6 @@
 What an MJCF multiplies too often is refused before MuJoCo makes it, which may not end.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

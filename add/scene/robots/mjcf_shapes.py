@@ -1,7 +1,5 @@
 """Geoms of a compiled MuJoCo model as shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from add.errors import InputError
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
+from add.summary import few
 from add.typing import FloatArray, IntArray
 
 #: The name of everything that stands still, as the parent of a joint and as a link in a pair.
@@ -359,10 +360,5 @@ class Robot:
             return self.frames[name]
         if any(link.name == name for link in self.links):
             return name, np.zeros(3), np.eye(3)
-        known = sorted({link.name for link in self.links} | set(self.frames))
-        raise InputError(f"robot '{self.name}' has no such link or site", found=f"'{name}'", expected=_one_of(known))
-
-
-def _one_of(names: list[str], most: int = 12) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return "one of " + ", ".join(f"'{name}'" for name in names[:most]) + more
+        known = few([f"'{one}'" for one in sorted({link.name for link in self.links} | set(self.frames))], 12)
+        raise InputError(f"robot '{self.name}' has no such link or site", found=f"'{name}'", expected=f"one of {known}")

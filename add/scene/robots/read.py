@@ -1,7 +1,5 @@
 """Reading of robot files, the format known by the content."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path

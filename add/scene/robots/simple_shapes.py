@@ -1,7 +1,5 @@
 """Boxes, balls, capsules, cylinders by their sizes [m]: half the edges of a box; radius and half-length of others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """From the links and joints of a file to a tree: one root, links on fixed joints merged, parents first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """URDF: the links of a file, and its tree; joints are read in `urdf_joints`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -13,11 +11,10 @@ import numpy as np
 from add.errors import InputError
 from add.scene.robots.inertia import check_moving, stated_inertia
 from add.scene.robots.mesh_files import MeshFiles
-from add.scene.robots.mimic import resolved
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
 from add.scene.robots.turns import here
-from add.scene.robots.urdf_joints import read_joints, standing
+from add.scene.robots.urdf_joints import read_joints, resolved, standing
 from add.scene.robots.urdf_shapes import read_origin, read_shape
 from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode, read_name, read_xml, without_slashes
 from add.typing import FloatArray

@@ -1,7 +1,5 @@
 """Shapes of a URDF: <visual> and <collision>."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from add.errors import InputError

@@ -13,7 +13,7 @@ from xml.parsers import expat
 import numpy as np
 
 from add.errors import InputError
-from add.machine.files import read_regular
+from add.machine.files import read_given
 from add.typing import FloatArray
 
 #: Far above what any robot has: bytes of a file, elements, levels of them.
@@ -65,15 +65,7 @@ def read_xml(path: str | PathLike[str]) -> XmlNode:
         naming the file and the line.
     """
     path = Path(path)
-    try:
-        content = read_regular(path, most=LARGEST)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("is a folder", file=path, expected="a robot's file, URDF, SDF or MJCF") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
-    return parse_xml(content, path)
+    return parse_xml(read_given(path, most=LARGEST, expected="a robot's file, URDF, SDF or MJCF"), path)
 
 
 def parse_xml(content: bytes, path: str | PathLike[str]) -> XmlNode:

@@ -1,7 +1,5 @@
 """Objects of scenes that files and packages outside `add` bring: classes, known by their names in scenes."""
 
-from __future__ import annotations
-
 import builtins
 import re
 import traceback

@@ -1,14 +1,12 @@
 """Loops and tendons that a scene gives to an articulated body, as parts of a robot."""
 
-from __future__ import annotations
-
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
+from add.scene.read.paths import require_known
 from add.scene.robots.model import WORLD, Robot, RobotLoop, RobotTendon
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.tree_parts import JointLoopSpec, LinkLoopSpec, LoopEndSpec, TendonSpec
@@ -37,14 +35,6 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
     return replace(robot, loops=tuple(loops), tendons=tuple(tendons.values()))
 
 
-def _named(kind: str, name: str, known: Collection[str], place: str) -> None:
-    if name not in known:
-        raise InputError(
-            f"there is no {kind} of this name", place=place, found=f"'{name}'",
-            expected="one of " + ", ".join(f"'{item}'" for item in known),
-        )  # fmt: skip
-
-
 def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> RobotLoop:
     ends = [_end(robot, end, f"{place}.{key}.link") for key, end in (("a", item.a), ("b", item.b))]
     return RobotLoop(
@@ -62,7 +52,7 @@ def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, F
     position, rotation = np.array(end.position), Rotation.from_quat([x, y, z, w]).as_matrix()
     if end.link is None:
         return WORLD, position, rotation
-    _named("link", end.link, [link.name for link in robot.links] + list(robot.frames), place)
+    require_known("link", end.link, [link.name for link in robot.links] + list(robot.frames), place)
     link, origin, turn = robot.place(end.link)
     return link, origin + turn @ position, turn @ rotation
 
@@ -71,7 +61,7 @@ def _joint_loop(robot: Robot, name: str, item: JointLoopSpec, place: str) -> Rob
     known = [joint.name for joint in robot.joints]
     names = [item.joint] if item.other is None else [item.joint, item.other]
     for key, joint in zip(("joint", "other"), names, strict=False):
-        _named("joint", joint, known, f"{place}.{key}")
+        require_known("joint", joint, known, f"{place}.{key}")
     # A robot's polynomials count from where its joints start, those of a scene from zero.
     start = {joint.name: joint.start for joint in robot.joints}
     polynomial = np.polynomial.Polynomial(item.coefficients)
@@ -88,7 +78,7 @@ def _tendon(robot: Robot, name: str, said: TendonSpec, own: RobotTendon | None, 
     made = own or RobotTendon(name, ())
     if said.joints is not None:
         for joint in said.joints:
-            _named("joint", joint, [item.name for item in robot.joints], f"{place}.joints")
+            require_known("joint", joint, [item.name for item in robot.joints], f"{place}.joints")
         made = replace(made, joints=tuple(said.joints.items()), segments=())
     elif own is None:
         raise InputError("the robot's file has no tendon of this name: give its joints", place=place)

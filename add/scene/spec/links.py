@@ -1,7 +1,5 @@
 """Articulated bodies of a scene as robots, and their links as bodies of their own: "a1/FR_foot"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
-from add.scene.read.paths import asked_for_by
+from add.scene.read.paths import asked_for_by, require_known
 from add.scene.robots.body_frames import in_body_frames
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
@@ -173,11 +171,7 @@ def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
     joints = [joint.name for joint in robot.joints]
     for key, names, given in (("links", list(known), list(body.links)), ("joints", joints, list(body.joints))):
         for name in given:
-            if name not in names:
-                raise InputError(
-                    f"the robot has no {key[:-1]} of this name", place=f"{at}.{key}.{name}", found=f"'{name}'",
-                    expected="one of " + ", ".join(f"'{item}'" for item in names),
-                )  # fmt: skip
+            require_known(f"{key[:-1]} of the robot", name, names, f"{at}.{key}.{name}")
     for name, said in body.links.items():
         link = known[name]
         if said.mass is not None:
@@ -199,11 +193,7 @@ def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
     carried: dict[str, str] = {}
     for key, joint in body.joints.items():
         place, child = f"{at}.joints.{key}", joint.child or key
-        if child not in body.links:
-            raise InputError(
-                "there is no link of this name", place=f"{place}.child", found=f"'{child}'",
-                expected="one of " + ", ".join(f"'{item}'" for item in body.links),
-            )  # fmt: skip
+        require_known("link", child, body.links, f"{place}.child")
         if child in carried:
             raise InputError("another joint carries this link", place=f"{place}.child", found=f"'{child}'")
         if joint.parent is not None and joint.parent not in carried:

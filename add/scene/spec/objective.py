@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from add.scene.spec.cloud import CloudObjectiveSpec
 from add.scene.spec.common import (
     Axes,
     BodyName,
@@ -30,6 +29,7 @@ from add.scene.spec.common import (
     unique,
 )
 from add.scene.spec.extension import Extension
+from add.scene.spec.markers import CloudObjectiveSpec
 from add.scene.spec.signals import Values
 from add.scene.spec.unions import by_value
 

@@ -1,7 +1,5 @@
 """Roles of the numbers of a scene, by their paths: properties, or numbers of one motion or recording alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args, get_origin

@@ -19,7 +19,7 @@ from add.commands.run_summary import summary
 from add.equations.initial import Pose
 from add.equations.lift import Embedding
 from add.equations.term import Term
-from add.io.trajectory import read_run, write_run
+from add.io.trajectory_file import read_run, write_run
 from add.kernels import distance
 from add.scene.build import scene as builder
 from add.scene.build.run_data import run_data

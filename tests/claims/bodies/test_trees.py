@@ -19,7 +19,7 @@ from add.model.overlaps import deep_starts
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.scene.build import scene as scene_builder, sizes
 from add.scene.build.doubts import doubts
-from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.file_doubts import robot_doubts
 from add.scene.build.run_data import run_data
 from add.terms import TreeInertia
 

@@ -16,8 +16,8 @@ from add.commands.parallel.cluster import cluster
 from add.commands.parallel.workers import LocalProcesses
 from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError
+from add.io.hdf5 import read_sweep
 from add.io.runfolder import RunFolder
-from add.io.sweeps import read_sweep
 from add.scene import scene_from_dict
 
 

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from add.commands import converge
 from add.commands.cli import cli
-from add.commands.convergence_file import refined_text
-from add.commands.finer_scenes import overridden, with_finer_meshes, with_shorter_steps
+from add.commands.convergence_file import overridden, refined_text, with_finer_meshes, with_shorter_steps
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.scene import load_scene, scene_from_dict

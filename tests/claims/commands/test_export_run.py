@@ -12,10 +12,10 @@ from view.sample_run import sample_run
 from view.sample_solids import solids_run
 
 from add.commands.cli import cli
-from add.commands.export_run import export_markers, export_vtu
+from add.commands.export import export_markers, export_vtu
 from add.commands.export_surfaces import export_surfaces, shapes
 from add.errors import InputError
-from add.io.trajectory import write_run
+from add.io.trajectory_file import write_run
 from add.mocap import read_take
 
 

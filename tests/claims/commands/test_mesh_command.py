@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from add.commands.cli import cli
 from add.errors import InputError
 from add.geometry import volume
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.geometry.triangle_surface import box_surface
-from add.io.fill import filled
 from add.io.meshes import read_mesh
+from add.io.surfaces import filled
 from add.scene import load_scene
-from add.scene.build.freeze_meshes import freeze_meshes
+from add.scene.build.selections import freeze_meshes
 
 pytest.importorskip("pytetwild", reason="the extra `mesh` is not installed")
 
@@ -76,7 +76,7 @@ def test_kept_under_its_content(tmp_path, monkeypatch):
         asked.append((edge, tolerance))
         return shape_mesh("box", size=[1.0, 1.0, 1.0], divisions=[1, 1, len(asked)])
 
-    monkeypatch.setattr("add.io.fill.fill", counted)
+    monkeypatch.setattr("add.io.surfaces.fill", counted)
     path = stl(tmp_path / "s.stl")
     first = filled(path, 5.0)
     assert filled(path, 5.0).points == pytest.approx(first.points, abs=0.0)
@@ -116,7 +116,7 @@ def test_a_run_keeps_the_mesh_that_check_made(tmp_path, monkeypatch):
         asked.append(edge)
         return shape_mesh("box", size=[100.0, 40.0, 20.0], divisions=[2, 1, 1])
 
-    monkeypatch.setattr("add.io.fill.fill", counted)
+    monkeypatch.setattr("add.io.surfaces.fill", counted)
     scene = load_scene(millimetres(tmp_path, 0.03))
     built = scene.build()
     frozen = freeze_meshes(scene, tmp_path / "run")
@@ -126,7 +126,7 @@ def test_a_run_keeps_the_mesh_that_check_made(tmp_path, monkeypatch):
 
 
 def test_too_many_tetrahedra_are_refused_before_the_mesher_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr("add.io.fill.read_apart", lambda *a, **k: pytest.fail("the mesher was asked"))
+    monkeypatch.setattr("add.io.surfaces.read_apart", lambda *a, **k: pytest.fail("the mesher was asked"))
     asked = run("mesh", stl(tmp_path / "s.stl"), "--edge", "0.02mm", "--unit", "mm", "-o", tmp_path / "m.msh")
     assert isinstance(asked.exception, InputError) and asked.exception.exit_code == 2
     assert "about 8e+10 tetrahedra" in str(asked.exception) and "s.stl" in str(asked.exception)
@@ -141,7 +141,7 @@ def test_the_mesher_is_announced(tmp_path, monkeypatch, caplog):
         said.extend(caplog.messages)
         raise InputError("stopped")
 
-    monkeypatch.setattr("add.io.fill.read_apart", stopped)
+    monkeypatch.setattr("add.io.surfaces.read_apart", stopped)
     run("mesh", stl(tmp_path / "s.stl"), "--edge", "4mm", "--unit", "mm", "-o", tmp_path / "m.msh")
     assert said == ["the mesher is asked for about 1e+04 tetrahedra ..."]
 

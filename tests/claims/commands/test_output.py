@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from add.commands.run_summary import summary
-from add.io.trajectory import read_run, write_run
+from add.io.trajectory_file import read_run, write_run
 from add.joints.law_term import JointLaw
 from add.kernels.distance import BOX, CYLINDER
 from add.scene import scene_from_dict

@@ -104,7 +104,7 @@ def test_ignore(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.urdf", None, "a.urdf: no such file"),
+        ("a.urdf", None, "a.urdf: there is no such file"),
         ("a.urdf", "{}", "a.urdf: line 1: not XML"),
         ("a.json", "{}", "a.json: schema: the version of the format is missing"),
         ("a.bin", "\0\1", "a.bin: neither a run, a robot nor a scene"),

@@ -9,8 +9,8 @@ from add.commands import sweep as module
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError
+from add.io.hdf5 import SweepData, read_sweep, write_sweep
 from add.io.runfolder import GRID, SAMPLES, RunFolder
-from add.io.sweeps import SweepData, read_sweep, write_sweep
 from add.scene import apply_overrides, scene_from_dict
 from add.scene.build.sweep_axes import sweep_axes
 
@@ -131,7 +131,7 @@ def test_another_scene_or_kind_of_run_is_refused(tmp_path, scene, whole):
         sweep_scene(apply_overrides(scene, {"gravity": [0, 0, -1.0]}), whole[0], TWO)
     run = RunFolder(tmp_path / "run")
     run.write_json("result.json", {})
-    with pytest.raises(InputError, match="another run"):
+    with pytest.raises(InputError, match="there is a run in this folder"):
         sweep_scene(scene, run, TWO)
     run.write_json("result.json", {"command": "simulate"})
     with pytest.raises(InputError, match="a run of `add simulate`"):

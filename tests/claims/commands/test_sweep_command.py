@@ -15,8 +15,8 @@ from support.tiers import long_case
 
 from add.commands.cli import main
 from add.commands.console import COMPILING
+from add.io.hdf5 import read_sweep
 from add.io.runfolder import RunFolder
-from add.io.sweeps import read_sweep
 
 
 @pytest.fixture

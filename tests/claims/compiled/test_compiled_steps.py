@@ -26,7 +26,7 @@ from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
-from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import NewtonOptions
 from add.terms.tree_inertia import TreeInertia
 
 #: Scenes that take compiled steps.

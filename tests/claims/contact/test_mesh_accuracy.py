@@ -9,8 +9,7 @@ from support.surfaces import sheet
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact
-from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart
+from add.contact.surfaces import ContactSurface, SurfacePart, one_side
 from add.equations.kinematics import Kinematics
 from add.equations.sites import NO_INDICES
 from add.geometry import surface

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.small_models import RoughObjective, two_bodies
 
-from add.adjoint import forward, prefetch, pushforward, value_and_gradient
+from add.adjoint import forward, pushforward, schedule, value_and_gradient
 from add.errors import SolverError
 from add.geometry import TET4
 from add.linalg import DenseLU, Factorization, MultifrontalLU
@@ -26,7 +26,7 @@ def simulation():
 def test_order_and_threads(simulation, threads, monkeypatch):
     run = simulation.run()
     assembler = simulation.assembler()
-    assemblers = prefetch.prefetch_assemblers(assembler, threads)
+    assemblers = schedule.prefetch_assemblers(assembler, threads)
     assert len(assemblers) == (1 if threads == 1 else threads + 1)
     seen = []
     linearise = BDF.linearise
@@ -36,7 +36,7 @@ def test_order_and_threads(simulation, threads, monkeypatch):
         return linearise(self, assembler, record, theta)
 
     monkeypatch.setattr(BDF, "linearise", watched)
-    steps = prefetch.linearisations(simulation.stepper, assemblers, simulation.theta, run.records)
+    steps = schedule.linearisations(simulation.stepper, assemblers, simulation.theta, run.records)
     for record, step in zip(run.records, steps, strict=True):
         for found, recorded in zip(step.branch.decisions, record.decisions, strict=True):
             assert found is recorded
@@ -53,8 +53,8 @@ def test_memory_limits_the_prefetch(simulation, monkeypatch):
     size = assembler.factorization.memory
     assert size > 1000
     for copies, expected in ((0.5, 1), (1.5, 2), (2.5, 3), (100.0, 5)):
-        monkeypatch.setattr(prefetch, "available_memory", lambda copies=copies: copies * size / prefetch.SHARE)
-        assert len(prefetch.prefetch_assemblers(assembler, 4)) == expected
+        monkeypatch.setattr(schedule, "available_memory", lambda copies=copies: copies * size / schedule.SHARE)
+        assert len(schedule.prefetch_assemblers(assembler, 4)) == expected
 
 
 def test_a_back_end_that_cannot_be_copied_stays_on_one_thread(simulation):
@@ -82,7 +82,7 @@ def test_a_back_end_that_cannot_be_copied_stays_on_one_thread(simulation):
 def test_forward_sweeps_know_the_memory_too(simulation, monkeypatch):
     """The crew is called after the first factorisation, whose analysis and size it shares."""
     crews = []
-    prefetch_assemblers = prefetch.prefetch_assemblers
+    prefetch_assemblers = schedule.prefetch_assemblers
 
     def watched(assembler, threads):
         crews.append((assembler.factorization.statistics.factorizations, prefetch_assemblers(assembler, threads)))

@@ -10,7 +10,7 @@ import numpy as np
 from support.places import TESTS
 
 import add
-from add.io.trajectory import read_run
+from add.io.trajectory_file import read_run
 
 #: A process that imports what is slow before it says that it is ready, so that a kill hits the run.
 READY = (

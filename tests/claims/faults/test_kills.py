@@ -14,7 +14,7 @@ from faults.runs import FIT, begun, ran, same_run, scene, timeless
 from support.places import TESTS
 from support.tiers import long_case
 
-from add.io.atomic import replacing
+from add.io.lock import replacing
 from add.io.runfolder import RunFolder
 from add.plot._figure import figure
 
@@ -93,7 +93,7 @@ def test_fifty_kills(whole):
 #: Draws a film until it is killed, and says when it has begun.
 FILM = """
 import sys, numpy as np
-from add.io.atomic import replacing
+from add.io.lock import replacing
 from add.view import render
 from view.sample_run import sample_run
 def frames(path, fps):

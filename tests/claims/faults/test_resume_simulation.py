@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from faults.runs import FIT, same_run, scene
 
+from add.commands.folders import remains
 from add.commands.simulate import Kept, simulate_scene
-from add.commands.unfinished import remains
 from add.errors import InputError
 from add.io.runfolder import RunFolder
-from add.io.trajectory import read_point
+from add.io.trajectory_file import read_point
 from add.scene import scene_from_dict
 
 

@@ -33,7 +33,7 @@ from add.commands.cli import main
 from add.errors import AddError, InputError
 from add.io.meshes import read_mesh
 from add.io.surfaces import read_surface
-from add.io.trajectory import read_run
+from add.io.trajectory_file import read_run
 from add.mocap import read_angle_csv, read_csv, read_pose_csv
 from add.scene import load_scene
 

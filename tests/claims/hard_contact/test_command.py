@@ -13,7 +13,7 @@ from add.contact import BodyContact
 from add.errors import InputError
 from add.hard_contact import Branch, CarriedContacts, ExactContact
 from add.io.runfolder import RunFolder
-from add.io.trajectory import read_point, read_run
+from add.io.trajectory_file import read_point, read_run
 from add.scene import apply_overrides, scene_from_dict
 
 SCENE = {

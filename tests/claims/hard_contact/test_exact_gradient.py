@@ -12,7 +12,7 @@ from support.small_models import RoughObjective
 import add
 from add.contact import FrictionLaw
 from add.hard_contact import with_exact_contact
-from add.hard_contact.contact_state import CarriedContacts
+from add.hard_contact.exact_coupling import CarriedContacts
 from add.hard_contact.law import Branch
 from add.simulation import BDF
 from add.simulation.run import Trajectory

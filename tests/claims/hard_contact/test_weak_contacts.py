@@ -11,7 +11,7 @@ from add.commands.cli import main
 from add.commands.report import write_report
 from add.commands.run_summary import Tally
 from add.io.runfolder import RunFolder
-from add.io.trajectory import read_run
+from add.io.trajectory_file import read_run
 from add.kernels.cone_modes import SLIDE, STICK
 from add.scene import scene_from_dict
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from add.inverse.fit_rows import FitRows, correlation
-from add.inverse.identifiability import weak_directions
 from add.inverse.profile import profile
 from add.inverse.refit import bootstrap
-from add.inverse.uncertainty import uncertainty, with_discretisation
+from add.inverse.uncertainty import uncertainty, weak_directions, with_discretisation
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 

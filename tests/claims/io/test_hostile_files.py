@@ -13,12 +13,12 @@ from view.sample_run import sample_run
 from add.errors import InputError
 from add.geometry import TET4, box_mesh
 from add.io import hdf5
-from add.io.atomic import replacing
+from add.io.hdf5 import SweepData, read_sweep, write_sweep
+from add.io.lock import replacing
 from add.io.meshes import read_mesh, write_mesh
 from add.io.runfolder import RunFolder
 from add.io.surfaces import read_surface
-from add.io.sweeps import SweepData, read_sweep, write_sweep
-from add.io.trajectory import last_time, read_run, write_run
+from add.io.trajectory_file import last_time, read_run, write_run
 from add.machine.files import require_plain_json
 from add.machine.foreign_readers import read_apart
 from add.mocap import read_csv

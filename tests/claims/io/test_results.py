@@ -15,17 +15,8 @@ from view.sample_solids import solids_run
 from add.equations.kinematics import Carry, State
 from add.errors import InputError
 from add.io.runfolder import CannotWrite, RunFolder, versions
-from add.io.trajectory import (
-    ContactData,
-    JointData,
-    LineData,
-    MassSpringData,
-    ResumePoint,
-    SolidData,
-    read_point,
-    read_run,
-    write_run,
-)
+from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
+from add.io.trajectory_parts import ContactData, JointData, LineData, MassSpringData, SolidData
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +179,7 @@ def test_a_full_disk_is_one_error(tmp_path, data):
 import os, sys
 from pathlib import Path
 from add.errors import AddError
-from add.io.trajectory import read_run, write_run
+from add.io.trajectory_file import read_run, write_run
 data = read_run("whole.h5")
 real = os.open
 def full(path, flags, *rest):  # a new file, whose place then leads to the device that is always full

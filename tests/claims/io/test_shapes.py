@@ -14,8 +14,7 @@ from support.places import ROOT
 
 from add.errors import InputError
 from add.geometry import boundary_faces, edge_lengths, surface, validate, volume
-from add.geometry.mesh_round import ball_mesh, torus_mesh
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import ball_mesh, shape_mesh, torus_mesh
 from add.io.meshes import read_mesh
 
 SPHERE = {"shape": "sphere", "radius": 0.05, "edge": 0.02}
@@ -96,7 +95,7 @@ DIGESTS = {
 }
 OTHER_PROCESS = """
 import hashlib, json, sys
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 mesh = shape_mesh(**json.loads(sys.argv[1]))
 print(hashlib.sha256(mesh.points.tobytes() + mesh.cells.tobytes()).hexdigest())
 """

@@ -231,17 +231,17 @@ def test_angles_of_hinges():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"actions": {"pull": (0, 1)}}, r"signals.pull: no such signal"),
+        ({"actions": {"pull": (0, 1)}}, r"signals.pull: there is no signal of this name"),
         ({"actions": {"push": (1, 0)}}, r"push: bounds are \(low, high\)"),
         ({"actions": {"push": ([0, 0], 1)}}, r"signals.push: bounds do not fit"),
         ({"actions": None}, r"actions: there is nothing to act with"),
         (
             {"observations": ["markers.tip"]},
-            r"markers.tip: the scene has no such marker \(found 'tip'; expected centre",
+            r"markers.tip: there is no marker of this name \(found 'tip'; expected one of 'centre'",
         ),
         ({"observations": ["bodies.ball.colour"]}, r"bodies.ball.colour: there is no such observation"),
         ({"observations": []}, r"nothing is observed"),
-        ({"observations": ["couplings.push.angle"]}, r"couplings.push.angle: the scene has no such hinge"),
+        ({"observations": ["couplings.push.angle"]}, r"couplings.push.angle: there is no hinge of this name"),
         ({"randomise": {"bodies.ball.colour": (0, 1)}}, r"bodies.ball.colour: this number cannot be a parameter"),
         ({"steps_per_action": 0}, r"steps_per_action.*found 0; expected a whole number from 1 to 16"),
         ({"steps_per_action": 17}, r"steps_per_action.*found 17"),

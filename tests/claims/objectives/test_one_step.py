@@ -11,7 +11,7 @@ from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.scene import apply_overrides, scene_from_dict
-from add.scene.build.one_step import judged_simulation, one_step_objective
+from add.scene.build.targets import judged_simulation, one_step_objective
 
 STEPS = 40
 

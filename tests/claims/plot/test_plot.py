@@ -12,9 +12,9 @@ from view.sample_solids import solids_run
 from add.commands.report import write_report
 from add.errors import InputError
 from add.io.runfolder import RunFolder, versions
-from add.io.trajectory import write_run
+from add.io.trajectory_file import write_run
 from add.plot import parse_evaluations, plot_convergence, plot_energies, plot_markers, plot_newton, plot_run
-from add.plot.time import marker_residuals, rms
+from add.plot.run import marker_residuals, rms
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.inverse import LevenbergMarquardt, Phase
 from add.io.runfolder import RunFolder
-from add.io.trajectory import read_run
+from add.io.trajectory_file import read_run
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 from add.scene.build.write_back import with_values

@@ -10,7 +10,7 @@ from support.places import SPECS
 
 import add
 from add.errors import InputError
-from add.io.trajectory import MassSpringData
+from add.io.trajectory_parts import MassSpringData
 from add.linalg import factorization_for
 from add.scene.build.built import BuiltScene
 from add.scene.build.doubts import doubts

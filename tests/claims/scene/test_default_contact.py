@@ -11,7 +11,7 @@ from fuzz.default_drops import drop, run
 from support.places import SHARED
 
 from add.commands.cli import cli
-from add.commands.finer_scenes import with_shorter_steps
+from add.commands.convergence_file import with_shorter_steps
 from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION

@@ -228,7 +228,7 @@ def test_a_take_that_is_mostly_empty(tmp_path):
 def test_a_recording_that_cannot_be_read(tmp_path):
     """A run does without it, a fit does not: check says so."""
     (text,) = take(tmp_path, still(), TAKE[::-1])
-    assert text.startswith("the recording cannot be read: recording: ") and "time runs backwards" in text
+    assert text.startswith("the recording cannot be read: recording: ") and "the time runs backwards" in text
 
 
 def test_times_in_milliseconds(tmp_path):

@@ -14,7 +14,7 @@ from add.commands.check_gradient import check_gradients
 from add.commands.cli import cli
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.trajectory import read_run, write_run
+from add.io.trajectory_file import read_run, write_run
 from add.scene.build.run_data import run_data
 from add.view.quantities import von_mises
 

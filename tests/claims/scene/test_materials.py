@@ -11,9 +11,9 @@ from support.tiers import long_case
 from add import scene_from_dict
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.io.meshes import write_mesh
-from add.io.trajectory import read_run, write_run
+from add.io.trajectory_file import read_run, write_run
 from add.scene.build.run_data import run_data
 from add.scene.build.targets import roughness
 from add.scene.build.write_back import with_values

@@ -14,7 +14,7 @@ from add.adjoint.schedule import Checkpoints, States
 from add.commands.check_gradient import check_gradients
 from add.errors import InputError
 from add.scene.build.inverse_problem import scene_objective
-from add.simulation.remembering import Remembering
+from add.simulation.composed import Remembering
 
 SIDE, YOUNG = 0.02, 5e4
 

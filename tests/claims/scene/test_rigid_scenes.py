@@ -275,7 +275,7 @@ def test_track_objective() -> None:
     run = built.run()
 
     def place(t: float) -> np.ndarray:
-        from add.objectives.interpolation import hermite
+        from add.objectives.frames_over import hermite
 
         k = int(t / 0.005)
         x0, v0, x1, v1 = hermite(t / 0.005 - k, 0.005)

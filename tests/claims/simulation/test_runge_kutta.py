@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from add.adjoint import Checkpoints, States, pushforward, value_and_gradient
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
-from add.simulation.restarted import RecordedStates, Restarted
+from add.simulation.composed import RecordedStates, Restarted
 
 LINK = {"mass": 0.1, "inertia": [5e-4, 5e-4, 5e-4, 0, 0, 0], "center_of_mass": [0, 0, -0.1]}
 SHOULDER = {"child": "upper", "axis": [0, -1, 0], "value": -0.5, "rate": 4.0, "damping": 1e-3}

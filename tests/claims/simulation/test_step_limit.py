@@ -14,8 +14,8 @@ from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.step_limit import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
-from add.solve.reaching import MOST_SHORTENED, reached
-from add.solve.step_equations import StepEquations
+from add.solve.newton import MOST_SHORTENED, reached
+from add.solve.step_matrix import StepEquations
 
 NONE = np.zeros((0, 2), dtype=np.int64)
 CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)

@@ -9,10 +9,10 @@ from support.hollow_sphere import hollow_sphere, inflated_sphere
 from support.reference_tables import REFERENCE
 from support.tiers import long_case
 
-from add.commands.finer_scenes import with_finer_meshes
+from add.commands.convergence_file import with_finer_meshes
 from add.errors import InputError
 from add.geometry import surface, volume
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 from add.scene import scene_from_dict
 
 TABLES = {
@@ -128,8 +128,8 @@ def test_a_gas_gives_way_by_its_law_and_joined_chambers_share_it() -> None:
     [
         ({"type": "gas", "where": {"box": {"min": [0.029, None, None]}}}, "air", "one hole"),
         ({"type": "volume", "cavity": 2}, "air.cavity", "1 hollows"),
-        ({"type": "joined", "to": "block/water"}, "air.to", "no such chamber"),
-        ({"type": "joined", "to": "air"}, "air.to", "no such chamber"),
+        ({"type": "joined", "to": "block/water"}, "air.to", "there is no chamber of this name"),
+        ({"type": "joined", "to": "air"}, "air.to", "there is no chamber of this name"),
         ({"type": "gas", "where": {"nodes": [0]}}, "air.where", "no whole face"),
         ({"type": "gas", "cavity": 0, "where": {"all": True}}, "air", "a hollow or a selection"),
         ({"type": "pressure", "pressure": {"signal": "w"}}, "air.pressure", "signal 'w'"),

@@ -12,7 +12,7 @@ from add.geometry import TET10
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.solve.newton import Solve
-from add.solve.step_equations import NewtonOptions, Status, StepEquations
+from add.solve.step_matrix import NewtonOptions, Status, StepEquations
 
 LAWS = (FrictionLaw.LINEAR, FrictionLaw.TANH, FrictionLaw.HYBRID)
 C = 20.0  # 1/N

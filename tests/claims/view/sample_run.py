@@ -3,7 +3,8 @@
 import numpy as np
 
 from add.geometry import FAMILIES, box_mesh, surface
-from add.io.trajectory import BodyData, ObstacleData, RunData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import BodyData, ObstacleData
 
 KINDS = {"plane": 0, "sphere": 1, "box": 2, "capsule": 3, "cylinder": 4}
 

@@ -6,16 +6,8 @@ import itertools
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.io.trajectory import (
-    ContactData,
-    GoalData,
-    JointData,
-    LineData,
-    MassSpringData,
-    ObstacleData,
-    RunData,
-    SolidData,
-)
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import ContactData, GoalData, JointData, LineData, MassSpringData, ObstacleData, SolidData
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER = range(5)
 HALF = np.array([0.1, 0.06, 0.04])

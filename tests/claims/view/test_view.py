@@ -17,15 +17,15 @@ from view.sample_solids import solids_run
 
 from add.errors import InputError
 from add.geometry import quadrature_geometry
-from add.io.trajectory import ContactData, RunData, SolidData
+from add.io.trajectory_data import RunData
+from add.io.trajectory_parts import ContactData, SolidData
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
-from add.view.framing import framing_points
-from add.view.hulls import solid_hull
 from add.view.joints import coil
+from add.view.look import framing_points
 from add.view.parts import Moment
-from add.view.quantities import stretching
-from add.view.shading import projected
+from add.view.quantities import solid_hull, stretching
 from add.view.shapes import pose_between, solid_meshes
+from add.view.surfaces import projected
 
 SMALL = (240, 160)
 

@@ -7,9 +7,8 @@ from support.places import SPECS
 from support.surfaces import joined, sheet
 
 from add.contact.crossings import Primitives, candidates, crossings, refuse_tangled
-from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit
+from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit, collision_mesh, free_share
 from add.contact.surfaces import ContactSurface, SurfacePart
-from add.contact.toolkit import collision_mesh, free_share
 from add.equations.sites import NO_INDICES
 from add.errors import InputError
 from add.kernels.primitives import may_collide

@@ -9,8 +9,7 @@ from support.reference_tables import table
 
 from add.contact import FrictionLaw, NormalLaw
 from add.contact.meshes import MeshContact
-from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart
+from add.contact.surfaces import ContactSurface, SurfacePart, one_side
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.sites import NO_INDICES
 from add.kernels.contact_pairs import FEATURE

@@ -10,7 +10,7 @@ from support.meshes import feature_of, notched_cube
 
 from add.contact import BodyContact, FrictionLaw, NormalLaw, PairParameters
 from add.equations.kinematics import Kinematics
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, RIM_TOP, SIDE, SPHERE, TOP
 from add.kernels.mesh_distance import mesh_feature

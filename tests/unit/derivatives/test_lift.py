@@ -15,8 +15,7 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import Along, LiftedPoints, WeightedPoints
 from add.equations.signals import Constant
 from add.equations.sites import LawValues, SiteKind, SitePoints, Sites
-from add.equations.tied_nodes import TiedNodes
-from add.equations.tree_embedding import TreeEmbedding
+from add.equations.tree_embedding import TiedNodes, TreeEmbedding
 from add.joints.laws import ElasticJoint, Spring
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE, Tree
 from add.terms import Inertia, PointConstraint, TiedPoints

@@ -9,8 +9,7 @@ from support.static_part import static_part
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.meshes import MeshContact, MeshContactBranch
-from add.contact.sides import one_side
-from add.contact.surfaces import ContactSurface, SurfacePart
+from add.contact.surfaces import ContactSurface, SurfacePart, one_side
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.sites import NO_INDICES

@@ -18,8 +18,8 @@ from derivatives.test_mesh_contact import (
 
 from add.contact import FrictionLaw
 from add.contact.meshes import MeshContact
-from add.contact.sides import one_side
 from add.contact.sticking import StickingPrimitives
+from add.contact.surfaces import one_side
 from add.equations.kinematics import Kinematics, Weights
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS
 from add.kernels.mesh_arrays import EDGE_EDGE, unnumbered

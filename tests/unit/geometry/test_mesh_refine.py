@@ -5,7 +5,7 @@ import pytest
 
 from add.geometry import boundary_faces, volume
 from add.geometry.mesh_box import refined
-from add.geometry.mesh_shape import shape_mesh
+from add.geometry.mesh_round import shape_mesh
 
 MESHES = {
     "tet4": shape_mesh("sphere", radius=0.05, edge=0.02),

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
-from add.geometry.mesh_quality import mesh_quality
-from add.geometry.mesh_shape import shape_mesh
-from add.geometry.surface_repair import repaired
-from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface
+from add.geometry.mesh_check import mesh_quality
+from add.geometry.mesh_round import shape_mesh
+from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, repaired
 
 
 def ball():

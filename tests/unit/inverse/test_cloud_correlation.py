@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from add.inverse.cloud_correlation import cloud_correlation
+from add.inverse.between_takes import cloud_correlation
 from add.inverse.fit_rows import FitRows
 
 FRAMES, POINTS, SHARE, LENGTH, KEPT = 30, 40, 0.7, 0.03, 0.6

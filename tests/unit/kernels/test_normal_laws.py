@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from support.meshes import notched_cube
 
 from add.contact import NormalLaw
-from add.geometry.collision_mesh import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_laws import FAR, damping_share, normal_energy, normal_law, wall_law
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, signed_distance
 from add.kernels.point_ways import KEPT, free_way

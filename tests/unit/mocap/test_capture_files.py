@@ -260,7 +260,7 @@ def test_force_plate_of_type_2(tmp_path):
 
 def test_force_plates_of_types_1_3_and_4():
     """The same force (1, 2, 3) N at the point (0.2, 0.1, 0) m, as sensors of each type see it."""
-    from add.mocap.formats.force_plates import plate_signals
+    from add.mocap.formats.c3d import plate_signals
     from add.mocap.take import Signal
 
     force, point = np.array([1.0, 2.0, 3.0]), np.array([0.2, 0.1, 0.0])

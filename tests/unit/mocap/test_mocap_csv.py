@@ -109,12 +109,12 @@ MALFORMED = {
     "duplicate": (HEADER.replace("A_y_m", "A_x_m") + ROW0, ["line 1, column 3", "'A_x_m', also in column 2"]),
     "text": (HEADER + ROW0 + ROW1.replace("3.5,", "3;5,"), ["line 3, column 4 (A_z_m)", "not a number", "'3;5'"]),
     "underscore": (HEADER + ROW0.replace("4", "4_0"), ["line 2, column 5 (B-1_x_m)", "not a number", "'4_0'"]),
-    "nul byte": (HEADER + ROW0.replace("4", "\0"), ["line 2, column 5 (B-1_x_m)", "not a number"]),
+    "nul byte": (HEADER + ROW0.replace("4", "\0"), ["line 2", "a zero byte"]),
     "short row": (HEADER + ROW0 + "0.01,1,2\n", ["line 3", "wrong number of cells", "found 3", "expected 7"]),
     "long row": (HEADER + ROW0.replace("\n", ",9\n"), ["line 2", "wrong number of cells", "found 8"]),
-    "open quote": (HEADER + '0,"1,2,3,4,5,6\n' + ROW1, ["line 2", "not a line of CSV"]),
+    "open quote": (HEADER + '0,"1,2,3,4,5,6\n' + ROW1, ["line 2", "not a line of cells"]),
     "time repeats": (HEADER + ROW0 + "# c\n" + ROW0, ["line 4, column 1 (time_s)", "time repeats", "in line 2"]),
-    "time backwards": (HEADER + ROW1 + ROW0, ["line 3", "time runs backwards", "0.0 s after 0.01 s in line 2"]),
+    "time backwards": (HEADER + ROW1 + ROW0, ["line 3", "time runs backwards", "0 after 0.01 in line 2"]),
     "time NaN": (HEADER + "nan" + ROW0[3:], ["line 2, column 1", "the time is missing"]),
     "time blank": (HEADER + ROW0[3:], ["line 2, column 1", "the time is missing"]),
     "time infinite": (HEADER + "inf" + ROW0[3:], ["line 2, column 1 (time_s)", "infinite value"]),
@@ -122,7 +122,7 @@ MALFORMED = {
     "overflow": (HEADER + ROW0.replace("6", "1e999"), ["line 2, column 7 (B-1_z_m)", "infinite value", "'1e999'"]),
     "all missing": (HEADER + "0,,,,,,\n0.1,1,,,,2,3\n", ["every sample of every marker is missing", "2 frames of 2"]),
     "latin-1": ((HEADER + ROW0).encode() + "# Grüße\n".encode("latin-1"), ["line 3", "not UTF-8", "byte 0xfc"]),
-    "utf-16": ((HEADER + ROW0).encode("utf-16"), ["line 1", "not UTF-8", "byte 0xff"]),
+    "utf-16": ((HEADER + ROW0).encode("utf-16"), ["not UTF-8", "UTF-16"]),
 }
 
 
@@ -140,10 +140,10 @@ def test_malformed(tmp_path, case):
 
 
 def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv: no such file"):
+    with pytest.raises(InputError, match=r"none\.csv: there is no such file"):
         read_csv(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="is a directory"):
+    with pytest.raises(InputError, match="this is a folder"):
         read_csv(tmp_path)
     file = write(tmp_path, HEADER)
-    with pytest.raises(InputError, match="cannot read the file"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_csv(file / "below")

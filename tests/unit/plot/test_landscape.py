@@ -5,10 +5,10 @@ import pytest
 from plot.test_plot import drawn
 
 from add.errors import InputError
+from add.io.hdf5 import SweepData, write_sweep
 from add.io.runfolder import RunFolder
-from add.io.sweeps import SweepData, write_sweep
 from add.plot import plot_landscape, plot_run
-from add.plot.landscape import _edges
+from add.plot.fits import _edges
 
 
 def bowl(n=(9, 7), logarithmic=(False, True), lift=0.01):

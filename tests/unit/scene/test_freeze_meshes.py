@@ -6,8 +6,7 @@ import pytest
 from add.geometry import volume
 from add.io.meshes import read_mesh
 from add.scene import experiment_scenes, scene_from_dict
-from add.scene.build.freeze_meshes import freeze_meshes
-from add.scene.build.selections import body_mesh
+from add.scene.build.selections import body_mesh, freeze_meshes
 
 BALL = {"shape": "sphere", "radius": 50.0, "edge": 25.0}
 MATERIAL = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}

@@ -8,7 +8,7 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import scene_from_dict
-from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.file_doubts import robot_doubts
 from add.terms import LengthActuator, OnLengths
 from add.testing import check_constraint
 

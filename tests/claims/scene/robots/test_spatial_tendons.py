@@ -8,7 +8,7 @@ from add.compiled.available import own_kinds
 from add.compiled.pack import pack
 from add.equations.kinematics import Kinematics
 from add.scene import scene_from_dict
-from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.file_doubts import robot_doubts
 from add.scene.robots import read_robot
 from add.terms import OnPaths, Wrench
 from add.testing import check_term

@@ -6,7 +6,7 @@ from support.robot_files import INERTIAL, inertial, joint, link, urdf, written
 
 from add.errors import InputError
 from add.scene import scene_from_dict
-from add.scene.build.robot_doubts import robot_doubts
+from add.scene.build.file_doubts import robot_doubts
 from add.scene.robots import read_robot
 
 BASE, ARM = link("base"), link("arm")

@@ -1,10 +1,8 @@
-"""Forces and torques that are read out after a run: of couplings on bodies, of given motions and loops of trees."""
-
-from __future__ import annotations
+"""What is read out after a run: forces and torques of couplings, motions and loops; pressure and volume of chambers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from add.equations.system import BranchEquations
 from add.joints.laws import JointPart
 from add.kernels.rotation import left_jacobian
 from add.model.build import Model, joint_terms
-from add.terms import TiedPoints
+from add.terms import Chamber, Pressure, TiedPoints
 from add.typing import FloatArray
 
 
@@ -120,4 +118,28 @@ def tree_reactions(
             if found:
                 out[body.name] = found
         first += sum(constraint.n_rows for constraint in constraints)
+    return out
+
+
+class ChamberState(NamedTuple):
+    """The pressure above that around the body [Pa], and the volume of a closed chamber [m^3], NaN of an open one."""
+
+    pressure: float
+    volume: float
+
+
+def storing_chambers(model: Model) -> list[Pressure | Chamber]:
+    """Return the terms and equations of all chambers, over rows of X."""
+    inner = [getattr(part, "inner", part) for part in model.system.constraints]
+    return [*model.term(Pressure), *(part for part in inner if isinstance(part, Chamber))]
+
+
+def chamber_states(model: Model, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> dict[str, ChamberState]:
+    """Return ``body/chamber`` -> pressure and volume at the end of a step, with its multipliers ``mu``."""
+    at = model.lift.kinematics(kin, theta)
+    out = {term.name: ChamberState(*term.state(at, theta)) for term in model.term(Pressure)}
+    for constraint, part in model.system.parts:
+        chamber = getattr(constraint, "inner", constraint)
+        if isinstance(chamber, Chamber):
+            out[chamber.name] = ChamberState(*chamber.state(at, mu[part]))
     return out
