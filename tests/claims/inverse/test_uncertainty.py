@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from add.inverse.uncertainty import uncertainty
+from add.inverse.fit_rows import fit_rows
+from add.inverse.uncertainty import uncertainty, uncertainty_of_rows
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 
@@ -77,6 +78,17 @@ def test_linear_problem(tmp_path, rng):
     assert found.covariance == pytest.approx(np.eye(3) * variance / squares / scale**2, rel=1e-9, abs=1e-16)
     assert found.rms == pytest.approx(np.sqrt((residuals**2).mean()), rel=1e-12)
     assert found.rms == pytest.approx(NOISE, rel=0.5)
+
+
+def test_noise_of_two_takes(tmp_path, rng):
+    """Each of two equal takes brings its information and its noise: the error of their mean."""
+    record(tmp_path, rng)
+    problem = scene(tmp_path).inverse_problem()
+    (experiment,) = problem.experiments
+    row = fit_rows(problem, problem.x0, experiment)
+    one, two = (uncertainty_of_rows(problem, problem.x0, [row] * k, 11.0 * k) for k in (1, 2))
+    # a take is charged for its share of the three numbers
+    assert two.noise == pytest.approx(one.noise * np.sqrt((33 - 3) / (33 - 1.5) / 2), rel=1e-9)
 
 
 @pytest.mark.parametrize("transform", ["log", "softplus"])

@@ -91,6 +91,20 @@ def test_reference(key: str) -> None:
         assert (error <= limit * np.maximum(largest, 1e-3 * largest.max())).all(), part
 
 
+@pytest.mark.parametrize(
+    ("name", "pressure"), [("neo-hookean", np.log), ("neo-hookean-ciarlet", lambda j: (j * j - 1.0) / 2.0)]
+)
+def test_neo_hookean_stresses(name: str, pressure: Callable[[float], float], rng: np.random.Generator) -> None:
+    """P = mu (F - F^-T) + lambda U'(J) J F^-T: U' J is ln J, and (J^2 - 1) / 2 with Ciarlet's volumetric part."""
+    f = deformation(rng)
+    mu, lam, inverse, j = 4e5, 6e5, np.linalg.inv(f).T, float(np.linalg.det(f))
+    assert abs(j - 1.0) > 0.05
+    expected = mu * (f - inverse) + lam * pressure(j) * inverse
+    np.testing.assert_allclose(
+        Point(material(name), np.array([mu, lam]), f).stress(), expected, rtol=0, atol=1e-13 * mu
+    )
+
+
 @pytest.mark.parametrize("law", MATERIALS, ids=lambda law: law.name)
 def test_derivatives(law: Material, rng: np.random.Generator) -> None:
     """P is the slope of W, the tangent that of P by F, by_parameters that of P by p; the tangent is symmetric."""
