@@ -20,9 +20,12 @@ from add.contact import BodyContact, MeshContact
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lifted import LiftedDecidingTerm
+from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
 from add.kernels.caching import executable
-from add.scene import load_scene
+from add.kernels.cone_solve import FINISH, POLISH
+from add.kernels.contact_pairs import STICKS
+from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
 
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
@@ -54,7 +57,7 @@ def compile_matrices(path: str) -> None:
     is kept of states comes before matrices, which the run has come to by then.
     """
     scene = load_scene(path)
-    for function, signature in functions_of_contact() if scene.obstacles else ():
+    for function, signature in _of_contact(scene):
         executable(function, signature)
     built = scene.build()
     simulation = built.simulation
@@ -64,6 +67,8 @@ def compile_matrices(path: str) -> None:
     system, n = assembler.system, assembler.system.n
     q, v = built.model.initial.evaluate(theta)
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
+    if scene.contact.friction_law == "hybrid":
+        _stick(system, kin, theta)
     ContactTracks(system).record(kin, theta, None)
     Energies(built, theta).at(kin)
     branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
@@ -71,6 +76,20 @@ def compile_matrices(path: str) -> None:
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
     factors.solve(np.zeros(system.n_unknowns))
     branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
+
+
+def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the compiled functions that take longest, with the types of their arguments."""
+    if scene.contact.friction_law in ("exact", "impulse"):
+        return [(one.function, one.signature) for one in (FINISH, POLISH)]
+    return functions_of_contact() if scene.obstacles else []
+
+
+def _stick(system: System, kin: Kinematics, theta: np.ndarray) -> None:
+    """Compile the equations of points that stick."""
+    for term in system.deciding:
+        if isinstance(term, BodyContact) and (found := term.stick_constraint(np.array([[0, 0, STICKS]]))):
+            found.limits(kin, theta)
 
 
 def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray) -> Decision:
