@@ -1,4 +1,4 @@
-"""What a ``result.json`` says and warns of contacts: impacts, depths of meshes, contacts on a border of two modes."""
+"""Words and warnings of a ``result.json`` about contacts: impacts, depths of meshes, those on a border of two modes."""
 
 import logging
 from collections.abc import Mapping

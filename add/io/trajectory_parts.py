@@ -57,7 +57,7 @@ def _set(part: object, **values: object) -> None:
 
 
 class _Nodal:
-    """What has nodes in q."""
+    """Places of a body that has nodes in q."""
 
     start: int
     rest: FloatArray

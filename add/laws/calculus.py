@@ -1,4 +1,4 @@
-"""What is done with expressions: derivatives, substitution, values, symbols, domains."""
+"""Operations on expressions: derivatives, substitution, values, symbols, domains."""
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What is read out after a run: forces and torques of couplings, motions and loops; pressure and volume of chambers."""
+"""Quantities read out after a run: forces and torques of couplings, motions, loops; pressure and volume of chambers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What multipliers hold: points at given places or on links and rigid bodies, and loops of trees."""
+"""Constraints that multipliers hold: points at given places or on links and rigid bodies, and loops of trees."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,15 +4,26 @@ import os
 import subprocess
 
 import pytest
+from support.compiled_runs import by_terms
 from support.places import SCENES
 
 from add.commands import ahead
+from add.contact.penalty_bodies import functions_of_contact
+from add.scene import load_scene
 
 
 @pytest.mark.parametrize("name", ["bouncing_throw", "two_soft_balls", "three_frictions", "cube_stops_impulse"])
 def test_matrices_of_every_kind_of_contact_are_compiled(name):
     """Without detection: that is what the run compiles meanwhile."""
     ahead.compile_matrices(str(SCENES / f"{name}.json"))
+
+
+def test_contact_is_compiled_for_what_a_run_calls_it_with():
+    """Types of arguments that no run has would be compiled for nobody."""
+    simulation = by_terms(load_scene(SCENES / "rigid_ball_throw.json").build().simulation)
+    simulation.run(n_steps=simulation.n_steps)
+    for function, signature in functions_of_contact():
+        assert signature in function.executables, function.__name__
 
 
 def test_a_process_is_started_where_a_core_is_idle_and_ends_with_the_run(monkeypatch):
