@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from add import load_scene, scene_from_dict
-from add.scene.spec.schema import json_schema
+from add.scene.spec.roles import json_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "parameters.md"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from add.scene.spec.schema import reference_page, schema_text
+from add.scene.spec.roles import reference_page, schema_text
 
 
 def main() -> None:

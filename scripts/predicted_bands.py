@@ -23,7 +23,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import add
-from add.commands.carry import carry
+from add.commands.next_take import carry
 from add.commands.optimize import optimize_scene
 from add.commands.parallel.workers import LocalProcesses
 from add.commands.predict_samples import Asked, predict_samples

@@ -78,7 +78,7 @@ def _folder(scene: str, output: str | None) -> Path:
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
-    from add.io.impacts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
+    from add.io.hdf5 import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
 
     divided = result.get("newton", {}).get("divided", 0)
     if divided:
@@ -280,7 +280,7 @@ def sweep(
 @console_options
 def schema(console: Console) -> None:
     """Print the JSON Schema of scene files."""
-    from add.scene.spec.schema import schema_text
+    from add.scene.spec.roles import schema_text
 
     console.write(schema_text())
 

@@ -24,7 +24,7 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     What belongs to one motion stays behind, unless --parameter names it: starts, what drives bodies over time, numbers
     of a recording or of one take.
     """
-    from add.commands.carry import carry as carried_into
+    from add.commands.next_take import carry as carried_into
     from add.io.runfolder import RunFolder
 
     path = Path(output)

@@ -38,7 +38,7 @@ def new(
     """
     from add.commands.templates import TEMPLATES, answered, made
     from add.io.lock import replacing
-    from add.scene.spec.schema import schema_text
+    from add.scene.spec.roles import schema_text
 
     if listed:
         _list(console, TEMPLATES)

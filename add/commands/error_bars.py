@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from add.commands.convergence_file import CONVERGENCE, cost, errors_for, read_convergence, refined_text, shifts_for
+from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
 from add.commands.report_texts import duration
-from add.commands.take_texts import changing, of_takes, too_wide, too_wide_text
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.between_takes import CloudCorrelation

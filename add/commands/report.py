@@ -10,7 +10,7 @@ from urllib.parse import quote
 from add.commands.report_html import write_html
 from add.commands.report_texts import checked, duration, end_text, number as in_digits, one_by_one, one_line, with_error
 from add.errors import AddError
-from add.io.impacts import impacts_of, mesh_depths_of, weak_contacts_of
+from add.io.hdf5 import impacts_of, mesh_depths_of, weak_contacts_of
 from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
 

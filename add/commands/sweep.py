@@ -24,7 +24,7 @@ from add.scene import Scene, scene_from_dict
 from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
-from add.scene.build.sweep_axes import SweepAxis, sweep_axes
+from add.scene.build.write_back import SweepAxis, sweep_axes
 from add.typing import FloatArray
 
 
@@ -129,7 +129,7 @@ def sweep_scene(
     ----------
     scene : Scene
     folder : RunFolder
-    parameters : one or two, see `add.scene.build.sweep_axes.sweep_axes`
+    parameters : one or two, see `add.scene.build.write_back.sweep_axes`
     workers : Workers, optional
         Default: this process. The samples do not depend on it.
     progress : called with the numbers of finished and of all samples, at the start and after every sample

@@ -6,8 +6,7 @@ for half-lines (normal impulses), discs (friction at given normal impulses), Cou
 (joints). G = J A^-1 J^T is Delassus's operator. The room knows no bodies: all is arrays.
 """
 
-from add.cones.cones import ConeKind, Cones
-from add.cones.sensitivity import ConeCotangent, Sensitivity
+from add.cones.sensitivity import ConeCotangent, ConeKind, Cones, Sensitivity
 from add.cones.solver import WEAK, ConeSolution, StaggeredResult, solve, solve_on_modes, solve_staggered
 from add.cones.step import (
     Certificate,

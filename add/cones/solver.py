@@ -18,8 +18,7 @@ from typing import final
 
 import numpy as np
 
-from add.cones.cones import Cones, block_scale
-from add.cones.sensitivity import Sensitivity
+from add.cones.sensitivity import Cones, Sensitivity, block_scale
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
 from add.kernels.by_address import address

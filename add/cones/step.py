@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
-from add.cones.cones import ConeKind, Cones
+from add.cones.sensitivity import ConeKind, Cones
 from add.cones.solver import ConeSolution, solve
 from add.linalg.base import LinearSolve
 from add.typing import FloatArray

@@ -21,8 +21,7 @@ from add.geometry.elements import (
     quadrature_geometry,
     volume,
 )
-from add.geometry.laplace import laplace_gradient
-from add.geometry.locate import Locator, locate
+from add.geometry.locate import Locator, laplace_gradient, locate
 from add.geometry.mass_properties import (
     MassPairs,
     MassProperties,

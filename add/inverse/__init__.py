@@ -1,9 +1,8 @@
 """From an optimiser's x to theta, and the optimisers."""
 
-from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
+from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment, Jacobian, Residuals
 from add.inverse.maps import DesignParameter, Prior
-from add.inverse.optimizers.descent import Adam, GradientDescent, RateSchedule
-from add.inverse.optimizers.lbfgsb import LBFGSB
+from add.inverse.optimizers.descent import LBFGSB, Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import (
     EvaluationLog,
@@ -18,7 +17,6 @@ from add.inverse.optimizers.phases import (
 )
 from add.inverse.optimizers.starts import Starts
 from add.inverse.problem import InverseProblem
-from add.inverse.residuals import Jacobian, Residuals
 
 __all__ = [
     "LBFGSB",

@@ -20,8 +20,7 @@ import scipy.sparse as sp
 
 from add.adjoint.observed import ObservedRun, observe
 from add.equations.kinematics import Directions
-from add.inverse.experiment import Experiment
-from add.inverse.residuals import Jacobian, NormalEquations, Residuals, WholeNormal
+from add.inverse.experiment import Experiment, Jacobian, NormalEquations, Residuals, WholeNormal
 from add.objectives.base import StateRows
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -16,9 +16,16 @@ from add.adjoint.reverse import Evaluation, evaluate
 from add.equations.kinematics import Columns, Directions, StretchTangents
 from add.errors import InputError
 from add.inverse.along_time import along_time, may_go_backward, observed
-from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment
+from add.inverse.experiment import (
+    EvaluationRequest,
+    Evaluator,
+    Experiment,
+    Jacobian,
+    NormalEquations,
+    Residuals,
+    WholeNormal,
+)
 from add.inverse.maps import Composed, DesignParameter, Injection, Prior, Transformed
-from add.inverse.residuals import Jacobian, NormalEquations, Residuals, WholeNormal
 from add.linalg import one_blas_thread
 from add.simulation.run import Observer, Replay, Trajectory
 from add.summary import Summarised, Summary

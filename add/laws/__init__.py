@@ -1,6 +1,5 @@
 """Formulas of local laws: a small grammar, exact derivatives, and compiled functions made from them."""
 
-from add.laws.calculus import derivative, evaluate, substitute, symbols, unknown_sign, walk
 from add.laws.expression import ZERO, Expression, Number, total
-from add.laws.grammar import parse, require_names
+from add.laws.grammar import derivative, evaluate, parse, require_names, substitute, symbols, unknown_sign, walk
 from add.laws.source import compiled

@@ -1,9 +1,8 @@
 """Factorisations: analyse a pattern once, factor values many times, check every solve."""
 
 from add.linalg.base import Factorization, LinearSolve, one_blas_thread
-from add.linalg.choice import DENSE_LIMIT, factorization_for
 from add.linalg.cholmod import Cholmod, cholmod_for
-from add.linalg.dense import DenseLU
+from add.linalg.dense import DENSE_LIMIT, DenseLU, factorization_for
 from add.linalg.multifrontal import MultifrontalLU, Statistics
 from add.linalg.superlu import SparseLU
 

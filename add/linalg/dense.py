@@ -1,4 +1,4 @@
-"""LAPACK for small systems."""
+"""LAPACK for small systems, and the choice among factorisations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from typing import Literal, final
 
 import numpy as np
+from numba import config
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from add.errors import SolverError
 from add.linalg.base import Factorization, check_solution
+from add.linalg.multifrontal import MultifrontalLU
 from add.linalg.pattern import Pattern
+from add.linalg.superlu import SparseLU
 from add.typing import FloatArray
 
 
@@ -60,3 +63,18 @@ class DenseLU(Factorization):
     def solve_transposed(self, b: FloatArray) -> FloatArray:
         """Return A^-T b."""
         return self._solve(b, 1)
+
+
+# --- Which back end suits a system ------------------------------------------------------------------------------------
+
+
+#: Up to this many unknowns dense LAPACK beats a sparse factorisation, refinement included (docs/performance.md).
+DENSE_LIMIT = 100
+
+
+def factorization_for(n: int) -> Factorization:
+    """Return the back end that suits ``n`` unknowns."""
+    if n <= DENSE_LIMIT:
+        return DenseLU()
+    # With NUMBA_DISABLE_JIT=1 there is no calling of BLAS by address.
+    return SparseLU() if config.DISABLE_JIT else MultifrontalLU()

@@ -12,8 +12,8 @@ from scipy.spatial import cKDTree
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents
 from add.objectives.base import LeastSquares
-from add.objectives.losses import Loss
 from add.objectives.placement import Placement
+from add.objectives.regularisers import Loss
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 

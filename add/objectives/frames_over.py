@@ -20,8 +20,8 @@ from add.equations.kinematics import (
 )
 from add.equations.points import Along, PointMap
 from add.objectives.base import StateRows
-from add.objectives.losses import Loss, bend, bending
 from add.objectives.placement import Placement
+from add.objectives.regularisers import Loss, bend, bending
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 

@@ -12,8 +12,8 @@ from add.equations.kinematics import Columns, Directions, State, StateTangent, S
 from add.equations.points import Along, PointMap
 from add.objectives.base import LeastSquares, StateRows
 from add.objectives.frames_over import FramesOver, Interpolant, StateReads, StepWeights, pair, rows_over
-from add.objectives.losses import Loss, bend, bending
 from add.objectives.placement import Origin, Placement, less_origin, times_each
+from add.objectives.regularisers import Loss, bend, bending
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 

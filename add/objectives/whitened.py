@@ -10,7 +10,7 @@ import numpy as np
 
 from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents
 from add.objectives.base import LeastSquares
-from add.objectives.losses import Loss, bend, bending
+from add.objectives.regularisers import Loss, bend, bending
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.hdf5 import SweepData
-from add.plot._figure import BLUE, GREY, ORANGE, RED, figure
+from add.plot.files import BLUE, GREY, ORANGE, RED, figure
 from add.typing import FloatArray
 
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
-from add.plot._figure import BLUE, GREEN, GREY, ORANGE, RED, figure
+from add.plot.files import BLUE, GREEN, GREY, ORANGE, RED, figure
 from add.typing import FloatArray
 
 #: Markers that are drawn.

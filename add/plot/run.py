@@ -13,7 +13,7 @@ from add.io.hdf5 import read_sweep
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.trajectory_data import RunData
 from add.io.trajectory_file import read_run
-from add.plot._figure import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
+from add.plot.files import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
 from add.plot.fits import plot_convergence, plot_landscape
 from add.typing import FloatArray
 

@@ -7,9 +7,9 @@ from typing import final
 import numpy as np
 
 from add.errors import SolverError
+from add.inverse.experiment import Residuals
 from add.inverse.optimizers.phases import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
 from add.inverse.optimizers.starts import ONE_START, Starts
-from add.inverse.residuals import Residuals
 from add.linalg import one_blas_thread
 from add.typing import BoolArray, FloatArray
 

@@ -14,9 +14,15 @@ from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.contact_terms import ShapeName
-from add.scene.build.closed_loops import independent_rows
 from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.followers import common_limits, follow, followers_of, has_dry_friction, link_starts
+from add.scene.build.followers import (
+    common_limits,
+    follow,
+    followers_of,
+    has_dry_friction,
+    independent_rows,
+    link_starts,
+)
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.numbers import SceneParameter
 from add.scene.build.rigid_bodies import link_sizes

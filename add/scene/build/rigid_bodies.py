@@ -19,8 +19,8 @@ from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene
 from add.scene.read.paths import asked_for_by
+from add.scene.robots.mesh_files import KINDS, simple_solid, simple_touching
 from add.scene.robots.model import RobotLink
-from add.scene.robots.simple_shapes import KINDS, simple_solid, simple_touching
 from add.scene.spec.articulated import LinkSpec
 from add.scene.spec.rigid import (
     BoxGeometrySpec,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.scene.robots.inertia import Place, after, inverse
 from add.scene.robots.model import Robot, RobotGeometry, RobotJoint, RobotLink, RobotLoop
-from add.scene.robots.turns import Place, after, inverse
 from add.typing import FloatArray
 
 _X = np.array([1.0, 0.0, 0.0])

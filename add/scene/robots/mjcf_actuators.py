@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from add.scene.robots.inertia import from_quaternion
 from add.scene.robots.mjcf_model import Names
 from add.scene.robots.model import RobotActuator, RobotSegment, RobotTendon
-from add.scene.robots.turns import from_quaternion
 from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 

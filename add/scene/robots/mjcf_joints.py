@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from add.scene.robots.inertia import Place, about, after, from_quaternion
 from add.scene.robots.mjcf_model import Names
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink, RobotLoop
-from add.scene.robots.turns import Place, about, after, from_quaternion
 from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 

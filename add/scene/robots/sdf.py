@@ -8,10 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
+from add.scene.robots.inertia import Place, after, here, inverse
 from add.scene.robots.model import WORLD, Robot
-from add.scene.robots.sdf_frames import MODEL, SdfModel, numbers_of, origin_of, pose_of, text_of
-from add.scene.robots.sdf_joints import LOOPS, NO_LIMIT, TYPES, loop_of, urdf_joint, urdf_joints
-from add.scene.robots.turns import Place, after, here, inverse
+from add.scene.robots.sdf_joints import (
+    LOOPS,
+    MODEL,
+    NO_LIMIT,
+    TYPES,
+    SdfModel,
+    loop_of,
+    numbers_of,
+    origin_of,
+    pose_of,
+    text_of,
+    urdf_joint,
+    urdf_joints,
+)
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import SDF_WORDS, URDF_WORDS, Source, XmlNode, numbers_in, without_slashes
 from add.typing import FloatArray

@@ -7,8 +7,8 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
+from add.scene.robots.inertia import Place, after, here
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.turns import Place, after, here
 from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 from add.typing import FloatArray
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from add.errors import InputError
+from add.scene.robots.inertia import Place, from_quaternion, from_rpy, here, plane_axes
 from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.model import RobotGeometry
-from add.scene.robots.turns import Place, from_quaternion, from_rpy, here, plane_axes
 from add.scene.robots.xml_file import Source, XmlNode
 from add.ties import unit_vector
 from add.typing import FloatArray

@@ -12,7 +12,7 @@ from add.errors import InputError, SolverError
 from add.io.hdf5 import SweepData, read_sweep, write_sweep
 from add.io.runfolder import GRID, SAMPLES, RunFolder
 from add.scene import apply_overrides, scene_from_dict
-from add.scene.build.sweep_axes import sweep_axes
+from add.scene.build.write_back import sweep_axes
 
 BALL = {
     "type": "rigid",

@@ -16,7 +16,7 @@ from support.tiers import long_case
 
 from add.io.lock import replacing
 from add.io.runfolder import RunFolder
-from add.plot._figure import figure
+from add.plot.files import figure
 
 #: A run is killed in the quick tier; `test_resume.py` kills a fit there. The others are long.
 QUICK, ALL = 2, 50

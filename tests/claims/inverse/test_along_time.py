@@ -13,7 +13,7 @@ from add.equations.kinematics import Directions, Weights
 from add.equations.term import UNIT
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
 from add.inverse.along_time import AlongTime, along_time, may_go_backward, observed
-from add.inverse.residuals import WholeNormal
+from add.inverse.experiment import WholeNormal
 from add.scene import scene_from_dict
 
 ROOT = Path(__file__).resolve().parents[3]

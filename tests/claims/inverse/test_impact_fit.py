@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from inverse.test_least_squares import Interrupted, same
 
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
-from add.inverse.residuals import Jacobian, Residuals, WholeNormal
+from add.inverse.experiment import Jacobian, Residuals, WholeNormal
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 

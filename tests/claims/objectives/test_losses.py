@@ -11,7 +11,7 @@ from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Cauchy, Huber, SoftL1, Tracking
-from add.objectives.losses import bend, bending
+from add.objectives.regularisers import bend, bending
 from add.scene import scene_from_dict
 
 LOSSES = [Huber(0.5), SoftL1(0.5), Cauchy(0.5)]

@@ -16,7 +16,7 @@ from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from
 from add.scene.build import sizes
 from add.scene.build.sizes import require_room_on_disk, require_room_to_run
 from add.scene.read.paths import path_slots
-from add.scene.spec.schema import json_schema
+from add.scene.spec.roles import json_schema
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from add.plot._figure import figure
+from add.plot.files import figure
 
 
 @pytest.mark.parametrize("scale", ["log", "symlog"])

@@ -4,7 +4,7 @@ import json
 
 from support.places import ROOT
 
-from add.scene.spec.schema import json_schema, reference_page, schema_text
+from add.scene.spec.roles import json_schema, reference_page, schema_text
 
 DOCS = ROOT / "docs"
 REMEDY = "run scripts/make_scene_reference.py"

@@ -6,8 +6,7 @@ import pytest
 from add.errors import InputError
 from add.scene import scene_from_dict
 from add.scene.robots import read_robot
-from add.scene.robots.inertia import start_poses
-from add.scene.robots.turns import after, from_rpy
+from add.scene.robots.inertia import after, from_rpy, start_poses
 
 MASS = "<inertial><mass>2</mass><inertia><ixx>0.02</ixx><iyy>0.03</iyy><izz>0.04</izz></inertia></inertial>"
 SPHERE = "<collision name='c'><geometry><sphere><radius>0.1</radius></sphere></geometry></collision>"
