@@ -1,6 +1,9 @@
 """The scenes that templates make of their answers."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,36 @@ from add.mocap import read_take
 
 Answers = Mapping[str, Any]
 
-_FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
+#: Parts of scenes by name; in them `$name` stands for an answer, or for what follows from the answers.
+_PARTS = json.loads(Path(__file__).with_name("template_scenes.json").read_text(encoding="utf-8"))
 _LOG = {"transform": "log", "scale": 0.3}
 #: A servo gives what its joint can at this error [rad, m]; a first guess of a damping that a file does not say.
 AT_EFFORT, DAMPING = 0.1, 0.01
+
+
+def _made(part: str, *values: Mapping[str, Any], **own: Any) -> Any:
+    """Return a part with values in the places of their names."""
+    known = {key: value for of in (*values, own) for key, value in of.items()}
+
+    def filled(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: filled(item) for key, item in node.items()}
+        if isinstance(node, list):
+            return [filled(item) for item in node]
+        if isinstance(node, str):
+            return known[node[1:]] if node[1:] in known else Template(node).substitute(known)
+        return node
+
+    return filled(_PARTS[part])
+
+
+def _fit(scene: dict[str, Any], given: Answers, parameters: Sequence[Any], most: int = 30, **recording: Any) -> None:
+    """Let a scene fit numbers to the recording, by at most so many evaluations."""
+    base = {"file": given["recording"], "time_offset": given["release"]}
+    scene["recording"] = base | {"crop": [0, given["duration"]]} | recording
+    scene["objective"] = [{"type": "markers"}]
+    scene["parameters"] = list(parameters)
+    scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": most}
 
 
 def specimen(given: Answers) -> dict[str, Any]:
@@ -26,51 +55,35 @@ def specimen(given: Answers) -> dict[str, Any]:
     _require("rest", given, given["recording"] is not None, "a recording")
     middle = [0.0, 0.0, 0.0] if surface else [0.5 * edge for edge in size]
     places = places or {"tip": [size[0], middle[1], size[2]]}
-    body: dict[str, Any] = {
-        "type": "soft",
-        "material": {"model": "neo-hookean", "young": given["young"], "poisson": given["poisson"],
-                     "density": given["density"], "viscosity": given["viscosity"]},
-        "position": middle,
-    }  # fmt: skip
     if surface:
         filled = surface.rpartition(".")[2].lower() in ("stl", "obj", "ply", "off")
         axis, side, end = given["clamp"]
-        held = [end if k == axis else None for k in range(3)]
-        body |= {"mesh": {"surface": surface, "edge": given["edge"]} if filled else {"file": surface},
-                 "scale": given["scale"], "element": "tet10",
-                 "pins": [{"where": {"box": {"min" if side == ">" else "max": held}}}]}  # fmt: skip
+        shape = _made(
+            "specimen of its own shape",
+            given,
+            mesh={"surface": surface, "edge": given["edge"]} if filled else {"file": surface},
+            held={"min" if side == ">" else "max": [end if k == axis else None for k in range(3)]},
+        )
     else:
         across = [max(2, round(side / (0.5 * min(size[1:])))) for side in size[1:]]
         cells = [max(4, round(2.0 * size[0] / max(size[1:]))), *across]
-        body |= {"mesh": {"shape": "box", "size": size, "divisions": cells}, "element": "hex8", "mean_dilatation": True,
-                 "pins": [{"where": {"box": {"max": [-middle[0], None, None]}}}]}  # fmt: skip
+        shape = _made("specimen as a block", size=size, cells=cells, end=-middle[0])
     rest = {name: [a - b for a, b in zip(place, middle, strict=True)] for name, place in places.items()}
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": "A specimen that is let go",
-        "description": "A body of soft material, clamped at one end, is let go from its unloaded shape and rings down "
-        "under gravity. Markers count from " + ("the surface's origin." if surface else
-                                                "the clamped corner: x along the block, z up."),
-        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "gravity": [0.0 - 9.81 * part for part in given["up"]],
-        "bodies": {"specimen": body},
-        "markers": {name: {"body": "specimen", "point": place} for name, place in rest.items()},
-        "check": {"steps": 5},
-    }  # fmt: skip
+    scene: dict[str, Any] = _made(
+        "specimen",
+        given,
+        middle=middle,
+        origin="the surface's origin." if surface else "the clamped corner: x along the block, z up.",
+        gravity=[0.0 - 9.81 * part for part in given["up"]],
+        markers={name: {"body": "specimen", "point": place} for name, place in rest.items()},
+    )
+    scene["bodies"]["specimen"] |= shape
     if given["recording"] is not None:
-        scene["recording"] = {
-            "file": given["recording"], "time_offset": given["release"], "displacement": True,
-            "crop": [0, given["duration"]], "markers": {name: name for name in places},
-        }  # fmt: skip
+        moduli = [{"path": f"bodies.specimen.material.{key}", **_LOG} for key in ("young", "viscosity")]
+        clock = [{"path": "recording.time_offset", "scale": 0.01}] if given["release"] else []
+        _fit(scene, given, moduli + clock, displacement=True, markers={name: name for name in places})
         if given["rest"]:
             scene["recording"]["register"] = {"window": given["rest"], "markers": places | given["mount"]}
-        scene["objective"] = [{"type": "markers"}]
-        scene["parameters"] = [
-            {"path": "bodies.specimen.material.young", **_LOG},
-            {"path": "bodies.specimen.material.viscosity", **_LOG},
-            *([{"path": "recording.time_offset", "scale": 0.01}] if given["release"] else []),
-        ]
-        scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
     return scene
 
 
@@ -89,40 +102,26 @@ def robot(given: Answers) -> dict[str, Any]:
     found = read_robot(given["model"], base=base)
     if not found.links:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
-    free = any(joint.kind == "free" for joint in found.joints)
-    place: dict[str, Any] = {"base": base} if base else {}
+    moved = [joint for joint in found.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
+    body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
     if given["height"]:
-        place["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
+        body["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
     hand = given["hand"] or found.links[-1].name
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": f"The robot {found.name}",
-        "description": "A robot from its file" + (
-            ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
-        ),
-        "time": {"dt": 0.005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"robot": {"type": "articulated", "model": given["model"], **place}},
-        "markers": {"hand": {"body": f"robot/{hand}", "point": given["point"]}},
-        "check": {"steps": 20},
-    }  # fmt: skip
-    if free:
-        scene["obstacles"] = _FLOOR
-        scene["contact"] = {"friction": 0.6, "stiffness": 2e4, "damping": 50, "damping_ramp": 0.002, "onset": 0.002}
+    aim = ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
+    scene: dict[str, Any] = _made("robot", given, robot=found.name, aim=aim, body=body, link=hand)
+    if any(joint.kind == "free" for joint in found.joints):
+        scene |= _made("robot on a floor")
     if given["target"]:
-        moved = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
+        body["drives"] = {}
+        for joint in moved:
+            effort = joint.effort / AT_EFFORT if 0.0 < joint.effort < np.inf else 100.0
+            servo: dict[str, Any] = {"joint": joint.name, "type": "position", "input": {"signal": joint.name}}
+            servo |= {"stiffness": given["servo"] or effort, "damping": 0.05 * (given["servo"] or effort)}
+            body["drives"][joint.name] = servo
         times = [given["duration"] * k / 4 for k in range(5)]
-        stiffness = {
-            j.name: given["servo"] or (j.effort / AT_EFFORT if 0.0 < j.effort < np.inf else 100.0) for j in moved
-        }
-        scene["bodies"]["robot"]["drives"] = {
-            name: {"joint": name, "type": "position", "input": {"signal": name}, "stiffness": value,
-                   "damping": 0.05 * value}
-            for name, value in stiffness.items()
-        }  # fmt: skip
-        scene["signals"] = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
-        scene["objective"] = [{"type": "point", "marker": "hand", "target": given["target"], "time": "end"}]
-        scene["parameters"] = [{"path": f"signals.{j.name}.values"} for j in moved]
-        scene["optimizer"] = {"max_evaluations": 60}
+        signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
+        parameters = [{"path": f"signals.{j.name}.values"} for j in moved]
+        scene |= _made("robot on servos", given, signals=signals, parameters=parameters)
     for name in ("markers", "start"):
         _require(name, given, given["recording"] is not None, "a recording")
     if given["recording"] is not None:
@@ -131,87 +130,39 @@ def robot(given: Answers) -> dict[str, Any]:
                              else "markers", found=str(given["target"] or "nothing"))  # fmt: skip
         places = {name: (link or hand, point) for name, (link, point) in given["markers"].items()}
         scene["markers"] = {name: {"body": f"robot/{link}", "point": point} for name, (link, point) in places.items()}
-        scene["recording"] = {
-            "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]],
-            "markers": {name: name for name in places},
-        }  # fmt: skip
-        swings = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
-        values = given["start"] or [j.start for j in swings]
-        if len(values) != len(swings):
+        values = given["start"] or [joint.start for joint in moved]
+        if len(values) != len(moved):
             raise InputError("a value for each joint", place="start", found=f"{len(values)}",
-                             expected=", ".join(j.name for j in swings))  # fmt: skip
-        place["joints"] = {
-            j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(swings, values, strict=True)
+                             expected=", ".join(joint.name for joint in moved))  # fmt: skip
+        body["joints"] = {
+            j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(moved, values, strict=True)
         }
-        scene["bodies"]["robot"] |= place
-        scene["objective"] = [{"type": "markers"}]
-        scene["parameters"] = [
-            *({"path": f"bodies.robot.joints.{j.name}.damping", **_LOG} for j in swings),
-            *({"path": f"bodies.robot.joints.{j.name}.value", "scale": 0.05} for j in swings),
-        ]
-        scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 40}
+        dampings = [{"path": f"bodies.robot.joints.{joint.name}.damping", **_LOG} for joint in moved]
+        starts = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
+        _fit(scene, given, dampings + starts, 40, markers={name: name for name in places})
     return scene
 
 
 def two_bodies(given: Answers) -> dict[str, Any]:
     """Two soft balls that fly at each other; the velocity of one is found, so that the other ends at a target."""
-    radius, speed = given["radius"], given["speed"]
-    edge, hardest = 0.6 * radius, max(given["young_left"], given["young_right"])
+    radius = given["radius"]
 
-    def ball(side: float, young: float, size: float) -> dict[str, Any]:
-        return {
-            "type": "soft",
-            "mesh": {"shape": "sphere", "radius": radius, "edge": size},
-            "material": {"model": "neo-hookean", "young": young, "poisson": 0.3, "density": given["density"],
-                         "viscosity": 2e-4 * young},
-            "position": [side * 1.15 * radius, 0, 0],
-            "velocity": [-side * speed, 0, 0],
-        }  # fmt: skip
+    def ball(side: float, young: float, edge: float) -> Any:
+        x, speed = side * 1.15 * radius, -side * given["speed"]
+        return _made("ball of two", given, young=young, edge=edge, viscosity=2e-4 * young, x=x, speed=speed)
 
-    return {
-        "schema": "add-scene/1",
-        "name": "Two soft bodies",
-        "description": "Two soft balls fly at each other and bounce, their surfaces touch with friction. The velocity "
-        "of the left one is to be found, so that the right one ends at a target.",
-        "gravity": [0, 0, 0],
-        "time": {"dt": 0.0005, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"left": ball(-1.0, given["young_left"], edge), "right": ball(1.0, given["young_right"], 0.9 * edge)},
-        "contact": {"friction": given["friction"],
-                    "mesh": {"thickness": 0.12 * radius, "stiffness": 20.0 * hardest / radius, "onset": 0.06 * radius}},
-        "markers": {"left": {"body": "left", "surface": {"all": True}},
-                    "right": {"body": "right", "surface": {"all": True}}},
-        "objective": [{"type": "point", "marker": "right", "target": given["target"], "time": "end"}],
-        "parameters": [{"path": "bodies.left.velocity", "scale": 0.2}],
-        "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
-        "check": {"steps": 20},
-    }  # fmt: skip
+    left = ball(-1.0, given["young_left"], 0.6 * radius)
+    right = ball(1.0, given["young_right"], 0.9 * (0.6 * radius))
+    stiffness = 20.0 * max(given["young_left"], given["young_right"]) / radius
+    skin = {"thickness": 0.12 * radius, "stiffness": stiffness, "onset": 0.06 * radius}
+    return dict(_made("two-bodies", given, skin, left=left, right=right))
 
 
 def throw(given: Answers) -> dict[str, Any]:
     """A soft ball thrown with a bounce to a target."""
     radius = given["radius"]
-    return {
-        "schema": "add-scene/1",
-        "name": "A throw with a bounce",
-        "description": "A soft ball is thrown on the floor; the velocity is to be found that ends it at a target.",
-        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {
-            "ball": {
-                "type": "soft",
-                "mesh": {"shape": "sphere", "radius": radius, "edge": 0.6 * radius},
-                "material": {"model": "neo-hookean", "young": given["young"], "poisson": 0.3,
-                             "density": given["density"], "viscosity": 2.5e-4 * given["young"]},
-                "position": [0, 0, 3.0 * radius],
-                "velocity": [0.8, 0, 0],
-            }
-        },
-        "obstacles": _FLOOR,
-        "contact": {"stiffness": 1e6, "stiffness_per": "area", "friction": given["friction"], "onset": 0.003},
-        "markers": {"centre": {"body": "ball", "surface": {"all": True}}},
-        "objective": [{"type": "point", "marker": "centre", "target": given["target"], "time": "end"}],
-        "parameters": [{"path": "bodies.ball.velocity"}],
-        "check": {"steps": 90},
-    }  # fmt: skip
+    viscosity = 2.5e-4 * given["young"]
+    return dict(_made("throw", given, edge=0.6 * radius, height=3.0 * radius, viscosity=viscosity))
 
 
 def toss(given: Answers) -> dict[str, Any]:
@@ -221,38 +172,15 @@ def toss(given: Answers) -> dict[str, Any]:
     places = given["markers"] or {"top": corner, "other": [-corner[0], -corner[1], corner[2]]}
     body: dict[str, Any] = {"type": "rigid", "mass": given["mass"]}
     body["geometry"] = {"file": given["surface"]} if given["surface"] else {"shape": "box", "size": size}
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": "A toss on a table",
-        "description": "A rigid body is tossed on a table and comes to rest; contact by impulses, with Coulomb's "
-        "friction and a restitution.",
-        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf1"},
-        "bodies": {"thing": body},
-        "obstacles": {"table": {"shape": "plane", "point": [0, 0, table], "normal": [0, 0, 1]}},
-        "contact": {
-            "friction_law": "impulse", "friction": given["friction"],
-            "pairs": [{"body": "thing", "obstacle": "table", "restitution": given["restitution"]}],
-        },
-        "markers": {name: {"body": "thing", "point": place} for name, place in places.items()},
-        "check": {"steps": 20},
-    }  # fmt: skip
+    markers = {name: {"body": "thing", "point": place} for name, place in places.items()}
+    scene: dict[str, Any] = _made("toss", given, body=body, markers=markers)
     if given["recording"] is None:
         body |= {"position": [0, 0, table + 1.5 * max(size)], "velocity": [0.8, 0.2, 0], "angular_velocity": [2, 3, 0]}
         return scene
     body["start"] = "recording"
     poses = read_take(given["recording"]).markers is None
-    scene["recording"] = {
-        "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]],
-        **({"pose": {"body": "thing"}} if poses else {"markers": {name: name for name in places}}),
-    }  # fmt: skip
-    scene["objective"] = [{"type": "markers"}]
-    scales = {"position": 0.002, "orientation": 0.02, "velocity": 0.05, "angular_velocity": 0.5}
-    scene["parameters"] = [
-        *({"path": f"bodies.thing.{key}", "scale": scale} for key, scale in scales.items()),
-        {"path": "contact.friction", **_LOG, "bounds": [0.01, 2]},
-        {"path": "contact.pairs.0.restitution", "scale": 0.1, "bounds": [0, 1]},
-    ]
-    scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 30}
+    seen: dict[str, Any] = {"pose": {"body": "thing"}} if poses else {"markers": {name: name for name in places}}
+    _fit(scene, given, _made("parameters of a toss"), **seen)
     return scene
 
 
@@ -276,47 +204,25 @@ def chain(given: Answers) -> dict[str, Any]:
     links, joints, markers = {}, {}, {}
     for k, (length, mass) in enumerate(zip(lengths, masses, strict=True)):
         link, inertia = f"arm{k + 1}", mass * length**2 / 12.0
-        links[link] = {
-            "mass": mass, "center_of_mass": [0, 0, -0.5 * length],
-            "inertia": [inertia, inertia, 0.01 * inertia, 0, 0, 0],
-        }  # fmt: skip
-        joints[f"joint{k + 1}"] = {
-            "child": link, "axis": [0, -1, 0], "value": round(float(values[k]), 6), "rate": round(float(rates[k]), 6),
-            "damping": 1e-4 * mass * length,
-        }  # fmt: skip
+        links[link] = _made("arm", mass=mass, middle=-0.5 * length, across=inertia, along=0.01 * inertia)
+        start = {"value": round(float(values[k]), 6), "rate": round(float(rates[k]), 6)}
+        joints[f"joint{k + 1}"] = _made("hinge", start, link=link, damping=1e-4 * mass * length)
         if k:
             joints[f"joint{k + 1}"] |= {"parent": f"arm{k}", "position": [0, 0, -lengths[k - 1]]}
         markers[link] = {"body": f"chain/{link}", "direction": [0, 0, -1]}
-    scene: dict[str, Any] = {
-        "schema": "add-scene/1",
-        "name": f"A pendulum of {n} arms",
-        "description": "Arms on hinges swing in a plane under gravity, with damping in each hinge.",
-        "time": {"dt": 0.002, "duration": given["duration"], "integrator": "bdf2"},
-        "bodies": {"chain": {"type": "articulated", "links": links, "joints": joints}},
-        "markers": markers,
-        "check": {"steps": 20},
-    }
+    scene: dict[str, Any] = _made("chain", given, n=n, links=links, joints=joints, markers=markers)
     if given["recording"] is None:
         return scene
     seen = {
         name: {"marker": link, "axis": [0, -1, 0], "zero": [0, 0, zero]}
         for name, link in zip(names, links, strict=True)
     }
-    scene["recording"] = {
-        "file": given["recording"], "time_offset": given["release"], "crop": [0, given["duration"]], "angles": seen,
-    }  # fmt: skip
-    scene["objective"] = [{"type": "markers"}]
-    scene["parameters"] = [
+    parameters = [
         item
         for joint, link in zip(joints, links, strict=True)
-        for item in (
-            {"path": f"bodies.chain.joints.{joint}.value", "scale": 0.01},
-            {"path": f"bodies.chain.joints.{joint}.rate", "scale": 0.1},
-            {"path": f"bodies.chain.joints.{joint}.damping", **_LOG},
-            {"path": f"bodies.chain.links.{link}.inertia", "components": [1], **_LOG},
-        )
+        for item in _made("parameters of an arm", joint=joint, link=link)
     ]
-    scene["optimizer"] = {"method": "gauss-newton", "max_evaluations": 40}
+    _fit(scene, given, parameters, 40, angles=seen)
     return scene
 
 
