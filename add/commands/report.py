@@ -1,17 +1,23 @@
-"""`report.md`, and beside it `report.html`: what a run found, for people."""
+"""`report.md` and `report.html`: what a run found, for people; the second is one file that fetches nothing."""
 
+import base64
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from add.commands.report_html import write_html
-from add.commands.report_texts import checked, duration, end_text, number as in_digits, one_by_one, one_line, with_error
-from add.errors import AddError
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+
+from add.commands.convergence_file import CONVERGENCE, read_convergence
+from add.commands.report_texts import checked, duration, end_text, how_far, number, one_by_one, one_line, with_error
+from add.errors import AddError, InputError
 from add.io.hdf5 import impacts_of, mesh_depths_of, weak_contacts_of
-from add.io.runfolder import REPORT, RESULT, VERSIONS, RunFolder
+from add.io.runfolder import REPORT, REPORT_HTML, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
 
 logger = logging.getLogger(__name__)
@@ -29,6 +35,24 @@ _CAPTIONS = {
 
 #: Pictures of one run each.
 _OF_RUNS = ("markers", "energies", "newton")
+#: Correlation matrices up to this size are shown.
+MOST_CELLS = 30
+_SOURCES = {
+    "noise": "noise alone",
+    "correlated": "correlated residuals",
+    "takes": "with the takes",
+    "discretisation": "discretisation",
+}
+_CITE = (
+    "M. Geilinger, D. Hahn, J. Zehnder, M. Bächer, B. Thomaszewski, S. Coros: ADD: Analytically Differentiable "
+    "Dynamics for Multi-Body Systems with Frictional Contact. ACM Transactions on Graphics 39 (6), 190, 2020. "
+    "doi:10.1145/3414685.3417766 (the method)",
+    "The add authors: add, differentiable simulation of soft bodies with frictional contact (the program; its version "
+    "is below).",
+)
+#: What Markdown and the HTML in it take for more than a letter.
+_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`": "\\`", "[": "\\[", "]": "\\]",
+                        "*": "\\*", "\\": "\\\\"})  # fmt: skip
 
 
 def write_report(
@@ -61,36 +85,28 @@ def write_report(
             plot_run(run, progress=progress)
         except AddError as error:  # the numbers are worth more than the pictures
             logger.warning("the report has not all of its pictures: %s", error)
-    pictures = _found_pictures(run, experiment_names(result))
-    write_html(run, result, pictures)
-    parts = [
-        _head(result),
-        _phases(result.get("phases") or []),
-        _prediction(result.get("prediction")),
-        _parameters(result.get("parameters") or {}),
-        _uncertainty(result),
-        _fits(result),
-        _impacts(result),
-        _weak_contacts(result),
-        _checks(result.get("checks") or {}),
-        _pictures(pictures),
-        _versions(run),
-    ]
-    return run.write_text(REPORT, "\n\n".join(part for part in parts if part) + "\n")
+    content = _content(run, result)
+    # In a page every name is escaped; what is escaped already stays.
+    page = Environment(autoescape=True, undefined=StrictUndefined, finalize=_plain)
+    run.write_text(REPORT_HTML, _rendered(page, "report.html.jinja", content))
+    text = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    text.filters |= {"cell": _cell, "code": _code, "number": number}
+    lines = _rendered(text, "report.md.jinja", content)
+    return run.write_text(REPORT, re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n")
 
 
-#: What Markdown and the HTML in it take for more than a letter.
-_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "`": "\\`", "[": "\\[", "]": "\\]",
-                        "*": "\\*", "\\": "\\\\"})  # fmt: skip
+def _rendered(environment: Environment, template: str, content: Mapping[str, Any]) -> str:
+    source = files("add.commands").joinpath(template).read_text(encoding="utf-8")
+    return environment.from_string(source).render(content)
 
 
-def number(value: object, digits: int = 5) -> str:
-    """Write a number for a table of Markdown; a dash for none."""
-    return in_digits(value, digits) if value is None or isinstance(value, int | float) else _cell(value)
+def _plain(value: Any) -> Any:
+    """Keep what is no printable letter out of the page; what is escaped already stays."""
+    return one_line(value) if type(value) is str else value
 
 
 def _cell(value: object) -> str:
-    """Write a text so that nothing in it is taken for markup."""
+    """Write a text of Markdown so that nothing in it is taken for markup."""
     return one_line(value).translate(_MARKS)
 
 
@@ -99,198 +115,200 @@ def _code(value: object) -> str:
     return "`" + one_line(value).replace("`", "'").replace("|", "\\|") + "`"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int = 1) -> str:
-    rule = ["---" if i < numbers_from else "---:" for i in range(len(head))]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows])
-
-
-def _head(result: Mapping[str, Any]) -> str:
+def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what both templates show."""
     scene = result.get("scene")
-    if isinstance(scene, Mapping):
-        scene = scene.get("name")
-    objective = result.get("objective") or {}
-    start, end = objective.get("start"), objective.get("end")
-    rows = []
-    if result.get("command"):
-        rows.append(["command", _code(result["command"])])
-    if result.get("status"):
-        rows.append(["status", _cell(result["status"]) + _limits(result.get("phases") or [])])
-    if end is not None or start is not None:
-        fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
-        rows.append(["objective", f"{number(start)} → {number(end)}{fall}"])
-    if result.get("gradient"):
-        rows.append(["gradient", _cell(result["gradient"])])
-    if result.get("evaluations") is not None:
-        rows.append(["evaluations", number(result["evaluations"])])
-    if result.get("seconds") is not None:
-        rows.append(["wall time", duration(float(result["seconds"]))])
-    return f"# {_cell(scene or 'Run')}\n\n" + _table(["", ""], rows, numbers_from=2)
-
-
-def _limits(phases: Sequence[Mapping[str, Any]]) -> str:
-    """Say in brief if the last phase, whose result the run's is, did not converge."""
-    last = phases[-1:]
-    return ", not converged" if any(phase.get("success") is False for phase in last) else ""
-
-
-def _prediction(found: Mapping[str, Any] | None) -> str:
-    """Say what the runs of a prediction make: bands, how far a linear one holds, ends."""
-    if not found:
-        return ""
-    parts = ["## Prediction", "\n".join(f"- {_cell(text)}" for text in found["texts"])]
-    if found["ends"]:
-        parts.append(_table(["end", "how likely"], [[_cell(item["end"]), end_text(item)] for item in found["ends"]]))
-    return "\n\n".join(parts)
-
-
-def _impacts(result: Mapping[str, Any]) -> str:
-    """Say how many steps the shortest impacts lasted, and what that does to their restitution."""
-    lines = [f"- {_cell(impact['text'])}" for impact in impacts_of(result)]
-    return "\n".join(["## Impacts", "", *lines]) if lines else ""
-
-
-def _weak_contacts(result: Mapping[str, Any]) -> str:
-    """Say which contacts were on the border of two modes, how well they were solved, and which skins are too soft."""
-    lines = [f"- {_cell(text)}" for text in (*weak_contacts_of(result), *mesh_depths_of(result))]
-    certificate = result.get("contact_certificate")
-    if certificate:
-        lines.append(f"- Contacts are solved to a natural map of {number(certificate['natural_map'], 2)}.")
-    return "\n".join(["## Contacts", "", *lines]) if lines else ""
-
-
-def _parameters(parameters: Mapping[str, Mapping[str, Any]]) -> str:
-    if not parameters:
-        return ""
-    rows, notes = [], []
+    known = result.get("uncertainty") or {}
+    parameters = result.get("parameters") or {}
     few, many = one_by_one(parameters)
-    intervals = int(any(entry.get("interval_lower") is not None for entry in few.values()))
-    for name, entries in many.items():
-        values = [entry["value"] for entry in entries if entry["value"] is not None]
-        span = f"{number(min(values))} … {number(max(values))}" if values else "–"
-        unit = _cell(entries[0].get("unit") or "–")
-        rows.append([f"{_code(name)}, {len(entries)} numbers", span, unit, "–", "–", *["–"] * intervals])
-    for path, entry in few.items():
-        value, error = entry.get("value"), entry.get("standard_error")
-        low, high = entry.get("lower"), entry.get("upper")
-        bounds = "–" if low is None and high is None else f"{number(low)} … {number(high)}"
-        ends = entry.get("interval_lower"), entry.get("interval_upper")
-        interval = "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}"
-        interval += " (range)" if None not in ends and entry.get("interval_by") == "range of takes" else ""
-        unit = _cell(entry.get("unit") or "–")
-        rows.append([_code(path), with_error(value, error), unit, number(entry.get("start")), bounds])
-        rows[-1] += [interval] * intervals
-        for limit, side in ((low, "lower"), (high, "upper")):
-            if isinstance(value, int | float) and limit is not None and abs(value - limit) <= 1e-6 * abs(limit):
-                notes.append(f"{_code(path)} ended at its {side} bound: the objective wants it beyond.")
-    if any(entry.get("standard_error") is not None for entry in parameters.values()):
-        notes.append("± is one standard error; what it contains stands below.")
-    table = _table(["parameter", "value", "unit", "start", "bounds", *["95 % interval"] * intervals], rows)
-    return "\n\n".join(["## Parameters", table, *notes])
+    prediction = result.get("prediction") or {"texts": [], "ends": []}
+    phases = result.get("phases") or []
+    fits = _fits(result, known.get("residuals") or {})
+    return {
+        "result": result,
+        "title": (scene.get("name") if isinstance(scene, Mapping) else scene) or "Run",
+        "objective": _fall(result.get("objective") or {}),
+        "seconds": None if result.get("seconds") is None else duration(float(result["seconds"])),
+        "not_converged": any(phase.get("success") is False for phase in phases[-1:]),
+        "arrays": [_array(name, entries) for name, entries in many.items()],
+        "parameters_each": [_parameter(name, entry) for name, entry in few.items()],
+        "parameters": parameters,
+        "intervals": any(entry.get("interval_lower") is not None for entry in few.values()),
+        "with_errors": any(entry.get("standard_error") is not None for entry in parameters.values()),
+        "at_bounds": [pair for name, entry in few.items() for pair in _bounds_met(name, entry)],
+        "on_bound": [name for name, entry in few.items() if entry.get("at_bound")],
+        "prediction": prediction,
+        "ends": [[item["end"], end_text(item)] for item in prediction["ends"]],
+        "uncertainty": known,
+        "sources": [
+            [name, *(number((entry.get("errors") or {}).get(key), 2) for key in _SOURCES)]
+            for name, entry in few.items()
+            if entry.get("errors")
+        ],
+        "source_names": list(_SOURCES.values()),
+        "residuals": [
+            [name, number(item.get("coordinates")), number(item.get("effective"), 3), number(item.get("p_value"), 2)]
+            for name, item in (known.get("residuals") or {}).items()
+        ],
+        "weak": [item["text"] for item in (*known.get("weak", []), *known.get("changing", []))],
+        "matrix": _matrix(known.get("correlation")),
+        "levels": _levels(run),
+        "fits": fits,
+        "compared": [fit["row"] for fit in fits] if len(fits) > 1 else [],
+        "impacts": [impact["text"] for impact in impacts_of(result)],
+        "contacts": [*weak_contacts_of(result), *mesh_depths_of(result)],
+        "pictures": _pictures(run, experiment_names(result)),
+        "phases": [
+            [phase.get("name"), phase.get("status") or "–", number(phase.get("evaluations")),
+             f"{number(phase.get('start'))} → {number(phase.get('end'))}"]
+            for phase in phases
+        ],
+        "checks": [
+            [name, verdict, number(entry.get("value")), number(entry.get("expected")), entry.get("unit") or "–"]
+            for name, verdict, entry in checked(result.get("checks") or {})
+        ],
+        "cite": _CITE,
+        "versions": list(run.read_json(VERSIONS).items()) if run.versions.is_file() else None,
+    }  # fmt: skip
 
 
-def _uncertainty(result: Mapping[str, Any]) -> str:
-    """Say what the error bars contain, where they come from, and what the data hardly see."""
-    known = result.get("uncertainty")
-    if not known:
+def _fall(objective: Mapping[str, Any]) -> str:
+    """Say from where to where the objective fell."""
+    start, end = objective.get("start"), objective.get("end")
+    if start is None and end is None:
         return ""
-    parts = ["## Uncertainty", "\n".join(f"- {_cell(text)}" for text in known.get("contains", []))]
-    few, _ = one_by_one(result.get("parameters") or {})
-    sources = ("noise", "correlated", "takes", "discretisation")
-    rows = [
-        [_code(path), *(number((entry.get("errors") or {}).get(name), 2) for name in sources)]
-        for path, entry in few.items()
-        if entry.get("errors")
-    ]
-    if rows:
-        head = ["standard error of", "noise alone", "correlated residuals", "with the takes", "discretisation"]
-        parts.append(_table(head, rows))
-    takes = [
-        [_cell(name), number(item.get("coordinates")), number(item.get("effective"), 3), number(item.get("p_value"), 2)]
-        for name, item in (known.get("residuals") or {}).items()
-    ]
-    if takes:
-        parts.append(_table(["take", "coordinates recorded", "independent", "p of white residuals"], takes))
-    for pair in known.get("tied", []):
-        names = f"{_code(pair['a'])} and {_code(pair['b'])}"
-        parts.append(f"The errors of {names} go together (correlation {pair['correlation']:+.3f}).")
-    parts += [_cell(item["text"]) + "." for item in (*known.get("weak", []), *known.get("changing", []))]
-    return "\n\n".join(part for part in parts if part)
+    fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
+    return f"{number(start)} → {number(end)}{fall}"
 
 
-def _phases(phases: Sequence[Mapping[str, Any]]) -> str:
-    """Say how each phase ended, and which did not converge."""
-    if not phases:
-        return ""
-    rows, notes = [], []
-    for phase in phases:
-        objective = f"{number(phase.get('start'))} → {number(phase.get('end'))}"
-        status = _cell(phase.get("status") or "–")
-        rows.append([_cell(phase.get("name")), status, number(phase.get("evaluations")), objective])
-        if phase.get("success") is False:
-            notes.append(f"**Phase {_cell(phase.get('name'))} did not converge**: {status}.")
-    table = _table(["phase", "ended with", "evaluations", "objective"], rows, numbers_from=2)
-    return "\n\n".join(["## Phases", table, *notes])
+def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = entry.get("lower"), entry.get("upper")
+    ends = entry.get("interval_lower"), entry.get("interval_upper")
+    by = " (range)" if entry.get("interval_by") == "range of takes" else ""
+    return {
+        "name": name,
+        "more": "",
+        "value": with_error(entry.get("value"), entry.get("standard_error")),
+        "unit": entry.get("unit") or "–",
+        "interval": "–" if None in ends else f"{number(ends[0])} … {number(ends[1])}{by}",
+        "bar": _bar(entry),
+        "start": number(entry.get("start")),
+        "bounds": "–" if low is None and high is None else f"{number(low)} … {number(high)}",
+    }
 
 
-def _fits(result: Mapping[str, Any]) -> str:
-    """Say how far simulated markers are from recorded ones: of several experiments, of each."""
-    names = experiment_names(result)
-    fits = {name: result["experiments"][name].get("fit") or {} for name in names}
-    if sum(bool(fit) for fit in fits.values()) < 2:
-        only = result.get("fit") or next((fit for fit in fits.values() if fit), {})
-        return "## Fit\n\n" + _fit(only) if only else ""
-    uses = {name: "predicted" if result["experiments"][name].get("use") == "validate" else "fitted" for name in names}
-    rows = [
-        [
-            _cell(name),
-            number(fit.get("rms"), 4) + (" rad" if fit.get("unit") == "rad" else ""),
-            number(fit.get("samples")),
-            _percent(fit.get("rms_over_peak")),
-            uses[name],
-        ]
-        for name, fit in fits.items()
-        if fit
-    ]
-    head = ["experiment", "rms distance [m]", "samples", "rms over the largest displacement", "use"]
-    parts = ["## Fit", _table(head, rows)]
-    for name, fit in fits.items():
-        if fit:
-            parts += [f"### Experiment {_cell(name)}, {uses[name]}", _fit(fit)]
-    return "\n\n".join(parts)
+def _array(name: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    values = [entry["value"] for entry in entries if entry["value"] is not None]
+    span = f"{number(min(values))} … {number(max(values))}" if values else "–"
+    row = {"name": name, "more": f", {len(entries)} numbers", "value": span, "unit": entries[0].get("unit") or "–"}
+    return row | {"interval": "–", "bar": None, "start": "–", "bounds": "–"}
 
 
-def _percent(share: object) -> str:
-    return f"{100.0 * share:.3g} %" if isinstance(share, int | float) else "–"
+def _bounds_met(name: str, entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the sides on which a parameter ended at a bound."""
+    value = entry.get("value")
+    if not isinstance(value, int | float):
+        return []
+    limits = ((entry.get("lower"), "lower"), (entry.get("upper"), "upper"))
+    return [(name, side) for limit, side in limits if limit is not None and abs(value - limit) <= 1e-6 * abs(limit)]
 
 
-def _fit(fit: Mapping[str, Any]) -> str:
-    unit = fit.get("unit") or "m"
-    mixed = "rms_angle" in fit
-    rows = [["all points" if mixed else "all", number(fit.get("rms"), 4)]]
-    rows += [["all directions", f"{number(fit['rms_angle'], 4)} rad"]] if mixed else []
-    for name, value in (fit.get("per_marker") or {}).items():
-        value = value if isinstance(value, Mapping) else {"rms": value}
-        own = f" {_cell(value['unit'])}" if value.get("unit", unit) != unit else ""
-        rows.append([_cell(name), number(value.get("rms"), 4) + own])
-    parts = [_table(["marker", f"rms {'angle' if unit == 'rad' else 'distance'} [{_cell(unit)}]"], rows)]
-    if fit.get("frames_outside"):
-        outside = number(fit["frames_outside"])
-        parts.append(f"{outside} recorded frames lie beyond the run, whose motion is continued straight on there.")
-    return "\n\n".join(parts)
+def _bar(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return where interval, value and start lie on a line from 0 to 100."""
+    given = [entry.get(key) for key in ("interval_lower", "interval_upper", "value")]
+    if not all(isinstance(x, int | float) and np.isfinite(x) for x in given):
+        return None
+    low, high, value = (float(x) for x in given if x is not None)
+    start = entry.get("start")
+    room = max(high - low, 1e-300)
+    # A start far away would make a point of the interval: it is then left out.
+    near = isinstance(start, int | float) and low - 2.0 * room <= start <= high + 2.0 * room
+    points = [low, high, value, *([float(start)] if near and start is not None else [])]
+    first, span = min(points), max(max(points) - min(points), 1e-300)
+    at = [round(5.0 + 90.0 * (x - first) / span, 2) for x in points]
+    return {"low": at[0], "high": at[1], "value": at[2], "start": at[3] if near else None}
 
 
-def _checks(checks: Mapping[str, Any]) -> str:
-    if not checks:
-        return ""
+def _matrix(correlation: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the rows of the correlations with a colour for each: blue for positive, red for negative."""
+    if not correlation or not 1 < len(correlation["labels"]) <= MOST_CELLS:
+        return []
+    out = []
+    for name, row in zip(correlation["labels"], correlation["matrix"], strict=False):
+        cells = []
+        for value in row:
+            if value is None:
+                cells.append({"text": "–", "colour": "#ffffff"})
+                continue
+            strength = min(abs(float(value)), 1.0)
+            tint = (11, 87, 208) if value > 0 else (217, 48, 37)
+            mixed = [round(255 - 0.55 * strength * (255 - part)) for part in tint]
+            cells.append({"text": f"{value:.2f}", "colour": "#" + "".join(f"{part:02x}" for part in mixed)})
+        out.append({"name": name, "cells": cells})
+    return out
+
+
+def _levels(run: RunFolder) -> list[list[str]]:
+    """Return the refined fits of `add converge`, where the folder has them."""
+    path = run.path / CONVERGENCE
+    if not path.is_file():
+        return []
+    try:
+        found = read_convergence(path)
+    except InputError:
+        return []
     rows = []
-    for name, verdict, entry in checked(checks):
-        verdict = f"**{verdict}**" if verdict == "failed" else verdict
-        value, expected = number(entry.get("value")), number(entry.get("expected"))
-        rows.append([_cell(name), verdict, value, expected, _cell(entry.get("unit") or "–")])
-    return "## Checks\n\n" + _table(["check", "", "value", "expected", "unit"], rows)
+    for name, entry in found["parameters"].items():
+        for kind in ("time", "mesh"):
+            item = entry.get(kind)
+            if isinstance(item, Mapping) and isinstance(item.get("values"), list):
+                order = number(item.get("order"), 2) if item.get("converges") else "does not converge"
+                order += " (assumed)" if len(item["values"]) < 3 and item.get("converges") else ""
+                values = ", ".join(number(value) for value in item["values"])
+                rows.append(
+                    [name, "steps" if kind == "time" else "meshes", values, order, number(item.get("error"), 2)]
+                )
+    return rows
 
 
-def _found_pictures(run: RunFolder, experiments: Sequence[str]) -> list[tuple[str, str]]:
+def _fits(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return how far simulated markers are from recorded ones, take by take, and what the residuals are worth."""
+    experiments = result.get("experiments") or {}
+    found: dict[str, Mapping[str, Any]] = {name: item["fit"] for name, item in experiments.items() if item.get("fit")}
+    if len(found) < 2 and result.get("fit"):
+        found = {next(iter(found), "scene"): result["fit"]}
+    out = []
+    for name, fit in found.items():
+        known = residuals.get(name) or {}
+        use = "predicted" if (experiments.get(name) or {}).get("use") == "validate" else "fitted"
+        unit = fit.get("unit")
+        angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
+        text = f"rms distance {how_far(fit.get('rms'), unit)}{angle} over {number(fit.get('samples'))} samples"
+        if known:
+            white = {True: "look white", False: "do not look white", None: "are too few to tell"}[known.get("white")]
+            text += f". Its residuals {white}: {number(known.get('coordinates'))} coordinates count for "
+            text += f"{number(known.get('effective'), 3)}"
+        apart, share = known.get("per_marker") or {}, fit.get("rms_over_peak")
+        markers, each = [], []
+        for marker, item in (fit.get("per_marker") or {}).items():
+            item = item if isinstance(item, Mapping) else {"rms": item}
+            own = item.get("unit") or unit
+            peak = how_far(item.get("peak_displacement"), own)
+            row = [marker, how_far(item.get("rms"), own), number(item.get("samples")), peak]
+            markers.append([*row, number(apart.get(marker), 3)])
+            each.append((marker, number(item.get("rms"), 4), own if own != (unit or "m") and item.get("unit") else ""))
+        rms = number(fit.get("rms"), 4)
+        percent = f"{100.0 * share:.3g} %" if isinstance(share, int | float) else "–"
+        out.append({
+            "name": name, "use": use, "text": text + ".", "markers": markers, "each": each, "rms": rms,
+            "unit": unit or "m", "angle": number(fit["rms_angle"], 4) if "rms_angle" in fit else "",
+            "outside": number(fit["frames_outside"]) if fit.get("frames_outside") else "",
+            "row": [name, rms + (" rad" if unit == "rad" else ""), number(fit.get("samples")), percent, use],
+        })  # fmt: skip
+    return out
+
+
+def _pictures(run: RunFolder, experiments: Sequence[str]) -> list[dict[str, str]]:
     """Return every picture of the folder with its caption; of several experiments each has its own."""
     captions = dict(_CAPTIONS)
     for k, name in enumerate(experiments if len(experiments) > 1 else ()):
@@ -300,19 +318,13 @@ def _found_pictures(run: RunFolder, experiments: Sequence[str]) -> list[tuple[st
     found = sorted(
         run.path.glob("*.png"), key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.name)
     )
-    return [(path.name, captions.get(path.stem, "")) for path in found]
-
-
-def _pictures(pictures: Sequence[tuple[str, str]]) -> str:
-    """Link every picture."""
-    blocks = []
-    for name, caption in pictures:
-        blocks.append(f"![{_cell(Path(name).stem)}]({quote(name)})" + (f"\n\n{_cell(caption)}" if caption else ""))
-    return "\n\n".join(["## Pictures", *blocks]) if blocks else ""
-
-
-def _versions(run: RunFolder) -> str:
-    if not run.versions.is_file():
-        return ""
-    found = run.read_json(VERSIONS)
-    return "## Versions\n\n" + ", ".join(f"{_cell(name)} {_cell(version)}" for name, version in found.items())
+    return [
+        {
+            "name": path.name,
+            "stem": path.stem,
+            "link": quote(path.name),
+            "caption": captions.get(path.stem, ""),
+            "data": "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii"),
+        }
+        for path in found
+    ]

@@ -7,14 +7,12 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Block, LinkBody, TreeBody, TreeDrive, TreeJoint
+from add.bodies import LinkBody, TreeBody, TreeDrive, TreeJoint
 from add.bodies.tree_joints import FREE
-from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.contact_terms import ShapeName
-from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.followers import (
     common_limits,
     follow,
@@ -24,14 +22,12 @@ from add.scene.build.followers import (
     link_starts,
 )
 from add.scene.build.link_contact import bones_of, link_body
-from add.scene.build.numbers import SceneParameter
-from add.scene.build.rigid_bodies import link_sizes
-from add.scene.build.ties import Derived
-from add.scene.build.tree_parts import MakeSignal, coordinate, tree_extras
+from add.scene.build.rigid_bodies import add_link_sizes
+from add.scene.build.ties import SceneParts
+from add.scene.build.tree_parts import coordinate, tree_extras
 from add.scene.read.paths import require_known
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
-from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.links import is_body, robot_of
 from add.scene.spec.tree_parts import DriveSpec
 from add.typing import FloatArray
@@ -51,23 +47,20 @@ class TreeParts:
 
     tree: TreeBody
     links: list[LinkBody]
-    numbers: list[SceneParameter]
-    blocks: list[Block]
     apart: set[tuple[str, str]] = field(default_factory=set)
     shapes_apart: set[tuple[ShapeName, ShapeName]] = field(default_factory=set)
-    derived: list[Derived] = field(default_factory=list)
     starts: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def articulated_body(
-    name: str, body: ArticulatedBodySpec, driven: MakeSignalParameter, places: Sequence[str], coupled: Collection[str]
+    name: str, body: ArticulatedBodySpec, of_scene: SceneParts, places: Sequence[str], coupled: Collection[str]
 ) -> TreeParts:
-    """Return the tree, its links and numbers.
+    """Return the tree and its links.
 
     Parameters
     ----------
     name, body : of the scene
-    driven : makes signals
+    of_scene : takes its numbers
     places : of the robot, which become links without mass
     coupled : links and others, ``<body>/<link>``, that couplings name
 
@@ -78,49 +71,38 @@ def articulated_body(
     """
     at = f"bodies.{name}"
     robot = robot_of(name, body)
-    numbers: list[SceneParameter] = []
-    blocks: list[Block] = []
-
-    def signal(value: object, path: str, unit: str) -> SignalParameter:
-        drive = driven(value, path, unit, 1)
-        blocks.append((drive.parameter, (drive.signal.n_rows, 1), unit))
-        if not isinstance(value, SignalReferenceSpec):
-            numbers.append(SceneParameter(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
-        return drive
-
+    parts = SceneParts(of_scene.driven)
     free = [joint for joint in robot.joints if joint.kind == "free"]
     loose = len(free) == 1 and free[0] is robot.joints[0] and len([j for j in robot.joints if not j.parent]) == 1
     pose = _keyframe(robot, body, at)
-    numbers += _base_numbers(at, body, robot.joints[0] if loose else None, pose)
+    _add_base(at, body, robot.joints[0] if loose else None, pose, parts)
     order = {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints, mimicking = [], followers_of(robot.joints)
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
         same = mimicking.get(joint.name, [])
-        made = _tree_joint(joint, link, said, order, position, signal, same, body, place)
+        made = _tree_joint(joint, link, said, order, position, parts, same, body, place)
         joints.append(replace(made, held=_is_held(made, said, body, place)))
         own, hard = not (loose and k == 0), body.limits == "hard"
         ends = common_limits(joint, same, body.joints)
-        numbers += _joint_numbers(place, joint, said, joints[-1], pose, ends, starts=own, hard=hard)
-    followed = follow(at, robot.joints, body.joints, numbers)
-    numbers += followed.numbers
+        _add_joint(place, joint, said, joints[-1], pose, ends, parts, starts=own, hard=hard)
+    springs = follow(at, robot.joints, body.joints, parts)
     for link in robot.links:
         if is_body(link):
-            numbers += _link_numbers(f"{at}.links.{link.name}", link, body)
-            numbers += link_sizes(link, body.links.get(link.name), f"{at}.links.{link.name}")
+            _add_link(f"{at}.links.{link.name}", link, body, parts)
+            add_link_sizes(link, body.links.get(link.name), f"{at}.links.{link.name}", parts)
     carrier = {link.name: k for k, link in enumerate(robot.links)}
     for key in places:
         on, where, turn = robot.place(key)
         joints.append(TreeJoint(key, FIXED, carrier[on], key, massless=True))
-        numbers += _placement(f"{at}.joints.{key}", where, turn)
+        _add_placement(f"{at}.joints.{key}", where, turn, parts)
     drives = [
-        _drive(f"{at}.drives.{key}", item, robot.joints, numbers, signal)
+        _drive(f"{at}.drives.{key}", item, robot.joints, parts)
         for key, item in body.drives.items()
         if item.joint is not None
     ]
-    extras = tree_extras(at, robot, body, signal)
-    numbers += extras.numbers
+    extras = tree_extras(at, robot, body, parts)
     places_of_loops = [joint.name for joint in extras.places]
     tree = TreeBody(
         name,
@@ -131,10 +113,10 @@ def articulated_body(
         body.limits == "hard",
         tuple(extras.loops),
         tuple(extras.couplings),
-        (*extras.tendons, *followed.springs),
+        (*extras.tendons, *springs),
         tuple(extras.drives),
     )
-    tree = replace(tree, kept_rows=independent_rows(tree, numbers))
+    tree = replace(tree, kept_rows=independent_rows(tree, parts.numbers))
     links = [link_body(name, link, body, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
     if not any(link.vertices.size for link in links):
         bones = bones_of(robot)
@@ -143,7 +125,7 @@ def articulated_body(
         LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True)
         for key in (*places, *places_of_loops)
     ]
-    more, derived, starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], numbers)
+    starts = link_starts(tree, [key for key in tree.links if f"{name}/{key}" in coupled], parts)
     apart = _apart(name, robot, links) if body.self_collision else set()
     replaced = {key for key, link in body.links.items() if link.shapes is not None}
     shapes = {
@@ -152,8 +134,8 @@ def articulated_body(
         for a, b in (pair, pair[::-1])
         if a[0] and b[0] and not {a[0], b[0]} & replaced  # shapes of the scene are other ones
     }
-    derived += [*followed.derived, *extras.derived]
-    return TreeParts(tree, links, numbers, blocks + more, apart, shapes, derived, starts)
+    of_scene.take(parts)
+    return TreeParts(tree, links, apart, shapes, starts)
 
 
 def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, FloatArray]:
@@ -164,9 +146,9 @@ def _keyframe(robot: Robot, body: ArticulatedBodySpec, at: str) -> dict[str, Flo
     return robot.keyframes[body.keyframe]
 
 
-def _base_numbers(
-    at: str, body: ArticulatedBodySpec, free: RobotJoint | None, pose: Mapping[str, FloatArray]
-) -> list[SceneParameter]:
+def _add_base(
+    at: str, body: ArticulatedBodySpec, free: RobotJoint | None, pose: Mapping[str, FloatArray], parts: SceneParts
+) -> None:
     place = np.zeros(3) if free is None else free.position
     turn = np.zeros(3) if free is None else Rotation.from_matrix(free.rotation).as_rotvec()
     if free is not None and free.name in pose:
@@ -175,17 +157,14 @@ def _base_numbers(
         place = np.array(body.position)
     if body.orientation is not None:
         turn = rotation_vector(body.orientation)
-    values = [("position", place, "m"), ("orientation", turn, "rad")]
+    parts.add(f"{at}.position", place, "m")
+    parts.add(f"{at}.orientation", turn, "rad")
     if free is not None:
-        values += [
-            ("velocity", np.array(body.velocity), "m/s"),
-            ("angular_velocity", np.array(body.angular_velocity), "rad/s"),
-        ]
+        parts.add_of(at, body, "velocity", "angular_velocity")
     else:
         for key in ("velocity", "angular_velocity"):
             if any(getattr(body, key)):
                 raise InputError("the base does not move", place=f"{at}.{key}", expected='"base": "free"')
-    return [SceneParameter(f"{at}.{key}", value, unit, ((f"{at}.{key}", 1.0),)) for key, value, unit in values]
 
 
 def _tree_joint(
@@ -194,7 +173,7 @@ def _tree_joint(
     said: TreeJointSpec,
     order: dict[str, int],
     position: dict[str, int],
-    signal: MakeSignal,
+    parts: SceneParts,
     followers: Sequence[RobotJoint],
     body: ArticulatedBodySpec,
     at: str,
@@ -214,7 +193,7 @@ def _tree_joint(
     if said.motion is not None:
         if kind not in (HINGE, SLIDE):
             raise InputError("only hinges and slides may have a given motion", place=f"{at}.motion")
-        motion = signal(said.motion, f"{at}.motion", "m" if kind == SLIDE else "rad")
+        motion = parts.signal(said.motion, f"{at}.motion", "m" if kind == SLIDE else "rad", 1)
     mimic = None if joint.mimic is None else (position[joint.mimic[0]], joint.mimic[1], joint.mimic[2])
     parent = order[joint.parent] if joint.parent else -1
     return TreeJoint(
@@ -257,18 +236,19 @@ def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, a
     return moved and joint.rough and (said.dry_friction_law or body.dry_friction_law) == "hybrid"
 
 
-def _joint_numbers(
+def _add_joint(
     at: str,
     joint: RobotJoint,
     said: TreeJointSpec,
     made: TreeJoint,
     pose: Mapping[str, FloatArray],
     ends: tuple[tuple[float, str, str], tuple[float, str, str]],
+    parts: SceneParts,
     *,
     starts: bool,
     hard: bool,
-) -> list[SceneParameter]:
-    """Return placement, start and laws of a joint."""
+) -> None:
+    """Add placement, start and laws of a joint."""
     unit = "m" if made.kind == SLIDE else "rad"
     values: list[tuple[str, FloatArray, str]] = []
     if made.n and starts:
@@ -304,18 +284,15 @@ def _joint_numbers(
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
                 values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
-    own = [] if made.kind == FREE else _placement(at, joint.position, joint.rotation)
-    # No motion depends on how hard limits give way.
-    return own + [
-        SceneParameter(f"{at}.{key}", np.asarray(x), of, ((f"{at}.{key}", 1.0),), fixed=hard and "limit_" in key)
-        for key, x, of in values
-    ]
+    if made.kind != FREE:
+        _add_placement(at, joint.position, joint.rotation, parts)
+    for key, x, of in values:  # no motion depends on how hard limits give way
+        parts.add(f"{at}.{key}", x, of, fixed=hard and "limit_" in key)
 
 
-def _placement(at: str, position: FloatArray, rotation: FloatArray) -> list[SceneParameter]:
-    turn = Rotation.from_matrix(rotation).as_rotvec()
-    values = (("position", np.array(position), "m"), ("orientation", turn, "rad"))
-    return [SceneParameter(f"{at}.{key}", value, unit, ((f"{at}.{key}", 1.0),)) for key, value, unit in values]
+def _add_placement(at: str, position: FloatArray, rotation: FloatArray, parts: SceneParts) -> None:
+    parts.add(f"{at}.position", position, "m")
+    parts.add(f"{at}.orientation", Rotation.from_matrix(rotation).as_rotvec(), "rad")
 
 
 def _wide(said: object, own: FloatArray, place: str) -> FloatArray:
@@ -328,8 +305,8 @@ def _wide(said: object, own: FloatArray, place: str) -> FloatArray:
     return given
 
 
-def _link_numbers(at: str, link: RobotLink, body: ArticulatedBodySpec) -> list[SceneParameter]:
-    """Return mass, inertia and centre; the inertia of a link in the scene follows its mass, where it is not given."""
+def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneParts) -> None:
+    """Add mass, inertia and centre; the inertia of a link in the scene follows its mass, where it is not given."""
     i, said = link.inertia, body.links.get(link.name)
     six = np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
     follows = body.model is None and said is not None and said.inertia is None
@@ -338,33 +315,29 @@ def _link_numbers(at: str, link: RobotLink, body: ArticulatedBodySpec) -> list[S
     targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", factor)]
     if follows:
         targets.append((f"{at}.inertia", six / link.mass * factor))
-    out = [SceneParameter(f"{at}.{key}", np.array(value), unit, tuple(targets))]
+    parts.add(f"{at}.{key}", value, unit, targets)
     if not follows:
-        out.append(SceneParameter(f"{at}.inertia", six, "kg m^2", ((f"{at}.inertia", 1.0),)))
-    out.append(SceneParameter(f"{at}.center_of_mass", np.array(link.centre), "m", ((f"{at}.centre", 1.0),)))
-    return out
+        parts.add(f"{at}.inertia", six, "kg m^2")
+    parts.add(f"{at}.center_of_mass", link.centre, "m", ((f"{at}.centre", 1.0),))
 
 
-def _drive(
-    at: str, item: DriveSpec, joints: Sequence[RobotJoint], numbers: list[SceneParameter], signal: MakeSignal
-) -> TreeDrive:
+def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
     number = {joint.name: k for k, joint in enumerate(joints)}
     assert item.joint is not None
     joint = joints[coordinate(joints, number, item.joint, f"{at}.joint")]
     slide = joint.kind == "slide"
     unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]
-    driven = signal(item.input, f"{at}.input", unit)
+    driven = parts.signal(item.input, f"{at}.input", unit, 1)
     # The drive's numbers, and what they are multiplied by in g, b_q and b_v of `JointDrive`.
     by_place = (("gain", 1.0), ("by_coordinate", -1.0))
     if item.type == "torque":
-        numbers.append(SceneParameter(f"{at}.gain", np.array(1.0), "-", ((f"{at}.gain", 1.0),), fixed=True))
+        parts.add(f"{at}.gain", 1.0, "-", fixed=True)
     by_rate = (("gain", 1.0), ("by_rate", -1.0)) if item.type == "velocity" else (("by_rate", -1.0),)
     for key, targets in (("stiffness", by_place), ("damping", by_rate)):
         value = getattr(item, key)
         if value is not None:
             per = {"stiffness": ("N m/rad", "N/m"), "damping": ("N m s/rad", "N s/m")}[key][slide]
-            to = tuple((f"{at}.{name}", factor) for name, factor in targets)
-            numbers.append(SceneParameter(f"{at}.{key}", np.array(value), per, to))
+            parts.add(f"{at}.{key}", value, per, [(f"{at}.{name}", factor) for name, factor in targets])
     limit = np.inf if item.limit is None else item.limit
     if limit == "file":
         limit = joint.effort

@@ -12,8 +12,9 @@ from add.bodies import Body, Layouts, NetBody, SoftBody
 from add.errors import InputError
 from add.geometry.boundary import triangle_areas
 from add.kernels.gas_faces import enclosed_volume
-from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, is_closed
+from add.scene.build.coupling_parts import is_closed
 from add.scene.build.selections import select_points
+from add.scene.build.ties import SceneParts
 from add.scene.read.paths import require_known
 from add.scene.spec.actuation import (
     ChamberSpec,
@@ -41,7 +42,7 @@ class _Walls:
     area: float
 
 
-def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driven: MakeSignalParameter) -> None:
+def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None:
     """Add the chambers of all bodies: what makes their terms and equations, and their numbers.
 
     Raises
@@ -66,11 +67,11 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driv
             joined.setdefault(other, []).append(walls)
     for key in known:
         place, item, walls = found[key]
-        parts.terms.append(_content(key, place, item, [walls, *joined.get(key, [])], parts, driven))
+        parts.terms.append(_content(key, place, item, [walls, *joined.get(key, [])], parts))
 
 
 def _content(
-    name: str, place: str, item: ChamberSpec, walls: list[_Walls], parts: CouplingParts, driven: MakeSignalParameter
+    name: str, place: str, item: ChamberSpec, walls: list[_Walls], parts: SceneParts
 ) -> Callable[[Sequence[Body], Layouts], list[Pressure | Chamber]]:
     """Return what makes the term or the equation of a chamber with all that is joined to it."""
     volume, area = sum(one.volume for one in walls), sum(one.area for one in walls)
@@ -83,7 +84,7 @@ def _content(
 
     if isinstance(item, VolumeChamberSpec):
         given = volume if item.volume is None else item.volume
-        amount = parts.signal(given, f"{place}.volume", "m^3", 1, driven)
+        amount = parts.signal(given, f"{place}.volume", "m^3", 1)
 
         def liquid(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
             filling = GivenVolume(amount.signal, index(amount.parameter, at))
@@ -91,7 +92,7 @@ def _content(
 
         return liquid
     assert isinstance(item, PressureChamberSpec | GasChamberSpec)
-    drive = parts.signal(item.pressure, f"{place}.pressure", "Pa", 1, driven)
+    drive = parts.signal(item.pressure, f"{place}.pressure", "Pa", 1)
     if isinstance(item, PressureChamberSpec):
         closed = all(one.closed for one in walls)
 

@@ -1,14 +1,11 @@
-"""The share of couplings in a model and in its numbers, in the making."""
+"""Drag, fluids and air of a scene as joint parts, with the numbers they read."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import final
+from collections.abc import Sequence
 
 import numpy as np
 
-from add.bodies import Block, Body, Layouts, NetBody, NodalBody
-from add.equations.memory import Memory
-from add.equations.signals import SignalParameter, constant
+from add.bodies import Body, Layouts, NetBody, NodalBody
+from add.equations.signals import constant
 from add.equations.sites import SiteKind
 from add.errors import InputError
 from add.joints.laws import (
@@ -19,83 +16,21 @@ from add.joints.laws import (
     BodySite,
     Drag,
     EllipsoidInFluid,
-    HingeStart,
     JointPart,
     PointForce,
 )
-from add.model.build import MakeTerms
-from add.scene.build.numbers import SceneParameter, direction
-from add.scene.build.ties import Derived, Input, OfScene
+from add.scene.build.ties import OfScene, SceneParts
 from add.scene.robots.mjcf import fluid_around
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.scene.spec.links import robot_of
 from add.scene.spec.tree_parts import FluidSpec
 from add.terms import AddedMass
-from add.ties import Multiple, Rule
+from add.ties import Multiple
 from add.typing import FloatArray, IntArray
 
-#: Given value, path, unit and number of columns -> the signal that drives it.
-MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
 
-
-@final
-@dataclass
-class CouplingParts:
-    """The share of the couplings of a scene in the model and in its numbers."""
-
-    joint_parts: list[JointPart] = field(default_factory=list)
-    owners: list[str] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    numbers: list[SceneParameter] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
-    connected: set[tuple[str, str]] = field(default_factory=set)
-    starts: list[HingeStart] = field(default_factory=list)
-    terms: list[MakeTerms] = field(default_factory=list)
-    #: By the place in the scene that they are of.
-    memories: dict[str, Callable[[Layouts], Memory]] = field(default_factory=dict)
-
-    def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
-        """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""
-        array = np.asarray(value, dtype=float)
-        target = target or path
-        self.blocks.append((target, array.shape, unit))
-        self.numbers.append(SceneParameter(path, array, unit, ((target, factor),)))
-        return target
-
-    def constant(self, name: str, value: FloatArray, unit: str) -> str:
-        """Add a block of theta that nothing changes; return its name."""
-        self.blocks.append((name, value.shape, unit))
-        self.numbers.append(SceneParameter(name, value, unit, ((name, 1.0),), fixed=True))
-        return name
-
-    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
-        """Add a block of theta that follows from others; return its name."""
-        self.blocks.append((name, shape, unit))
-        self.derived.append(Derived((name,), rule, inputs))
-        return name
-
-    def direction(self, path: str, value: tuple[float, float, float], name: str) -> str:
-        """Add a direction of the scene; return the name of the block of theta that holds its unit vector."""
-        number, unit = direction(path, value, name)
-        self.blocks.append((name, (3,), "-"))
-        self.numbers.append(number)
-        self.derived.append(unit)
-        return name
-
-    def signal(self, value: object, path: str, unit: str, width: int, driven: MakeSignalParameter) -> SignalParameter:
-        """Return the signal of a value; its rows are a block of theta."""
-        drive = driven(value, path, unit, width)
-        self.blocks.append((drive.parameter, (drive.signal.n_rows, width), unit))
-        if not isinstance(value, SignalReferenceSpec):
-            self.numbers.append(SceneParameter(path, np.array(value, dtype=float), unit, ((drive.parameter, 1.0),)))
-        return drive
-
-
-def drag(
-    item: DragSpec, at: str, on: BodySite, radius: float | None, parts: CouplingParts, driven: MakeSignalParameter
-) -> None:
+def drag(item: DragSpec, at: str, on: BodySite, radius: float | None, parts: SceneParts) -> None:
     """Add the drag of a body as a whole; ``radius`` [m] of a rigid ball.
 
     Raises
@@ -111,14 +46,12 @@ def drag(
             found=f"null, of body '{item.on.body}'",
             expected="an area [m^2]",
         )
-    density = parts.number(f"{at}.density", item.density, "kg/m^3")
-    coefficient = parts.number(f"{at}.coefficient", item.coefficient, "-")
-    section = parts.number(f"{at}.area", area, "m^2")
-    wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
-    parts.joint_parts.append(JointPart(Drag, (on,), (density, coefficient, section), wind))
+    numbers = (*parts.numbers_of(at, item, "density", "coefficient"), parts.number(f"{at}.area", area, "m^2"))
+    wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3)
+    parts.joint_parts.append(JointPart(Drag, (on,), numbers, wind))
 
 
-def body_forces(name: str, body: object, parts: CouplingParts) -> None:
+def body_forces(name: str, body: object, parts: SceneParts) -> None:
     """Add what acts on every body of a robot's file, wherever it is."""
     if isinstance(body, ArticulatedBodySpec):
         _fluid(name, body, parts)
@@ -126,7 +59,7 @@ def body_forces(name: str, body: object, parts: CouplingParts) -> None:
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
 
 
-def _compensation(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
+def _compensation(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     """Add the forces on a robot's links that take weight away, whatever the gravity of the scene."""
     for k, (link, place, mass) in enumerate(robot_of(name, body).compensated):
         at = f"bodies.{name}.compensated.{k}"
@@ -135,7 +68,7 @@ def _compensation(name: str, body: ArticulatedBodySpec, parts: CouplingParts) ->
         parts.joint_parts.append(JointPart(PointForce, (site,), drive=constant(force)))
 
 
-def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
+def _fluid(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     """Add the fluid around the links of a robot, along and about the axes of their boxes."""
     robot, said = robot_of(name, body), body.fluid or FluidSpec()
     of_file = robot.fluid or fluid_around(robot, 0.0, 0.0)
@@ -183,12 +116,12 @@ def _fluid(name: str, body: ArticulatedBodySpec, parts: CouplingParts) -> None:
     parts.blocks.append((f"{at}.wind", (1, 3), "m/s"))
     targets = {"density": by_density, "viscosity": by_viscosity, "wind": [(f"{at}.wind", 1.0)]}
     for key, unit in (("density", "kg/m^3"), ("viscosity", "Pa s"), ("wind", "m/s")):
-        own, given = getattr(said, key), getattr(of_file, key)
-        value = np.array(given if own is None else own, dtype=float)
-        parts.numbers.append(SceneParameter(f"{at}.{key}", value, unit, tuple(targets[key]), fixed=own is None))
+        own = getattr(said, key)
+        value = getattr(of_file, key) if own is None else own
+        parts.add(f"{at}.{key}", value, unit, targets[key], fixed=own is None)
 
 
-def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSignalParameter) -> None:
+def air(item: AirSpec, at: str, body: Body, parts: SceneParts) -> None:
     """Add the air on the faces of a body.
 
     Raises
@@ -216,12 +149,10 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
     closed = is_closed(faces)
     if closed and _volume(points[used], faces) < 0.0:
         faces = faces[:, ::-1]
-    density = parts.number(f"{at}.density", item.density, "kg/m^3")
-    coefficient = parts.number(f"{at}.coefficient", item.coefficient, "-")
-    friction = parts.number(f"{at}.friction", item.friction, "kg/(m^2 s)")
-    wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3, driven)
+    numbers = parts.numbers_of(at, item, "density", "coefficient", "friction")
+    wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3)
     kind, corners = AirOnClosedFaces if closed else AirOnFaces, tuple(sites[k] for k in faces.ravel())
-    parts.joint_parts.append(JointPart(kind, corners, (density, coefficient, friction), wind))
+    parts.joint_parts.append(JointPart(kind, corners, numbers, wind))
     if item.depth is not None:
         if nodes is None or not isinstance(body, NodalBody) or body.own_nodes.size < body.rest.shape[0]:
             raise InputError("the medium follows nodes, none of which another body carries", place=f"{at}.depth",
@@ -229,8 +160,8 @@ def air(item: AirSpec, at: str, body: Body, parts: CouplingParts, driven: MakeSi
         depth, owner, walls = parts.number(f"{at}.depth", item.depth, "m"), body, nodes[used][faces]
 
         def carried(_: Sequence[Body], layouts: Layouts) -> list[AddedMass]:
-            numbers = np.concatenate([layouts.parameters[key].indices.ravel() for key in (density, depth)])
-            return [AddedMass(owner.first_node(layouts) + walls, numbers)]
+            own = np.concatenate([layouts.parameters[key].indices.ravel() for key in (numbers[0], depth)])
+            return [AddedMass(owner.first_node(layouts) + walls, own)]
 
         parts.terms.append(carried)
 

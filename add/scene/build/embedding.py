@@ -9,9 +9,8 @@ from add.bodies import Body, CarriedShape, Graft, LinkBody, NodeTie, RigidBody, 
 from add.errors import InputError
 from add.geometry.shapes import shape_of
 from add.kernels.rotation import rotation_matrix, rotation_vector
-from add.scene.build.numbers import WORLD, pose_of
 from add.scene.build.selections import select
-from add.scene.build.ties import Derived
+from add.scene.build.ties import WORLD, Derived, SceneParts, pose_of
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -19,10 +18,8 @@ from add.ties import Line, PoseOnOther
 from add.typing import FloatArray, IntArray
 
 
-def embedded(
-    spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray]
-) -> tuple[list[Derived], set[tuple[str, str]]]:
-    """Tie nodes of soft bodies to others, in ``bodies``; return what follows from their poses, and who is tied to whom.
+def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray], parts: SceneParts) -> None:
+    """Tie nodes of soft bodies to others, in ``bodies``; add what follows from their poses, and who is tied to whom.
 
     Parameters
     ----------
@@ -35,8 +32,6 @@ def embedded(
     InputError
         For nodes of two ties, or that something else holds, bodies that carry nothing, and nodes that are too far away.
     """
-    derived: list[Derived] = []
-    tied: set[tuple[str, str]] = set()
     place = {body.name: k for k, body in enumerate(bodies)}
     for name, own in spec.bodies.items():
         if not isinstance(own, SoftBodySpec) or not own.embedded:
@@ -61,14 +56,13 @@ def embedded(
                         found=f"{both.size} nodes that are tied to '{other.carrier}', too", expected="one link a node",
                     )  # fmt: skip
             ties.append(NodeTie(nodes, item.body, f"{at}.embedded.{k}", item.by == "multipliers"))
-            tied |= {(name, item.body), (item.body, name)}
+            parts.connected |= {(name, item.body), (item.body, name)}
         _refuse_held(body, ties, at)
         made = replace(body, ties=tuple(ties))
         bodies[place[name]] = made
         for tie in ties:
-            derived += _follow(made, tie, bodies[place[tie.carrier]])
+            parts.derived += _follow(made, tie, bodies[place[tie.carrier]])
             _graft(made, tie, bodies, place)
-    return derived, tied
 
 
 def _refuse(spec: SceneSpec, own: SoftBodySpec, at: str) -> None:

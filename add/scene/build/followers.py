@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import final
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import qr
 
-from add.bodies import Block, Layouts, TreeBody
+from add.bodies import Layouts, TreeBody
 from add.bodies.tree_parts import TreeTendon, joint_couplings, link_loops
 from add.equations.assembly import Assembly
 from add.equations.initial import InitialState
@@ -19,8 +18,7 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.term import Constraint
 from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError, naming
-from add.scene.build.numbers import SceneParameter
-from add.scene.build.ties import Derived, OfScene
+from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec
 from add.ties import LinkPose, WeightedSum
@@ -30,16 +28,6 @@ from add.typing import FloatArray, IntArray
 #: rates and accelerations of the follower are m times those of the leader, and m times as large there.
 _ADDED = {"damping": 2, "dry_friction": 1, "armature": 2}
 _NONE = TreeJointSpec()
-
-
-@final
-@dataclass
-class Followed:
-    """The share of followers: springs of their own, numbers, and what of theta these make with the leaders' numbers."""
-
-    springs: list[TreeTendon] = field(default_factory=list)
-    numbers: list[SceneParameter] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
 
 
 def limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
@@ -92,17 +80,18 @@ def has_dry_friction(joint: RobotJoint, followers: Sequence[RobotJoint], said: M
 
 
 def follow(
-    at: str, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec], numbers: list[SceneParameter]
-) -> Followed:
-    """Return what the joints that mimic another bring, and free the numbers of the others of what then is a sum.
+    at: str, joints: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec], parts: SceneParts
+) -> list[TreeTendon]:
+    """Return the springs of joints that mimic another, and free the numbers of the others of what then is a sum.
 
     Parameters
     ----------
     at : of the body
     joints, said : of the robot, and what the scene says of them
-    numbers : of the scene so far; those of joints that are mimicked come to set theta through `Followed.derived`
+    parts : of the body so far; numbers of joints that are mimicked come to set theta through what follows from them
     """
-    out = Followed()
+    springs: list[TreeTendon] = []
+    before, parts = parts, SceneParts(parts.driven)
     known = {joint.name: joint for joint in joints}
     number, mimicking = {joint.name: k for k, joint in enumerate(joints)}, followers_of(joints)
     sums: dict[str, list[tuple[str, float]]] = {}
@@ -115,54 +104,47 @@ def follow(
         unit, force = ("m", "N") if slide else ("rad", "N m")
         units = {"damping": f"{force} s/{unit}", "dry_friction": force, "armature": "kg" if slide else "kg m^2"}
         for key, power in _ADDED.items():
-            out.numbers.append(_parameter(f"{path}.{key}", _number(joint, own, key), units[key]))
+            parts.add(f"{path}.{key}", _number(joint, own, key), units[key], ())
             terms = sums.setdefault(f"{of_leader}.{key}", [(f"{of_leader}.{key}", 1.0)])
             terms.append((f"{path}.{key}", abs(m) ** power))
         if joint.stiffness or own.stiffness is not None:
-            _spring(path, number[leader], m, c, joint, own, (f"{force}/{unit}", unit), out)
+            springs.append(TreeTendon(f"{path}.spring", (number[leader],)))
+            _spring(path, m, c, joint, own, (f"{force}/{unit}", unit), parts)
         binding = common_limits(known[leader], mimicking[leader], said)
         for value, key in zip(limits(joint, own), ("lower", "upper"), strict=True):
             for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
                 if (name, of) == (joint.name, key):
-                    out.numbers.append(_parameter(f"{path}.{key}", value, unit))
+                    parts.add(f"{path}.{key}", value, unit, ())
                     rule = WeightedSum((1.0 / m,), -c / m)
-                    out.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
+                    parts.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
     for target, terms in sums.items():
         rule = WeightedSum(tuple(weight for _, weight in terms))
-        out.derived.append(Derived((target,), rule, tuple(OfScene(path) for path, _ in terms)))
-    made = {name for item in out.derived for name in item.outputs}
-    numbers[:] = [
+        parts.derived.append(Derived((target,), rule, tuple(OfScene(path) for path, _ in terms)))
+    made = {name for item in parts.derived for name in item.outputs}
+    before.numbers[:] = [
         replace(item, targets=()) if item.path in sums else item
-        for item in numbers
+        for item in before.numbers
         if item.path in sums or item.path not in made  # a limit that a narrower one replaces sets nothing
     ]
-    return out
+    before.take(parts)
+    return springs
 
 
 def _spring(
-    path: str, leader: int, m: float, c: float, joint: RobotJoint, said: TreeJointSpec, units: tuple[str, str],
-    out: Followed,
-) -> None:  # fmt: skip
-    """Add the spring of a follower: -k (l - rest) on the length l = m q_leader, at rest where q is."""
+    path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpec, units: tuple[str, str], parts: SceneParts
+) -> None:
+    """Add the numbers of a follower's spring: -k (l - rest) on the length l = m q_leader, at rest where q is."""
     at = f"{path}.spring"
-    out.springs.append(TreeTendon(at, (leader,)))
     for key, value, unit in (
         ("factors", np.array([m]), "-"),
         ("damping", 0.0, "N s/m"),
         ("dry_friction", 0.0, "N"),
         ("slip_speed", 1.0, "m/s"),
     ):
-        out.numbers.append(SceneParameter(f"{at}.{key}", np.asarray(value), unit, ((f"{at}.{key}", 1.0),), fixed=True))
-    stiffness = np.asarray(_number(joint, said, "stiffness"))
-    out.numbers.append(SceneParameter(f"{path}.stiffness", stiffness, units[0], ((f"{at}.stiffness", 1.0),)))
-    rest = joint.reference if said.rest is None else said.rest
-    out.numbers.append(_parameter(f"{path}.rest", rest, units[1]))
-    out.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
-
-
-def _parameter(path: str, value: object, unit: str) -> SceneParameter:
-    """Return a number that sets nothing of theta by itself."""
-    return SceneParameter(path, np.asarray(value, dtype=float), unit, ())
+        parts.add(f"{at}.{key}", value, unit, fixed=True)
+    parts.add(f"{path}.stiffness", _number(joint, said, "stiffness"), units[0], ((f"{at}.stiffness", 1.0),))
+    parts.add(f"{path}.rest", joint.reference if said.rest is None else said.rest, units[1], ())
+    parts.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
 
 
 def _number(joint: RobotJoint, said: TreeJointSpec, key: str) -> float:
@@ -170,12 +152,10 @@ def _number(joint: RobotJoint, said: TreeJointSpec, key: str) -> float:
     return float(getattr(joint, key) if given is None else given)
 
 
-def link_starts(
-    tree: TreeBody, links: Sequence[str], numbers: Sequence[SceneParameter]
-) -> tuple[list[Block], list[Derived], dict[str, FloatArray]]:
-    """Return the blocks ``bodies.<tree>/<link>.position`` and ``.orientation``, their ties, and the poses (6,)."""
+def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:
+    """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,)."""
     if not links:
-        return [], [], {}
+        return {}
     whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
     elements, of_links = tree.tree(Layouts(DofLayout([]), DofLayout([]), whole))
     places = elements.placement
@@ -193,18 +173,17 @@ def link_starts(
         gravity=np.zeros(3, dtype=np.int64),
     )
     coordinates = local[np.concatenate([whole[name].indices.ravel() for name in values])]
-    given = {target: number.value * factor for number in numbers for target, factor in number.targets}
+    given = {target: number.value * factor for number in parts.numbers for target, factor in number.targets}
     x = np.concatenate([np.asarray(given[name], dtype=float).ravel() for name in names])
-    blocks: list[Block] = []
-    derived, poses = [], {}
+    poses = {}
     for link in links:
         name = f"{tree.name}/{link}"
         rule = LinkPose(elements, int(of_links[tree.links.index(link)]), coordinates)
         outputs = (f"bodies.{name}.position", f"bodies.{name}.orientation")
-        blocks += [(outputs[0], (3,), "m"), (outputs[1], (3,), "rad")]
-        derived.append(Derived(outputs, rule, tuple(names)))
+        parts.blocks += [(outputs[0], (3,), "m"), (outputs[1], (3,), "rad")]
+        parts.derived.append(Derived(outputs, rule, tuple(names)))
         poses[name] = rule.value(x[None])[0]
-    return blocks, derived, poses
+    return poses
 
 
 # --- Loops of a tree at the start: whether they close, and which of their rows do not depend on others ----------------

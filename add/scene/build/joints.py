@@ -25,10 +25,9 @@ from add.joints.laws import (
 )
 from add.kernels.rotation import rotation_vector
 from add.model import Model
-from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter, air, body_forces, drag
-from add.scene.build.numbers import pose_of, turn_of
+from add.scene.build.coupling_parts import air, body_forces, drag
 from add.scene.build.selections import place_within, select_points
-from add.scene.build.ties import Derived, Input
+from add.scene.build.ties import Derived, Input, SceneParts, pose_of, turn_of
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import (
     AirSpec,
@@ -100,7 +99,7 @@ class _Bodies:
         body = self.nodal.get(end.body or "")
         return body.rest[0] if body is not None and body.rest.shape[0] == 1 else None
 
-    def ends(self, a: EndSpec, b: EndSpec, at: str, parts: CouplingParts) -> tuple[_End, _End]:
+    def ends(self, a: EndSpec, b: EndSpec, at: str, parts: SceneParts) -> tuple[_End, _End]:
         """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
         here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
         if here is None:
@@ -112,7 +111,7 @@ class _Bodies:
             return first, self.opposite(b.body, a.body, here, first, f"{at}.b", parts)
         return first, self.given(b.body, there, f"{at}.b", parts)
 
-    def given(self, name: str | None, place: FloatArray, path: str, parts: CouplingParts) -> _End:
+    def given(self, name: str | None, place: FloatArray, path: str, parts: SceneParts) -> _End:
         """Return the end at a place that the scene gives in the body's rest frame."""
         if name is None or name in self.framed:
             arm = parts.number(f"{path}.at", place, "m")
@@ -120,7 +119,7 @@ class _Bodies:
         return _End(self.node(name, place, path), place)
 
     def opposite(
-        self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: CouplingParts
+        self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: SceneParts
     ) -> _End:
         """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
         if name is None or name in self.framed:
@@ -147,7 +146,7 @@ class _Bodies:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
         return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
 
-    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: CouplingParts) -> BodySite:
+    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: SceneParts) -> BodySite:
         """Return the direction of b that coincides at the start with the direction ``arm`` of a."""
         return self.direction(b, parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
 
@@ -163,31 +162,26 @@ class _Bodies:
             )
 
 
-def couplings(
-    spec: SceneSpec, bodies: Sequence[Body], driven: MakeSignalParameter, link_poses: Mapping[str, FloatArray]
-) -> CouplingParts:
-    """Return joint parts and numbers of all couplings of a scene; ``link_poses``: (6,) at the start, of links.
+def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_poses: Mapping[str, FloatArray]) -> None:
+    """Add joint parts and numbers of all couplings of a scene; ``link_poses``: (6,) at the start, of links.
 
     Raises
     ------
     InputError
         If an end lies nowhere, or a joint needs an orientation that a body does not have.
     """
-    parts, places = CouplingParts(), _Bodies(spec, bodies, link_poses)
+    places = _Bodies(spec, bodies, link_poses)
     for name, body in spec.bodies.items():
         body_forces(name, body, parts)
     for name, item in spec.couplings.items():
         with blamed(item, f"couplings.{name}"):
-            pair = _coupling(item, f"couplings.{name}", places, parts, driven)
+            pair = _coupling(item, f"couplings.{name}", places, parts)
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
         if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
-    return parts
 
 
-def _coupling(
-    item: CouplingSpec, at: str, bodies: _Bodies, parts: CouplingParts, driven: MakeSignalParameter
-) -> tuple[str, str] | None:
+def _coupling(item: CouplingSpec, at: str, bodies: _Bodies, parts: SceneParts) -> tuple[str, str] | None:
     """Add the joint parts of one coupling; return the bodies that it joins, if it joins any."""
     if isinstance(item, AttachmentSpec):
         _attachment(item, at, bodies, parts)
@@ -195,54 +189,52 @@ def _coupling(
     if isinstance(item, ForceSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drive = parts.signal(item.force, f"{at}.force", "N", 3, driven)
+        drive = parts.signal(item.force, f"{at}.force", "N", 3)
         parts.joint_parts.append(JointPart(PointForce, (on.site,), drive=drive))
         return None
     if isinstance(item, DragSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
         on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drag(item, at, on.site, bodies.ball_radius(item.on.body), parts, driven)
+        drag(item, at, on.site, bodies.ball_radius(item.on.body), parts)
         return None
     if isinstance(item, AirSpec):
-        air(item, at, bodies.known[item.body], parts, driven)
+        air(item, at, bodies.known[item.body], parts)
         return None
     if isinstance(item, TorqueSpec):
         if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
-        drive = parts.signal(item.torque, f"{at}.torque", "N m", 3, driven)
+        drive = parts.signal(item.torque, f"{at}.torque", "N m", 3)
         parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
         return None
     if isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
-        item.build(at, bodies, parts, driven)
+        item.build(at, bodies, parts, parts.driven)
         return (item.a.body or "", item.b.body or "") if isinstance(item, PairExtension) else None
-    _pair(item, at, bodies, parts, driven)
+    _pair(item, at, bodies, parts)
     return item.a.body or "", item.b.body or ""
 
 
-def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: CouplingParts) -> None:
+def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: SceneParts) -> None:
     owner = bodies.nodal.get(item.nodes)
     if owner is None:
         raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
     if item.body is not None and item.body not in bodies.framed:
         raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
     rest = owner.rest
-    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
-    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    laws = parts.numbers_of(at, item, "stiffness", "damping")
     mesh = owner.mesh if isinstance(owner, SoftBody) else None
     for node in select_points(rest, item.where, f"{at}.where", mesh):
         a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
         poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
         ends = a, bodies.arm(item.body, arm)
-        parts.joint_parts.append(JointPart(ElasticJoint, ends, (stiffness, damping)))
+        parts.joint_parts.append(JointPart(ElasticJoint, ends, laws))
 
 
 def _pair(
     item: _PairSpec,
     at: str,
     bodies: _Bodies,
-    parts: CouplingParts,
-    driven: MakeSignalParameter,
+    parts: SceneParts,
 ) -> None:
     first, second = bodies.ends(item.a, item.b, at, parts)
     a, b = first.site, second.site
@@ -258,8 +250,7 @@ def _pair(
         parts.joint_parts.append(JointPart(item.term, (a, b), tuple(numbers)))
         return
     assert isinstance(item, HingeSpec | FixedSpec | SliderSpec)
-    stiffness = parts.number(f"{at}.stiffness", item.stiffness, "N/m")
-    damping = parts.number(f"{at}.damping", item.damping, "N s/m")
+    laws = parts.numbers_of(at, item, "stiffness", "damping")
     for end, key in ((item.a, "a"), (item.b, "b")):
         bodies.must_turn(end, f"{at}.{key}", item.type)
     # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
@@ -272,8 +263,8 @@ def _pair(
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     parts.joint_parts.append(JointPart(AngularDamping, spins, ("", swing)))
     if isinstance(item, HingeSpec):
-        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), (stiffness, damping)))
-        _hinge(item, at, bodies, parts, angular, none, driven)
+        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
+        _hinge(item, at, bodies, parts, angular, none)
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
@@ -281,20 +272,20 @@ def _pair(
         parts.joint_parts.append(JointPart(ElasticJoint, ends, (angular, none)))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
-        parts.joint_parts.append(JointPart(Slider, (a, b, line), (stiffness, damping)))
+        parts.joint_parts.append(JointPart(Slider, (a, b, line), laws))
     else:
-        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), (stiffness, damping)))
+        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
 
 
 def _carried(
-    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: CouplingParts
+    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: SceneParts
 ) -> BodySite:
     """Return the direction of the joint's b that coincides at the start with the direction ``arm`` of its a."""
     return bodies.carried(item.a.body, item.b.body, arm, name, parts)
 
 
 def _hinge_start(
-    item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies, parts: CouplingParts
+    item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies, parts: SceneParts
 ) -> HingeStart:
     if item.b.body is None:
         raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
@@ -311,8 +302,7 @@ def _hinge_start(
         f"{at}.a.at",
         f"{at}.b.at",
         axis,
-        parts.number(f"{at}.start.angle", start.angle, "rad"),
-        parts.number(f"{at}.start.rate", start.rate, "rad/s"),
+        *parts.numbers_of(f"{at}.start", start, "angle", "rate"),
     )
 
 
@@ -320,10 +310,9 @@ def _hinge(
     item: HingeSpec,
     at: str,
     bodies: _Bodies,
-    parts: CouplingParts,
+    parts: SceneParts,
     angular: str,
     none: str,
-    driven: MakeSignalParameter,
 ) -> None:
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
@@ -339,15 +328,12 @@ def _hinge(
         e1, e2 = (bodies.direction(item.a.body, name) for name in across)
         mark = _carried(item, across[0], f"{at}.reference.b", bodies, parts)
     if item.motor:
-        angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1, driven)
-        k = parts.number(f"{at}.motor.stiffness", item.motor.stiffness, "N m/rad")
-        parts.joint_parts.append(JointPart(Motor, (e1, e2, mark), (k,), angle))
+        angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1)
+        k = parts.numbers_of(f"{at}.motor", item.motor, "stiffness")
+        parts.joint_parts.append(JointPart(Motor, (e1, e2, mark), k, angle))
     if item.limits:
-        names = [
-            parts.number(f"{at}.limits.{key}", getattr(item.limits, key), unit)
-            for key, unit in (("stiffness", "N m/rad"), ("damping", "N m s"), ("lower", "rad"), ("upper", "rad"))
-        ]
-        parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), tuple(names)))
+        stops = parts.numbers_of(f"{at}.limits", item.limits, "stiffness", "damping", "lower", "upper")
+        parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), stops))
     if item.formula:
         own = [
             parts.number(f"{at}.formula.{key}", item.formula.column(key), unit)
@@ -355,13 +341,10 @@ def _hinge(
         ]
         parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(own)))
     if item.friction:
-        names = [
-            parts.number(f"{at}.friction.{key}", getattr(item.friction, key), unit)
-            for key, unit in (("viscous", "N m s"), ("coulomb", "N m"), ("rate", "rad/s"))
-        ]
-        parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), tuple(names)))
+        dry = parts.numbers_of(f"{at}.friction", item.friction, "viscous", "coulomb", "rate")
+        parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), dry))
     if item.torque is not None:
-        torque = parts.signal(item.torque, f"{at}.torque", "N m", 1, driven)
+        torque = parts.signal(item.torque, f"{at}.torque", "N m", 1)
         # The term's torque acts on its first spin.
         parts.joint_parts.append(JointPart(AxisTorque, (*spins[::-1], line_a), drive=torque))
 

@@ -12,9 +12,8 @@ from add.errors import InputError
 from add.geometry import SoftMesh, laplace_gradient
 from add.materials import DIRECTIONS, Formula, element_loops
 from add.model import Model
-from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import select
-from add.scene.build.ties import Derived, OfScene
+from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import CellDataSelectorSpec, FileMeshSpec, SoftBodySpec
 from add.scene.spec.common import BoxSelectorSpec, SphereSelectorSpec
@@ -38,24 +37,23 @@ from add.typing import BoolArray, FloatArray, IntArray
 # --- Bodies whose stress relaxes: the numbers of their branches, and steps that remember ------------------------------
 
 
-def relaxation(place: str, material: AnyMaterialSpec) -> tuple[list[SceneParameter], list[Derived]]:
-    """Return the numbers of a material's branches; what has relaxed is the sum of shares where nothing else says so."""
-    numbers, derived, shares = [], [], []
+def relaxation(place: str, material: AnyMaterialSpec, parts: SceneParts) -> None:
+    """Add the numbers of a material's branches; what has relaxed is the sum of shares where nothing else says so."""
+    shares = []
     for key, item, _ in material.branches:
         path, own = f"{place}.material.relaxation.{key}", f"{place}.relaxation.{key}"
         shares.append(f"{own}.shares")
         times = ((f"{own}.times", 1.0),)
         if isinstance(item, BranchSpec):
-            numbers.append(SceneParameter(f"{path}.share", np.array(item.share), "-", ((shares[-1], 1.0),)))
-            numbers.append(SceneParameter(f"{path}.time", np.array(item.time), "s", times))
+            parts.add(f"{path}.share", item.share, "-", ((shares[-1], 1.0),))
+            parts.add(f"{path}.time", item.time, "s", times)
             continue
-        numbers.append(SceneParameter(f"{path}.loss", np.array(item.loss), "-", ()))
-        numbers.append(SceneParameter(f"{path}.frequencies", np.array(item.times), "s", times, fixed=True))
-        derived.append(Derived((shares[-1],), FlatLoss(item.times), (OfScene(f"{path}.loss"),)))
+        parts.add(f"{path}.loss", item.loss, "-", ())
+        parts.add(f"{path}.frequencies", item.times, "s", times, fixed=True)
+        parts.derived.append(Derived((shares[-1],), FlatLoss(item.times), (OfScene(f"{path}.loss"),)))
     if shares:
         total = WeightedSum((1.0,) * sum(n for _, _, n in material.branches))
-        derived.append(Derived((f"{place}.relaxed",), total, tuple(shares)))
-    return numbers, derived
+        parts.derived.append(Derived((f"{place}.relaxed",), total, tuple(shares)))
 
 
 def remembering(
@@ -101,10 +99,8 @@ def remembering(
 _ACROSS = 1e-6
 
 
-def materials(
-    name: str, body: SoftBodySpec, mesh: SoftMesh
-) -> tuple[tuple[Region, ...], list[SceneParameter], list[Derived]]:
-    """Return the regions of a body, their numbers, and what of theta follows from those."""
+def materials(name: str, body: SoftBodySpec, mesh: SoftMesh, parts: SceneParts) -> tuple[Region, ...]:
+    """Return the regions of a body; their numbers go to ``parts``."""
     at = f"bodies.{name}"
     left = np.ones(mesh.n_elements, dtype=bool)
     chosen = {}
@@ -123,16 +119,14 @@ def materials(
         raise InputError("the regions leave nothing of the body to its own material", place=f"{at}.regions",
                          expected="one region less")  # fmt: skip
     chosen = {"": (at, body.material, np.flatnonzero(left))} | chosen
-    regions, numbers, derived = [], [], []
+    regions = []
     for key, (place, material, elements) in chosen.items():
-        fields, own, follows = _numbers(place, material, ElementSource(body, mesh, elements))
+        fields = _numbers(place, material, ElementSource(body, mesh, elements), parts)
         branches = tuple((name, n) for name, _, n in material.branches)
         exponent = material.viscosity_exponent is not None
         regions.append(Region(key, material.law, elements, frozenset(fields), branches, exponent))
-        remembered, shares = relaxation(place, material)
-        numbers += [*own, *remembered]
-        derived += [*follows, *shares]
-    return tuple(regions), numbers, derived
+        relaxation(place, material, parts)
+    return tuple(regions)
 
 
 class ElementSource:
@@ -233,11 +227,8 @@ def _inside(
     return np.asarray(((middles >= low) & (middles <= high)).all(axis=1))
 
 
-def _numbers(
-    at: str, material: AnyMaterialSpec, source: ElementSource
-) -> tuple[list[str], list[SceneParameter], list[Derived]]:
-    """Return which parameters of the law are fields, the numbers of a material, and what of theta follows from them."""
-    numbers, derived = [], list[Derived]()
+def _numbers(at: str, material: AnyMaterialSpec, source: ElementSource, parts: SceneParts) -> list[str]:
+    """Add the numbers of a material; return which parameters of the law are fields."""
     values: dict[str, FloatArray] = {}
     keys = [modulus for modulus in material.law.parameters if modulus not in DIRECTIONS]
     young = isinstance(material, MaterialSpec) and material.young is not None
@@ -247,11 +238,11 @@ def _numbers(
         value = getattr(material, key) if young else material.modulus(key)
         assert value is not None
         values[key] = source.values(value, path)
-        numbers.append(SceneParameter(path, values[key], unit, () if young else ((f"{at}.{key}", 1.0),)))
+        parts.add(path, values[key], unit, () if young else ((f"{at}.{key}", 1.0),))
     fields = [key for key, value in values.items() if value.ndim]
     if young:
         inputs = OfScene(f"{at}.material.young"), OfScene(f"{at}.material.poisson")
-        derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), inputs, each=True))
+        parts.derived.append(Derived((f"{at}.mu", f"{at}.lambda"), LameFromYoung(), inputs, each=True))
         pair = np.stack(np.broadcast_arrays(values["young"], values["poisson"]), axis=-1)
         with np.errstate(all="ignore"):  # of nu = 0.5 in files, which is refused below
             moduli = LameFromYoung().value(pair.reshape(-1, 2))
@@ -264,8 +255,7 @@ def _numbers(
         vectors = source.directions(getattr(material.directions, name), f"{at}.material.fibres.{name}")
         values[name] = vectors
         for k, axis in enumerate("xyz"):
-            target = f"{at}.{name}.{axis}"
-            numbers.append(SceneParameter(target, vectors[..., k], "-", ((target, 1.0),), fixed=True))
+            parts.add(f"{at}.{name}.{axis}", vectors[..., k], "-", fixed=True)
             fields += [f"{name}.{axis}"] if vectors.ndim > 1 else []
     if material.across:
         cosines = np.abs((values["fibre"] * values["sheet"]).sum(axis=-1))
@@ -274,12 +264,10 @@ def _numbers(
                              place=f"{at}.material.fibres.sheet", found=f"a cosine of {cosines.max():.3g}",
                              expected=f"at most {_ACROSS:g}")  # fmt: skip
     for key, unit in MATERIAL_SCALARS:
-        path = f"{at}.material.{key}"
-        numbers.append(SceneParameter(path, np.asarray(getattr(material, key)), unit, ((f"{at}.{key}", 1.0),)))
+        parts.add(f"{at}.material.{key}", getattr(material, key), unit, ((f"{at}.{key}", 1.0),))
     if material.viscosity_exponent is not None:
-        path, own = f"{at}.material.viscosity_exponent", np.asarray(material.viscosity_exponent)
-        numbers.append(SceneParameter(path, own, "-", ((f"{at}.viscosity_exponent", 1.0),)))
-    return fields, numbers, derived
+        parts.add_of(f"{at}.material", material, "viscosity_exponent", block=at)
+    return fields
 
 
 def _require_stable(at: str, material: AnyMaterialSpec, moduli: FloatArray, source: ElementSource) -> None:

@@ -13,8 +13,8 @@ from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.kernels.distance import PLANE
 from add.model import ContactModel, Model, class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.overlaps import deep_starts, touching_starts
-from add.scene.build.numbers import SceneParameter
 from add.scene.build.rigid_bodies import adjustable
+from add.scene.build.ties import SceneParameter
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.scene import SceneSpec
 from add.typing import FloatArray, IntArray

@@ -1,7 +1,5 @@
 """Mass-spring bodies, cloth and rods of a scene, with the numbers they bring."""
 
-from typing import Any
-
 import numpy as np
 
 from add.bodies import Layer, MassSpringBody, NetBody, NodalLoad, Pin, Seam, ThinBody
@@ -9,10 +7,9 @@ from add.errors import InputError
 from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
 from add.io.surfaces import Pattern, read_pattern
 from add.materials.strains import PLATE, StrainLaw
-from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.numbers import SceneParameter
 from add.scene.build.rigid_bodies import pose_numbers
 from add.scene.build.selections import nodal_load, select_points
+from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import FileMeshSpec
 from add.scene.spec.nets import (
@@ -33,71 +30,57 @@ _NO_PLACES = np.zeros((1, 0), dtype=np.int64)
 _EASE = 0.05
 
 
-def net_body(name: str, body: NetSpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
-    """Return a mass-spring body, a cloth or a rod, and its numbers."""
+def net_body(name: str, body: NetSpec, parts: SceneParts) -> NetBody:
+    """Return a mass-spring body, a cloth or a rod."""
     if isinstance(body, ClothBodySpec):
-        return _cloth(name, body, driven)
+        return _cloth(name, body, parts)
     if isinstance(body, RodBodySpec):
-        return _rod(name, body, driven)
+        return _rod(name, body, parts)
     assert isinstance(body, MassSpringBodySpec)
-    return _mass_spring(name, body, driven)
-
-
-def _number(path: str, value: Any, unit: str, block: str = "", fixed: bool = False) -> SceneParameter:
-    return SceneParameter(path, np.array(value, dtype=float), unit, ((block or path, 1.0),), fixed)
+    return _mass_spring(name, body, parts)
 
 
 def _held(
-    at: str, body: NetSpec, points: FloatArray, driven: MakeSignalParameter
-) -> tuple[list[Pin], list[NodalLoad], list[SceneParameter]]:
-    """Return pins and loads, and the numbers of these and of the pose."""
-    pins, numbers, loads = [], pose_numbers(at, body), []
+    at: str, body: NetSpec, points: FloatArray, parts: SceneParts
+) -> tuple[tuple[Pin, ...], tuple[NodalLoad, ...]]:
+    """Return pins and loads."""
+    pins, loads = [], []
+    parts.numbers += pose_numbers(at, body)
     for k, pin in enumerate(body.pins):
-        path = f"{at}.pins.{k}.motion"
         nodes = select_points(points, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else driven(pin.motion, path, "m", 3)
-        if isinstance(pin.motion, tuple):
-            numbers.append(_number(path, pin.motion, "m"))
+        motion = parts.moved(pin.motion, f"{at}.pins.{k}.motion", "m")
         pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
     for k, load in enumerate(body.loads):
-        path = f"{at}.loads.{k}.force"
         nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
-        if isinstance(load.force, tuple):
-            numbers.append(_number(path, load.force, "N"))
-        force = driven(load.force, path, "N", 3)
+        force = parts.moved(load.force, f"{at}.loads.{k}.force", "N")
+        assert force is not None
         loads.append(nodal_load(load, nodes, points, force, f"{at}.loads.{k}"))
         if load.at is not None:
-            numbers.append(_number(f"{at}.loads.{k}.at", load.at, "m"))
-    return pins, loads, numbers
+            parts.add_of(f"{at}.loads.{k}", load, "at")
+    return tuple(pins), tuple(loads)
 
 
 # --- springs ----------------------------------------------------------------------------------------------------------
 
 
-def _mass_spring(
-    name: str, body: MassSpringBodySpec, driven: MakeSignalParameter
-) -> tuple[NetBody, list[SceneParameter]]:
+def _mass_spring(name: str, body: MassSpringBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
     points, edges, triangles = _mass_spring_mesh(body)
     n = points.shape[0]
-    pins, loads, numbers = _held(at, body, points, driven)
+    pins, loads = _held(at, body, points, parts)
     if body.mass is None:
         held = {(int(node), axis) for pin in pins for node in pin.nodes for axis in pin.axes}
         if len(held) < 3 * n:
             raise InputError("nodes without mass have to be pinned, all of them along x, y, z", place=f"{at}.mass")
     else:
-        numbers += [_number(f"{at}.mass", body.mass, "kg"), _number(f"{at}.rayleigh_mass", body.rayleigh_mass, "1/s")]
+        parts.add_of(at, body, "mass", "rayleigh_mass")
     if edges.size:
-        numbers += [_number(f"{at}.{key}", getattr(body, key), unit)
-                    for key, unit in (("stiffness", "N/m"), ("damping", "N s/m"))]  # fmt: skip
+        parts.add_of(at, body, "stiffness", "damping")
         lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
         # Of the mesh, and no number of the scene.
-        numbers.append(_number(f"{at}.lengths", lengths, "m", fixed=True))
+        parts.add(f"{at}.lengths", lengths, "m", fixed=True)
     shares = np.full(n, 1.0 / n)
-    sheet = MassSpringBody(
-        name, points, shares, edges, triangles, body.collision, tuple(pins), tuple(loads), body.mass is None
-    )
-    return sheet, numbers
+    return MassSpringBody(name, points, shares, edges, triangles, body.collision, pins, loads, body.mass is None)
 
 
 def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
@@ -123,7 +106,7 @@ def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, I
 # --- cloth ------------------------------------------------------------------------------------------------------------
 
 
-def _cloth(name: str, body: ClothBodySpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
+def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
     points, triangles, sheet = _sheet(body, at)
     try:
@@ -135,29 +118,26 @@ def _cloth(name: str, body: ClothBodySpec, driven: MakeSignalParameter) -> tuple
         raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
                          found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
                          expected="a direction that lies along all of them")  # fmt: skip
-    pins, loads, numbers = _held(at, body, points, driven)
+    pins, loads = _held(at, body, points, parts)
     membrane, *bending = body.material.laws
     n = triangles.shape[0]
     places = np.repeat(_NO_PLACES, n, axis=0)
     layers = [Layer(membrane, triangles, places, sheet.gradients.reshape(n, 6), sheet.areas)]
     layers += [_bending(law, sheet) for law in bending if sheet.hinges]
-    for key, unit in (("density", "kg/m^2"), ("rayleigh_mass", "1/s")):
-        numbers.append(_number(f"{at}.material.{key}", getattr(body.material, key), unit, f"{at}.{key}"))
+    parts.add_of(f"{at}.material", body.material, "density", "rayleigh_mass", block=at)
     units = {modulus.key: modulus.unit for layer in layers for modulus in layer.law.parameters}
     for key, unit in units.items():
-        numbers.append(_number(f"{at}.material.{key}", body.material.number(key), unit, f"{at}.{key}"))
+        parts.add(f"{at}.material.{key}", body.material.number(key), unit, ((f"{at}.{key}", 1.0),))
     seams = []
     for k, seam in enumerate(body.seams):
         seams.append(_seam(seam, sheet, points.shape[0], f"{at}.seams.{k}"))
-        for key, unit in (("stiffness", "N/m"), ("damping", "N s/m")):
-            numbers.append(_number(f"{at}.seams.{k}.{key}", getattr(seam, key), unit))
-        numbers.append(_number(f"{at}.seams.{k}.length", 0.0, "m", fixed=True))
+        parts.add_of(f"{at}.seams.{k}", seam, "stiffness", "damping")
+        parts.add(f"{at}.seams.{k}.length", 0.0, "m", fixed=True)
     areas = sheet.node_areas(points.shape[0])
-    cloth = ThinBody(
-        name, points, areas / areas.sum(), np.zeros((0, 2), dtype=np.int64), triangles, body.collision, tuple(pins),
-        tuple(loads), tuple(layers), float(areas.sum()), "kg/m^2", tuple(seams), sheet.gradients,
+    return ThinBody(
+        name, points, areas / areas.sum(), np.zeros((0, 2), dtype=np.int64), triangles, body.collision, pins, loads,
+        tuple(layers), float(areas.sum()), "kg/m^2", tuple(seams), sheet.gradients,
     )  # fmt: skip
-    return cloth, numbers
 
 
 def _sheet(body: ClothBodySpec, at: str) -> tuple[FloatArray, IntArray, Sheet]:
@@ -216,7 +196,7 @@ def _seam(seam: SeamSpec, sheet: Sheet, n: int, at: str) -> Seam:
 # --- rods -------------------------------------------------------------------------------------------------------------
 
 
-def _rod(name: str, body: RodBodySpec, driven: MakeSignalParameter) -> tuple[NetBody, list[SceneParameter]]:
+def _rod(name: str, body: RodBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
     if isinstance(body.mesh, LineMeshSpec):
         points = np.linspace([0.0, 0.0, 0.0], [body.mesh.length, 0.0, 0.0], body.mesh.segments + 1)
@@ -226,7 +206,7 @@ def _rod(name: str, body: RodBodySpec, driven: MakeSignalParameter) -> tuple[Net
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     if not lengths.all():
         raise InputError("a segment of length zero", place=f"{at}.mesh.points.{int(np.argmin(lengths))}")
-    pins, loads, numbers = _held(at, body, points, driven)
+    pins, loads = _held(at, body, points, parts)
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
     stretching, bending = body.laws
     layers = [Layer(stretching, edges, np.repeat(_NO_PLACES, n - 1, axis=0), lengths[:, None], lengths)]
@@ -234,13 +214,11 @@ def _rod(name: str, body: RodBodySpec, driven: MakeSignalParameter) -> tuple[Net
         cells = np.column_stack([np.arange(n - 2) + k for k in range(3)])
         none = np.repeat(_NO_PLACES, n - 2, axis=0)
         layers.append(Layer(bending, cells, none, np.zeros((n - 2, 0)), 2.0 / (lengths[1:] + lengths[:-1])))
-    for key, unit in (("density", "kg/m"), ("rayleigh_mass", "1/s")):
-        numbers.append(_number(f"{at}.{key}", getattr(body, key), unit))
+    parts.add_of(at, body, "density", "rayleigh_mass")
     for modulus in (modulus for layer in layers for modulus in layer.law.parameters):
-        numbers.append(_number(f"{at}.{modulus.key}", body.number(modulus.key), modulus.unit))
+        parts.add(f"{at}.{modulus.key}", body.number(modulus.key), modulus.unit)
     amounts = 0.5 * (np.append(lengths, 0.0) + np.append(0.0, lengths))
-    rod = ThinBody(
-        name, points, amounts / amounts.sum(), edges, np.zeros((0, 3), dtype=np.int64), body.collision, tuple(pins),
-        tuple(loads), tuple(layers), float(amounts.sum()), "kg/m",
+    return ThinBody(
+        name, points, amounts / amounts.sum(), edges, np.zeros((0, 3), dtype=np.int64), body.collision, pins, loads,
+        tuple(layers), float(amounts.sum()), "kg/m",
     )  # fmt: skip
-    return rod, numbers

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import final
 
 import numpy as np
 
 from add.equations.layout import ParameterLayout
 from add.errors import InputError
 from add.inverse.maps import Composed
-from add.scene.build.ties import Copy, Derived, OfScene, compose
+from add.scene.build.ties import Copy, Derived, OfScene, SceneParameter, compose
 from add.scene.read.paths import meant
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses, met_shapes
@@ -20,7 +18,7 @@ from add.scene.spec.friction import SPIN_RATE
 from add.scene.spec.roles import Limits, limits
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
-from add.ties import DampingFromRestitution, TiltedDirection, axes_across, unit_vector
+from add.ties import DampingFromRestitution
 from add.typing import FloatArray, IntArray
 
 #: Path, and name in theta, of the recording's time at which the simulation starts.
@@ -42,29 +40,6 @@ _OF_PAIRS = {
 #: Numbers of adjustable obstacles.
 _OF_ADJUSTABLE = ("point", "normal", "center", "orientation", "velocity")
 
-#: Position and rotation vector of the world's frame.
-WORLD = np.zeros(6)
-
-
-def pose_of(body: str | None) -> tuple[str, str] | tuple[FloatArray]:
-    """Return the inputs of a tie that say where a body's frame starts; None is the world."""
-    return (WORLD,) if body is None else (f"bodies.{body}.position", f"bodies.{body}.orientation")
-
-
-def turn_of(body: str | None) -> str | FloatArray:
-    """Return the input of a tie that says how a body's frame starts turned."""
-    return WORLD[3:] if body is None else f"bodies.{body}.orientation"
-
-
-def direction(path: str, value: Sequence[float], block: str) -> tuple[SceneParameter, Derived]:
-    """Return a direction of the scene as a number of two tilts [rad], and the unit vector of theta that it gives.
-
-    The tilts turn the scene's own direction about two axes across it (`add.ties.axes_across`); they are zero there.
-    """
-    start = unit_vector(np.array(value))
-    number = SceneParameter(path, np.zeros(2), "rad", ())
-    return number, Derived((block,), TiltedDirection(), (OfScene(path), start, axes_across(start)))
-
 
 def _units(contact: ContactSpec) -> tuple[dict[str, str], dict[str, str]]:
     """Return the units of the numbers of contact that a motion depends on, and those of the curve of friction."""
@@ -82,30 +57,6 @@ def _units(contact: ContactSpec) -> tuple[dict[str, str], dict[str, str]]:
     units |= of_curve if contact.friction_curve is None else {}
     units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"} if contact.brakes_spin else {}
     return units, of_curve
-
-
-@final
-@dataclass(frozen=True)
-class SceneParameter:
-    """One number or array of a scene and what of theta it sets.
-
-    Attributes
-    ----------
-    path : str
-        Path into the scene.
-    value : array
-    unit : str
-    targets : (block of theta, factor)
-        The block becomes factor * value; a scalar value serves every entry of a block, with a factor each.
-    fixed : bool
-        Whether it is part of what is asked and not of the physics: then it is no number that a parameter may name.
-    """
-
-    path: str
-    value: FloatArray
-    unit: str
-    targets: tuple[tuple[str, float | FloatArray], ...]
-    fixed: bool = False
 
 
 class SceneParameters:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Block
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
 from add.errors import InputError
@@ -19,8 +18,8 @@ from add.objectives.cloud import CloudTracking
 from add.objectives.placement import Placement
 from add.objectives.whitened import WhitenedTracking, whitening
 from add.scene.build.built import BuiltScene
-from add.scene.build.numbers import SceneParameter
-from add.scene.build.selections import MarkerParts, body_mesh
+from add.scene.build.selections import body_mesh
+from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.read.recorded_starts import markers_of, pose_of, take_of
 from add.scene.spec.bodies import SoftBodySpec
@@ -39,25 +38,18 @@ from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
 
-_RECORDING = "recording.place"
+_RECORDING, _PLACED = "recording.place", ("turn", "move", "scale")
 
 
-def placement_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
-    """Return the blocks of theta for placements and for the clocks of clouds; add them to the numbers."""
-    found: list[tuple[str, object, str]] = []
+def placement_numbers(spec: SceneSpec, parts: SceneParts) -> None:
+    """Add the numbers of placements and the clocks of clouds."""
     if spec.recording is not None and spec.recording.place is not None:
-        found += _numbers(_RECORDING, spec.recording.place)
+        parts.numbers_of(_RECORDING, spec.recording.place, *_PLACED)
     for k, item in enumerate(spec.objective):
         if isinstance(item, CloudObjectiveSpec):
-            found.append((cloud_clock(k), item.time_offset, "s"))
+            parts.numbers_of(f"objective.{k}", item, "time_offset")
             if item.place is not None:
-                found += _numbers(_of_cloud(k), item.place)
-    blocks: list[Block] = []
-    for path, value, unit in found:
-        array = np.asarray(value, dtype=float)
-        blocks.append((path, array.shape, unit))
-        parts.numbers.append(SceneParameter(path, array, unit, ((path, 1.0),)))
-    return blocks
+                parts.numbers_of(_of_cloud(k), item.place, *_PLACED)
 
 
 def cloud_clock(k: int) -> str:
@@ -90,11 +82,6 @@ def placed_positions(spec: SceneSpec, layout: ParameterLayout, recording: Record
 
 def _of_cloud(k: int) -> str:
     return f"objective.{k}.place"
-
-
-def _numbers(path: str, place: PlacementSpec) -> list[tuple[str, object, str]]:
-    values = (("turn", place.turn, "rad"), ("move", place.move, "m"), ("scale", place.scale, "-"))
-    return [(f"{path}.{key}", value, unit) for key, value, unit in values]
 
 
 def _placement(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from add.bodies import CarriedShape, RigidBody
+from add.equations.signals import SignalParameter
 from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid, surface_points
 from add.geometry.boundary import triangle_areas
@@ -14,10 +15,8 @@ from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.model import Model, meeting_meshes
-from add.scene.build.coupling_parts import MakeSignalParameter
-from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
-from add.scene.build.ties import Derived, OfScene
+from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.robots.mesh_files import KINDS, simple_solid, simple_touching
 from add.scene.robots.model import RobotLink
@@ -41,8 +40,8 @@ def adjustable(geometry: GeometrySpec | None) -> PrimitiveSpec | None:
     return None if geometry is None or isinstance(geometry, FileGeometrySpec) or not geometry.adjustable else geometry
 
 
-def size_numbers(at: str, geometry: GeometrySpec | None, touches: bool) -> list[SceneParameter]:
-    """Return the sizes of a body's geometry, where they are numbers.
+def add_sizes(at: str, geometry: GeometrySpec | None, touches: bool, parts: SceneParts) -> None:
+    """Add the sizes of a body's geometry, where they are numbers.
 
     Raises
     ------
@@ -51,7 +50,7 @@ def size_numbers(at: str, geometry: GeometrySpec | None, touches: bool) -> list[
     """
     sized = adjustable(geometry)
     if sized is None:
-        return []
+        return
     if not touches:
         raise InputError(
             "sizes are numbers of a shape that others meet",
@@ -59,15 +58,13 @@ def size_numbers(at: str, geometry: GeometrySpec | None, touches: bool) -> list[
             found="false, and 'adjustable' of the geometry true",
             expected="true",
         )
-    return _numbers(f"{at}.geometry", sized)
+    _add(f"{at}.geometry", sized, parts)
 
 
-def _numbers(block: str, geometry: PrimitiveSpec) -> list[SceneParameter]:
-    """Return the sizes of a geometry, which are numbers under the name of their block of theta."""
-    return [
-        SceneParameter(f"{block}.{key}", value, "m", ((block + (f"#{row}" if row else ""), factor),))
-        for key, value, row, factor in _sizes(geometry)
-    ]
+def _add(block: str, geometry: PrimitiveSpec, parts: SceneParts) -> None:
+    """Add the sizes of a geometry, which are numbers under the name of their block of theta."""
+    for key, value, row, factor in _sizes(geometry):
+        parts.add(f"{block}.{key}", value, "m", ((block + (f"#{row}" if row else ""), factor),))
 
 
 def _sizes(geometry: PrimitiveSpec) -> list[tuple[str, FloatArray, str, float]]:
@@ -78,15 +75,14 @@ def _sizes(geometry: PrimitiveSpec) -> list[tuple[str, FloatArray, str, float]]:
     return [(key, np.array(size), str(row), 1.0) for row, (key, size) in enumerate(sizes)]
 
 
-def link_sizes(link: RobotLink, spec: LinkSpec | None, at: str) -> list[SceneParameter]:
-    """Return the sizes of a link's shapes that are numbers.
+def add_link_sizes(link: RobotLink, spec: LinkSpec | None, at: str, parts: SceneParts) -> None:
+    """Add the sizes of a link's shapes that are numbers.
 
     Raises
     ------
     InputError
         If mass, inertia or centre of mass would have to follow.
     """
-    out = []
     for shape in link.collision:
         if not shape.in_theta:
             continue
@@ -100,14 +96,12 @@ def link_sizes(link: RobotLink, spec: LinkSpec | None, at: str) -> list[ScenePar
                 )
         k = int(shape.in_theta.split(".")[-2])
         geometry = adjustable(spec.shapes[k].geometry)
-        out += [] if geometry is None else _numbers(shape.in_theta, geometry)
-    return out
+        if geometry is not None:
+            _add(shape.in_theta, geometry, parts)
 
 
-def following_masses(
-    at: str, body: RigidBodySpec, numbers: Sequence[SceneParameter]
-) -> tuple[list[SceneParameter], list[Derived]]:
-    """Return the numbers of a body without what follows from its sizes, and the ties that say how it does.
+def following_masses(at: str, body: RigidBodySpec, parts: SceneParts) -> None:
+    """Let follow what does of a body's mass and inertia from its sizes, instead of from its mass or density alone.
 
     A density gives mass and inertia; a given mass stays, and the inertia follows; what is given stays.
     """
@@ -115,20 +109,17 @@ def following_masses(
     assert geometry is not None
     follows = [key for key, given in (("mass", body.mass), ("inertia", body.inertia)) if given is None]
     if not follows:
-        return list(numbers), []
+        return
     source = f"{at}.{'density' if body.mass is None else 'mass'}"
     targets = tuple(f"{at}.{key}" for key in follows)
-    kept = [
-        replace(item, targets=tuple(pair for pair in item.targets if pair[0] not in targets))
-        if item.path == source
-        else item
-        for item in numbers
-    ]
+    for k, item in enumerate(parts.numbers):
+        if item.path == source:
+            parts.numbers[k] = replace(item, targets=tuple(pair for pair in item.targets if pair[0] not in targets))
     first = MASS.start if "mass" in follows else INERTIA.start
     stop = INERTIA.stop if "inertia" in follows else MASS.stop
     rule = SolidMass(geometry.shape, first, stop, body.mass is not None)
     sizes = tuple(OfScene(f"{at}.geometry.{key}") for key, _, _, _ in _sizes(geometry))
-    return kept, [Derived(targets, rule, (OfScene(source), *sizes))]
+    parts.derived.append(Derived(targets, rule, (OfScene(source), *sizes)))
 
 
 def with_radii(numbers: Sequence[SceneParameter], model: Model) -> list[SceneParameter]:
@@ -185,20 +176,15 @@ _SEED = 0
 
 def pose_numbers(at: str, body: Any) -> list[SceneParameter]:
     """Return position, orientation and, where it has them, velocities of a body."""
-    out = [
-        SceneParameter(f"{at}.position", np.array(body.position), "m", ((f"{at}.position", 1.0),)),
-        SceneParameter(f"{at}.orientation", rotation_vector(body.orientation), "rad", ((f"{at}.orientation", 1.0),)),
-    ]
+    # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
+    values = [("position", body.position, "m"), ("orientation", rotation_vector(body.orientation), "rad")]
     if not isinstance(body, KinematicBodySpec):
-        for key, unit in (("velocity", "m/s"), ("angular_velocity", "rad/s")):
-            out.append(SceneParameter(f"{at}.{key}", np.array(getattr(body, key)), unit, ((f"{at}.{key}", 1.0),)))
-    return out
+        values += [("velocity", body.velocity, "m/s"), ("angular_velocity", body.angular_velocity, "rad/s")]
+    return [SceneParameter(f"{at}.{key}", np.array(x), unit, ((f"{at}.{key}", 1.0),)) for key, x, unit in values]
 
 
-def rigid_body(
-    name: str, body: RigidBodySpec | KinematicBodySpec, driven: MakeSignalParameter
-) -> tuple[RigidBody, list[SceneParameter], list[Derived]]:
-    """Return a rigid or kinematic body, its numbers, and what of theta follows from them.
+def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneParts) -> RigidBody:
+    """Return a rigid or kinematic body; its numbers go to ``parts``.
 
     Raises
     ------
@@ -223,23 +209,20 @@ def rigid_body(
         shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
     touching = bool(body.collision.shape)
     areas = np.full(radii.size, area / max(radii.size, 1))
-    numbers = [*pose_numbers(at, body), *size_numbers(at, geometry, bool(shapes))]
+    parts.numbers += pose_numbers(at, body)
+    add_sizes(at, geometry, bool(shapes), parts)
+    moves: tuple[SignalParameter | None, SignalParameter | None] = None, None
     if isinstance(body, KinematicBodySpec):
-        given = (("translation", body.translation, "m"), ("rotation", body.rotation, "rad"))
-        moves = [None if value is None else driven(value, f"{at}.{key}", unit, 3) for key, value, unit in given]
-        for key, value, unit in given:
-            if isinstance(value, tuple):
-                numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, ((f"{at}.{key}", 1.0),)))
-        moving = RigidBody(
-            name, points, radii, areas, shapes, True, moves[0], moves[1], vertices, triangles, outline, touching
+        moves = (
+            parts.moved(body.translation, f"{at}.translation", "m"),
+            parts.moved(body.rotation, f"{at}.rotation", "rad"),
         )
-        return moving, numbers, []
-    numbers += _mass_numbers(at, body, vertices, triangles)
-    derived: list[Derived] = []
-    if adjustable(geometry):
-        numbers, derived = following_masses(at, body, numbers)
-    solid = RigidBody(name, points, radii, areas, shapes, False, None, None, vertices, triangles, outline, touching)
-    return solid, numbers, derived
+    else:
+        _add_masses(at, body, vertices, triangles, parts)
+        if adjustable(geometry):
+            following_masses(at, body, parts)
+    given = isinstance(body, KinematicBodySpec)
+    return RigidBody(name, points, radii, areas, shapes, given, *moves, vertices, triangles, outline, touching)
 
 
 def _solid(at: str, geometry: GeometrySpec, vertices: FloatArray, triangles: IntArray) -> MassProperties:
@@ -253,7 +236,7 @@ def _six(matrix: FloatArray) -> FloatArray:
     return np.array([matrix[0, 0], matrix[1, 1], matrix[2, 2], matrix[0, 1], matrix[0, 2], matrix[1, 2]])
 
 
-def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: IntArray) -> list[SceneParameter]:
+def _add_masses(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: IntArray, parts: SceneParts) -> None:
     """Tie mass, inertia and centre to mass or density; a given inertia is a number of its own."""
     complete = body.mass is not None and body.inertia is not None and body.center_of_mass is not None
     solid = None
@@ -267,25 +250,20 @@ def _mass_numbers(at: str, body: RigidBodySpec, vertices: FloatArray, triangles:
     else:
         assert solid is not None
         per_mass = _six(solid.inertia) / solid.volume
-    out = []
-    if body.mass is not None:
-        targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", 1.0)]
-        if body.inertia is None:
-            targets.append((f"{at}.inertia", per_mass))
-        out.append(SceneParameter(f"{at}.mass", np.array(body.mass), "kg", tuple(targets)))
-    else:
+    key, factor = "mass", 1.0
+    if body.mass is None:
         assert solid is not None
-        targets = [(f"{at}.mass", solid.volume)]
-        if body.inertia is None:
-            targets.append((f"{at}.inertia", per_mass * solid.volume))
-        out.append(SceneParameter(f"{at}.density", np.array(body.density), "kg/m^3", tuple(targets)))
+        key, factor = "density", solid.volume
+    targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", factor)]
+    if body.inertia is None:
+        targets.append((f"{at}.inertia", per_mass * factor))
+    parts.add(f"{at}.{key}", getattr(body, key), body.unit_of(key), targets)
     if body.inertia is not None:
-        out.append(SceneParameter(f"{at}.inertia", np.array(body.inertia), "kg m^2", ((f"{at}.inertia", 1.0),)))
+        parts.add_of(at, body, "inertia")
     centre = np.zeros(3) if solid is None else solid.centre
     if body.center_of_mass is not None:
         centre = np.array(body.center_of_mass)
-    out.append(SceneParameter(f"{at}.center_of_mass", centre, "m", ((f"{at}.centre", 1.0),)))
-    return out
+    parts.add(f"{at}.center_of_mass", centre, "m", ((f"{at}.centre", 1.0),))
 
 
 def _collision(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from add.bodies import Block, Body, SoftBody
+from add.bodies import Body, ObstacleBody, SoftBody
 from add.contact import FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError, naming
@@ -15,9 +15,8 @@ from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers
-from add.scene.build.coupling_parts import MakeSignalParameter
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
-from add.scene.build.embedding import embedded
+from add.scene.build.embedding import embed
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.materials import remembering
@@ -33,14 +32,14 @@ from add.scene.build.mesh_contact import (
     touching_links,
 )
 from add.scene.build.nets import net_body
-from add.scene.build.numbers import CLOCK, SceneParameter, SceneParameters
-from add.scene.build.recordings import placement_blocks
+from add.scene.build.numbers import CLOCK, SceneParameters
+from add.scene.build.recordings import placement_numbers
 from add.scene.build.rigid_bodies import refuse_sizes, rigid_body, with_radii
-from add.scene.build.scenery import Adjustable, adjustable_obstacle, obstacle
-from add.scene.build.selections import MarkerParts, marker_blocks, marker_map, pose_blocks
+from add.scene.build.scenery import adjustable_obstacle, obstacle
+from add.scene.build.selections import marker_map, marker_numbers, pose_points
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
 from add.scene.build.soft_bodies import muscles, soft_body
-from add.scene.build.ties import Derived
+from add.scene.build.ties import SceneParts
 from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -123,56 +122,40 @@ def _with_any_numbers(scene: SceneSpec) -> BuiltScene:
 def _build(spec: SceneSpec) -> BuiltScene:
     require_room_to_build(spec)
 
-    driven = partial(_driven, spec=spec)
+    parts = SceneParts(partial(_driven, spec=spec))
     bodies: list[Body] = []
-    extra: list[SceneParameter] = []
     apart: set[tuple[str, str]] = set()
     apart_within: dict[str, str] = {}
     shapes_apart: set[tuple[ShapeName, ShapeName]] = set()
-    own_blocks: list[Block] = []
-    derived: list[Derived] = []
     link_poses: dict[str, FloatArray] = {}
     coupled = {name for part in (spec.couplings, *_embeddings(spec)) for name in strings_in(part)}
     for name, body in spec.bodies.items():
-        if isinstance(body, ArticulatedBodySpec):
-            with about_robot(body.model):
-                found = articulated_body(name, body, driven, named_places(spec, name, body), coupled)
-            derived += found.derived
-            link_poses |= found.starts
-            bodies += [found.tree, *found.links]
-            extra += found.numbers
-            own_blocks += found.blocks
-            apart |= found.apart
-            apart_within |= {} if body.self_collision else {link.name: name for link in found.links}
-            shapes_apart |= found.shapes_apart
+        if not isinstance(body, ArticulatedBodySpec):
+            bodies.append(_body(name, body, parts))
             continue
-        made, more, follows = _body(name, body, driven)
-        bodies.append(made)
-        extra += more
-        derived += follows
-    follows, tied = embedded(spec, bodies, link_poses)
-    derived += follows
+        with about_robot(body.model):
+            found = articulated_body(name, body, parts, named_places(spec, name, body), coupled)
+        link_poses |= found.starts
+        bodies += [found.tree, *found.links]
+        apart |= found.apart
+        apart_within |= {} if body.self_collision else {link.name: name for link in found.links}
+        shapes_apart |= found.shapes_apart
+    embed(spec, bodies, link_poses, parts)
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
-    obstacles, with_frame = _obstacles(spec)
-    for adjustable in with_frame:
-        bodies.append(adjustable.body)
-        extra += adjustable.numbers
-        derived += adjustable.derived
-    parts = couplings(spec, bodies, driven, link_poses)
-    parts.connected.update(tied)
-    chambers(spec, bodies, parts, driven)
-    muscles(spec, bodies, parts, driven)
-    marks = MarkerParts()
-    extra += parts.numbers
-    blocks = [*own_blocks, *parts.blocks, *marker_blocks(spec, marks), *pose_blocks(spec, bodies, marks)]
-    blocks += placement_blocks(spec, marks)
-    extra += marks.numbers
+    obstacles, with_frame = _obstacles(spec, parts)
+    bodies += with_frame
+    couplings(spec, bodies, parts, link_poses)
+    chambers(spec, bodies, parts)
+    muscles(spec, bodies, parts)
+    marker_numbers(spec, parts)
+    pose_points(spec, bodies, parts)
+    placement_numbers(spec, parts)
     if spec.recording is not None:
-        blocks.append((CLOCK, (), "s"))
+        parts.blocks.append((CLOCK, (), "s"))
 
     def modelled(contact: ContactModel) -> Model:
         return build_model(
-            bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=blocks,
+            bodies, obstacles, contact, joint_parts=parts.joint_parts, starts=parts.starts, extra=parts.blocks,
             further=parts.terms,
         )  # fmt: skip
 
@@ -185,8 +168,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
     numbers = SceneParameters(
         spec,
         model.system.parameters,
-        [*with_radii(extra, model), *skins(spec, model)],
-        [*derived, *parts.derived, *marks.derived],
+        [*with_radii(parts.numbers, model), *skins(spec, model)],
+        parts.derived,
         areas(model),
     )
     theta = numbers.ties.forward(numbers.values)
@@ -206,13 +189,15 @@ def _build(spec: SceneSpec) -> BuiltScene:
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, resolved)))
 
 
-def _obstacles(spec: SceneSpec) -> tuple[list[Obstacle], list[Adjustable]]:
+def _obstacles(spec: SceneSpec, parts: SceneParts) -> tuple[list[Obstacle], list[ObstacleBody]]:
     """Return the obstacles that stand still, and those that have a frame: moved by numbers, or met by their meshes."""
     meshed = {name for pair in _by_meshes(spec, ContactClasses.read(spec)) for name in pair}
     framed = {name for name, item in spec.obstacles.items() if item.adjustable or name in meshed}
     still = [obstacle(name, item) for name, item in spec.obstacles.items() if name not in framed]
     return still, [
-        adjustable_obstacle(name, item, name in meshed) for name, item in spec.obstacles.items() if name in framed
+        adjustable_obstacle(name, item, parts, name in meshed)
+        for name, item in spec.obstacles.items()
+        if name in framed
     ]
 
 
@@ -293,18 +278,19 @@ def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
 
 
 def _body(
-    name: str,
-    body: SoftBodySpec | NetSpec | RigidBodySpec | KinematicBodySpec | BodyExtension,
-    driven: MakeSignalParameter,
-) -> tuple[Body, list[SceneParameter], list[Derived]]:
-    """Return a body, the numbers that it brings, and what of theta follows from them."""
+    name: str, body: SoftBodySpec | NetSpec | RigidBodySpec | KinematicBodySpec | BodyExtension, parts: SceneParts
+) -> Body:
+    """Return a body; its numbers go to ``parts``."""
     if isinstance(body, BodyExtension):
-        return answer(tuple, body, f"bodies.{name}", body.body, name, driven)
+        made, numbers, derived = answer(tuple, body, f"bodies.{name}", body.body, name, parts.driven)
+        parts.numbers += numbers
+        parts.derived += derived
+        return made  # type: ignore[no-any-return]
     if isinstance(body, SoftBodySpec):
-        return soft_body(name, body, driven)
+        return soft_body(name, body, parts)
     if isinstance(body, NetSpec):
-        return (*net_body(name, body, driven), [])
-    return rigid_body(name, body, driven)
+        return net_body(name, body, parts)
+    return rigid_body(name, body, parts)
 
 
 def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) -> SignalParameter:

@@ -1,7 +1,6 @@
 """Obstacles of a scene; weights, sizes, speeds and falls of what may touch, as contact by default reads them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,8 @@ from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model import Obstacle
 from add.model.overlaps import Surface, may_touch, still_surfaces
 from add.scene.build.built import BuiltScene
-from add.scene.build.numbers import SceneParameter
 from add.scene.build.selections import collision_mesh
-from add.scene.build.ties import Derived, OfScene
+from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.rigid import (
     BoxObstacleSpec,
@@ -256,15 +254,7 @@ def obstacle(name: str, spec: ObstacleSpec) -> Obstacle:
     return Obstacle(name, kind, size, rotation, centre, velocity)
 
 
-class Adjustable(NamedTuple):
-    """An adjustable obstacle, the numbers that it brings, and what of theta follows from them."""
-
-    body: ObstacleBody
-    numbers: list[SceneParameter]
-    derived: list[Derived]
-
-
-def adjustable_obstacle(name: str, spec: ObstacleSpec, by_mesh: bool = False) -> Adjustable:
+def adjustable_obstacle(name: str, spec: ObstacleSpec, parts: SceneParts, by_mesh: bool = False) -> ObstacleBody:
     """Return an obstacle with coordinates, whose place, direction and velocity are numbers where it is adjustable.
 
     ``by_mesh``: whether it may meet others by its mesh.
@@ -272,22 +262,17 @@ def adjustable_obstacle(name: str, spec: ObstacleSpec, by_mesh: bool = False) ->
     The frame of a plane is the world's but for the place: theta turns it by the rotation vector of the tilt, which is
     linear in the two tilts. The frame of another shape is its own.
     """
-    at, still = f"obstacles.{name}", obstacle(name, spec)
+    at, still, fixed = f"obstacles.{name}", obstacle(name, spec), not spec.adjustable
     point = "point" if isinstance(spec, PlaneSpec) else "center"
-    numbers = [
-        SceneParameter(f"{at}.{point}", still.position, "m", ((f"{at}.start.position", 1.0),)),
-        SceneParameter(f"{at}.velocity", still.velocity, "m/s", ((f"{at}.motion", 1.0),)),
-    ]
-    derived, rotation = [], np.eye(3)
+    parts.add(f"{at}.{point}", still.position, "m", ((f"{at}.start.position", 1.0),), fixed=fixed)
+    parts.add(f"{at}.velocity", still.velocity, "m/s", ((f"{at}.motion", 1.0),), fixed=fixed)
+    rotation = np.eye(3)
     if isinstance(spec, PlaneSpec):
         rotation = still.rotation
-        numbers.append(SceneParameter(f"{at}.normal", np.zeros(2), "rad", ()))
+        parts.add(f"{at}.normal", np.zeros(2), "rad", (), fixed=fixed)
         across = axes_across(unit_vector(np.array(spec.normal)))
-        derived.append(Derived((f"{at}.start.orientation",), TiltVector(), (OfScene(f"{at}.normal"), across)))
+        parts.derived.append(Derived((f"{at}.start.orientation",), TiltVector(), (OfScene(f"{at}.normal"), across)))
     elif not isinstance(spec, SphereSpec):
         turn = rotation_vector(spec.orientation)
-        numbers.append(SceneParameter(f"{at}.orientation", turn, "rad", ((f"{at}.start.orientation", 1.0),)))
-    shape = CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh)
-    if not spec.adjustable:
-        numbers = [replace(number, fixed=True) for number in numbers]
-    return Adjustable(ObstacleBody(name, shape, by_mesh), numbers, derived)
+        parts.add(f"{at}.orientation", turn, "rad", ((f"{at}.start.orientation", 1.0),), fixed=fixed)
+    return ObstacleBody(name, CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh), by_mesh)

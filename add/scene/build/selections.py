@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
 
 import numpy as np
 
-from add.bodies import Block, Body, NodalBody, NodalLoad, SoftBody
+from add.bodies import Body, NodalBody, NodalLoad, SoftBody
 from add.bodies.nodal import off_span
 from add.equations.points import PointMap, WeightedPoints
 from add.equations.signals import SignalParameter
@@ -21,8 +19,7 @@ from add.io.meshes import write_mesh
 from add.joints.laws import BodySite
 from add.model import Model
 from add.model.build import system_site
-from add.scene.build.numbers import SceneParameter, direction
-from add.scene.build.ties import Derived
+from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import (
@@ -260,50 +257,30 @@ def freeze_meshes(scene: S, folder: Path) -> S:
     return apply_overrides(scene, overrides) if overrides else scene
 
 
-@final
-@dataclass
-class MarkerParts:
-    """The share of the markers in the numbers of a scene."""
-
-    numbers: list[SceneParameter] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
-
-
-def marker_blocks(spec: SceneSpec, parts: MarkerParts) -> list[Block]:
-    """Return the blocks of theta for places and directions of markers on rigid bodies; add them to the numbers."""
-    blocks: list[Block] = []
+def marker_numbers(spec: SceneSpec, parts: SceneParts) -> None:
+    """Add places and directions of markers on rigid bodies."""
     for name, marker in spec.markers.items():
         if isinstance(spec.bodies.get(marker.body), SoftBodySpec | NetSpec):
             continue
         if isinstance(marker, PointMarkerSpec):
-            path = f"markers.{name}.point"
-            blocks.append((path, (3,), "m"))
-            parts.numbers.append(SceneParameter(path, np.array(marker.point), "m", ((path, 1.0),)))
+            parts.numbers_of(f"markers.{name}", marker, "point")
         elif isinstance(marker, DirectionMarkerSpec):
             path = f"markers.{name}.direction"
-            blocks.append((path, (3,), "-"))
-            number, unit = direction(path, marker.direction, path)
-            parts.numbers.append(number)
-            parts.derived.append(unit)
-    return blocks
+            parts.direction(path, marker.direction, path)
 
 
-def pose_blocks(spec: SceneSpec, bodies: Sequence[Body], parts: MarkerParts) -> list[Block]:
-    """Return the blocks of theta for the points by which the pose of a rigid body is compared.
+def pose_points(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None:
+    """Add the points by which the pose of a rigid body is compared.
 
     These are its collision points, and for a body without any its origin and the tips of its axes, 0.1 m away.
     """
-    blocks: list[Block] = []
     framed = {body.name: body for body in bodies if body.has_frame}
     for k, item in enumerate(spec.objective):
         if isinstance(item, PoseObjectiveSpec) and item.body in framed:
             points = framed[item.body].contact_points().arms
             if points.shape[0] < 3:
                 points = 0.1 * np.concatenate([np.zeros((1, 3)), np.eye(3)])
-            path = f"objective.{k}.points"
-            blocks.append((path, points.shape, "m"))
-            parts.numbers.append(SceneParameter(path, points, "m", ((path, 1.0),), fixed=True))
-    return blocks
+            parts.constant(f"objective.{k}.points", points, "m")
 
 
 def marker_map(spec: SceneSpec, model: Model) -> PointMap:

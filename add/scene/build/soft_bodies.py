@@ -10,12 +10,10 @@ from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.geometry import HEX8, quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
-from add.kernels.rotation import rotation_vector
-from add.scene.build.coupling_parts import CouplingParts, MakeSignalParameter
 from add.scene.build.materials import ElementSource, materials
-from add.scene.build.numbers import SceneParameter, pose_of
+from add.scene.build.rigid_bodies import pose_numbers
 from add.scene.build.selections import body_mesh, locate_point, nodal_load, select
-from add.scene.build.ties import Derived
+from add.scene.build.ties import Derived, SceneParts, pose_of
 from add.scene.spec.actuation import (
     ActivationDynamicsSpec,
     ActiveStressMuscleSpec,
@@ -32,10 +30,8 @@ from add.ties import PlaceOnOther, WeightedSum
 from add.typing import FloatArray, IntArray
 
 
-def soft_body(
-    name: str, body: SoftBodySpec, driven: MakeSignalParameter
-) -> tuple[SoftBody, list[SceneParameter], list[Derived]]:
-    """Return a soft body, the numbers that it brings, and what of theta follows from them."""
+def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
+    """Return a soft body; its numbers go to ``parts``."""
     at = f"bodies.{name}"
     mesh = body_mesh(body, at)
     if body.enhanced and mesh.family is not HEX8:
@@ -43,13 +39,13 @@ def soft_body(
     pins = []
     for k, pin in enumerate(body.pins):
         nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
+        motion = None if pin.motion is None else parts.driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
         pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
     _no_pin_twice(pins, at)
     loads = []
     for k, load in enumerate(body.loads):
         nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
-        force = driven(load.force, f"{at}.loads.{k}.force", "N", 3)
+        force = parts.driven(load.force, f"{at}.loads.{k}.force", "N", 3)
         loads.append(nodal_load(load, nodes, mesh.points, force, f"{at}.loads.{k}"))
     masses = []
     for k, mass in enumerate(body.point_masses):
@@ -65,11 +61,11 @@ def soft_body(
     for k, anchor in enumerate(body.anchors):
         place = f"{at}.anchors.{k}"
         nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
-        anchors.append(PointAnchor(nodes, weights, driven(anchor.place, f"{place}.place", "m", 3)))
+        anchors.append(PointAnchor(nodes, weights, parts.driven(anchor.place, f"{place}.place", "m", 3)))
     _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)
-    regions, numbers, derived = materials(name, body, mesh)
-    _starts(name, body, numbers, derived)
-    made = SoftBody(
+    regions = materials(name, body, mesh, parts)
+    _starts(name, body, parts)
+    return SoftBody(
         name,
         mesh,
         law=body.material.law,
@@ -82,26 +78,17 @@ def soft_body(
         masses=tuple(masses),
         anchors=tuple(anchors),
     )
-    return made, numbers, derived
 
 
-def _starts(name: str, body: SoftBodySpec, numbers: list[SceneParameter], derived: list[Derived]) -> None:
+def _starts(name: str, body: SoftBodySpec, parts: SceneParts) -> None:
     """Add the numbers of a body's start, and of what hangs on it."""
     at = f"bodies.{name}"
-
-    def add(path: str, value: object, unit: str) -> None:
-        numbers.append(SceneParameter(path, np.asarray(value, dtype=float), unit, ((path, 1.0),)))
-
-    add(f"{at}.position", body.position, "m")
-    # A quaternion has four numbers for three degrees of freedom: the parameter is the rotation vector.
-    add(f"{at}.orientation", rotation_vector(body.orientation), "rad")
-    add(f"{at}.velocity", body.velocity, "m/s")
-    add(f"{at}.angular_velocity", body.angular_velocity, "rad/s")
+    parts.numbers += pose_numbers(at, body)
     for k, mass in enumerate(body.point_masses):
-        add(f"{at}.point_masses.{k}.mass", mass.mass, "kg")
+        parts.add_of(f"{at}.point_masses.{k}", mass, "mass")
     for k, load in enumerate(body.loads):
         if load.at is not None:
-            add(f"{at}.loads.{k}.at", load.at, "m")
+            parts.add_of(f"{at}.loads.{k}", load, "at")
     values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
     values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
     for k, anchor in enumerate(body.anchors):
@@ -109,10 +96,10 @@ def _starts(name: str, body: SoftBodySpec, numbers: list[SceneParameter], derive
             values.append((f"{at}.anchors.{k}.place", anchor.place, "m"))
         else:  # where the point starts
             start = PlaceOnOther(), (*pose_of(name), np.array(anchor.at), *pose_of(None))
-            derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
+            parts.derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
     for path, value, unit in values:
         if not isinstance(value, SignalReferenceSpec):
-            add(path, value, unit)
+            parts.add(path, value, unit)
 
 
 def _no_pin_twice(pins: list[Pin], at: str) -> None:
@@ -160,7 +147,7 @@ _LAWS: dict[type, tuple[int, tuple[tuple[str, str], ...]]] = {
 _OUTSIDE = 0.01
 
 
-def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, driven: MakeSignalParameter) -> None:
+def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None:
     """Add the muscles of all soft bodies: what makes their terms, and their numbers.
 
     Raises
@@ -173,11 +160,11 @@ def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: CouplingParts, drive
         if isinstance(own, SoftBodySpec):
             assert isinstance(body, SoftBody)
             for name, item in own.muscles.items():
-                parts.terms.append(_muscle(own, body, name, item, parts, driven))
+                parts.terms.append(_muscle(own, body, name, item, parts))
 
 
 def _muscle(
-    spec: SoftBodySpec, body: SoftBody, name: str, item: MuscleSpec, parts: CouplingParts, driven: MakeSignalParameter
+    spec: SoftBodySpec, body: SoftBody, name: str, item: MuscleSpec, parts: SceneParts
 ) -> Callable[[Sequence[Body], Layouts], list[Muscle | VolumetricActuator]]:
     """Return what makes the term of a muscle."""
     place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
@@ -187,7 +174,7 @@ def _muscle(
 
     if isinstance(item, VolumetricActuatorSpec):
         cells, gradients, weights, _ = _elements(body, item, place)
-        volume = parts.signal(item.volume, f"{place}.volume", "-", 1, driven)
+        volume = parts.signal(item.volume, f"{place}.volume", "-", 1)
         stiffness = parts.number(f"{place}.stiffness", item.stiffness, "Pa")
 
         def filled(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
@@ -204,7 +191,7 @@ def _muscle(
     else:
         assert item.points is not None
         lines = _line(body, np.array(item.points), place)
-    activation = parts.signal(item.activation, f"{place}.activation", "-", 1, driven)
+    activation = parts.signal(item.activation, f"{place}.activation", "-", 1)
     signal, rows_of = activation.signal, activation.parameter
     if item.dynamics is not None:
         rows_of = _following(item.dynamics, f"{place}.dynamics", activation, parts)
@@ -220,9 +207,9 @@ def _muscle(
     return made
 
 
-def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: CouplingParts) -> str:
+def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: SceneParts) -> str:
     """Add the memory of an activation that follows what excites it; return the block of theta that it stands in."""
-    times = [parts.number(f"{place}.{key}", getattr(item, key), "s") for key in ("rise", "fall")]
+    times = parts.numbers_of(place, item, "rise", "fall")
     weights = excited.signal.weights(0.0)
     # Where nothing is remembered yet it is what excites it at the start.
     block = parts.follow(f"{place}.activation", "-", WeightedSum(tuple(weights)), excited.parameter, shape=(1,))

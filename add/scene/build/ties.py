@@ -1,14 +1,20 @@
-"""The map from a scene's numbers s to theta: copies with factors, then ties in the order of what they read."""
+"""The numbers of a scene in the making, and the map to theta: copies with factors, then ties in their order."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 import numpy as np
 
+from add.bodies import Block, Layouts
 from add.equations.layout import ParameterLayout
+from add.equations.memory import Memory
+from add.equations.signals import SignalParameter
 from add.inverse.maps import Composed
-from add.ties import Extended, Rule, Selected, Tie
+from add.joints.laws import HingeStart, JointPart
+from add.model.build import MakeTerms
+from add.scene.spec.common import SignalReferenceSpec, Spec
+from add.ties import Extended, Rule, Selected, Tie, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 
 
@@ -57,6 +63,152 @@ class Copy:
     path: str
     target: IntArray
     factor: FloatArray
+
+
+@final
+@dataclass(frozen=True)
+class SceneParameter:
+    """One number or array of a scene and what of theta it sets.
+
+    Attributes
+    ----------
+    path : str
+        Path into the scene.
+    value : array
+    unit : str
+    targets : (block of theta, factor)
+        The block becomes factor * value; a scalar value serves every entry of a block, with a factor each.
+    fixed : bool
+        Whether it is part of what is asked and not of the physics: then it is no number that a parameter may name.
+    """
+
+    path: str
+    value: FloatArray
+    unit: str
+    targets: tuple[tuple[str, float | FloatArray], ...]
+    fixed: bool = False
+
+
+#: Position and rotation vector of the world's frame.
+WORLD = np.zeros(6)
+
+
+def pose_of(body: str | None) -> tuple[str, str] | tuple[FloatArray]:
+    """Return the inputs of a tie that say where a body's frame starts; None is the world."""
+    return (WORLD,) if body is None else (f"bodies.{body}.position", f"bodies.{body}.orientation")
+
+
+def turn_of(body: str | None) -> str | FloatArray:
+    """Return the input of a tie that says how a body's frame starts turned."""
+    return WORLD[3:] if body is None else f"bodies.{body}.orientation"
+
+
+#: Given value, path, unit and number of columns -> the signal that drives it.
+MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
+
+
+@final
+@dataclass
+class SceneParts:
+    """The share of the parts of a scene in the model and in its numbers, in the making.
+
+    Attributes
+    ----------
+    driven : makes signals of values
+    numbers, derived : numbers of the scene, and what of theta follows from them
+    blocks : of theta, beside those that bodies and terms bring
+    joint_parts, owners : laws between places, and the coupling or body that each is of
+    connected : pairs of bodies that couplings join, either way round
+    starts : of bodies on hinges
+    terms : what makes further terms
+    memories : by the place in the scene that they are of
+    """
+
+    driven: MakeSignalParameter
+    numbers: list[SceneParameter] = field(default_factory=list)
+    derived: list[Derived] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    joint_parts: list[JointPart] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    connected: set[tuple[str, str]] = field(default_factory=set)
+    starts: list[HingeStart] = field(default_factory=list)
+    terms: list[MakeTerms] = field(default_factory=list)
+    memories: dict[str, Callable[[Layouts], Memory]] = field(default_factory=dict)
+
+    def add(
+        self,
+        path: str,
+        value: object,
+        unit: str,
+        targets: Sequence[tuple[str, float | FloatArray]] | None = None,
+        *,
+        fixed: bool = False,
+    ) -> None:
+        """Add a number under its path; where no targets are given, it sets the block of theta of the same name."""
+        array = np.asarray(value, dtype=float)
+        self.numbers.append(
+            SceneParameter(path, array, unit, ((path, 1.0),) if targets is None else tuple(targets), fixed)
+        )
+
+    def add_of(self, at: str, item: Spec, *keys: str, block: str = "") -> None:
+        """Add numbers of a part of the scene under its path, in the units that it declares."""
+        for key in keys:
+            self.add(f"{at}.{key}", getattr(item, key), item.unit_of(key), ((f"{block or at}.{key}", 1.0),))
+
+    def number(self, path: str, value: object, unit: str, target: str = "", factor: float = 1.0) -> str:
+        """Add a differentiable number under its path; return the name of the block of theta that holds its multiple."""
+        target, array = target or path, np.asarray(value, dtype=float)
+        self.blocks.append((target, array.shape, unit))
+        self.add(path, array, unit, ((target, factor),))
+        return target
+
+    def numbers_of(self, at: str, item: Spec, *keys: str) -> tuple[str, ...]:
+        """Add numbers of a part of the scene, with their blocks of theta; return the names of these."""
+        return tuple(self.number(f"{at}.{key}", getattr(item, key), item.unit_of(key)) for key in keys)
+
+    def constant(self, name: str, value: FloatArray, unit: str) -> str:
+        """Add a block of theta that nothing changes; return its name."""
+        self.blocks.append((name, value.shape, unit))
+        self.add(name, value, unit, fixed=True)
+        return name
+
+    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
+        """Add a block of theta that follows from others; return its name."""
+        self.blocks.append((name, shape, unit))
+        self.derived.append(Derived((name,), rule, inputs))
+        return name
+
+    def direction(self, path: str, value: Sequence[float], name: str) -> str:
+        """Add a direction of the scene; return the name of the block of theta that holds its unit vector.
+
+        Its number is two tilts [rad], which turn the scene's own direction about two axes across it
+        (`add.ties.axes_across`); they are zero there.
+        """
+        start = unit_vector(np.array(value))
+        self.add(path, np.zeros(2), "rad", ())
+        return self.follow(name, "-", TiltedDirection(), OfScene(path), start, axes_across(start))
+
+    def signal(self, value: object, path: str, unit: str, width: int) -> SignalParameter:
+        """Return the signal of a value; its rows are a block of theta."""
+        drive = self.driven(value, path, unit, width)
+        self.blocks.append((drive.parameter, (drive.signal.n_rows, width), unit))
+        if not isinstance(value, SignalReferenceSpec):
+            self.add(path, value, unit, ((drive.parameter, 1.0),))
+        return drive
+
+    def moved(self, value: object, path: str, unit: str) -> SignalParameter | None:
+        """Return the signal of three columns that drives a body, whose rows its terms bring; None of None."""
+        if value is None:
+            return None
+        if not isinstance(value, SignalReferenceSpec):
+            self.add(path, value, unit)
+        return self.driven(value, path, unit, 3)
+
+    def take(self, other: "SceneParts") -> None:
+        """Take the numbers of a part that was made by itself."""
+        self.numbers += other.numbers
+        self.derived += other.derived
+        self.blocks += other.blocks
 
 
 def compose(

@@ -1,6 +1,6 @@
 """Loops, couplings of joints, tendons and actuators of articulated bodies, with the numbers that they bring."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -27,8 +27,7 @@ from add.errors import InputError
 from add.kernels.length_drives import AFFINE, MUSCLE
 from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
-from add.scene.build.numbers import SceneParameter
-from add.scene.build.ties import Derived
+from add.scene.build.ties import Derived, SceneParts
 from add.scene.read.paths import require_known
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -45,8 +44,6 @@ _FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
 _NO_TENDON = TendonSpec()
 #: What tendons have where neither scene nor file says anything.
 _DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
-#: Given value, path, unit -> the signal of one column that drives it.
-MakeSignal = Callable[[object, str, str], SignalParameter]
 
 
 @final
@@ -55,13 +52,12 @@ class TreeExtras:
     """Parts of a tree beside its joints; ``places`` are links without mass that loops end on."""
 
     body: str
+    parts: SceneParts
     places: list[TreeJoint] = field(default_factory=list)
     loops: list[TreeLoop] = field(default_factory=list)
     couplings: list[TreeCoupling] = field(default_factory=list)
     tendons: list[TreeTendon] = field(default_factory=list)
     drives: list[LengthDrive] = field(default_factory=list)
-    numbers: list[SceneParameter] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     ways: dict[str, TreePath] = field(default_factory=dict)
 
@@ -75,11 +71,15 @@ class TreeExtras:
 
     def number(self, path: str, value: object, unit: str, *, fixed: bool = False, target: str = "") -> None:
         """Add a number of the scene, or with ``fixed`` one that only the file says."""
-        array = np.asarray(value, dtype=float)
-        self.numbers.append(SceneParameter(path, array, unit, ((target or path, 1.0),), fixed=fixed))
+        self.parts.add(path, value, unit, ((target or path, 1.0),), fixed=fixed)
+
+    def pose(self, path: str, place: str, position: object, turn: object, *, fixed: bool = True) -> None:
+        """Add where a place is on its link, and how it is turned."""
+        for word, value, unit in (("position", position, "m"), ("orientation", turn, "rad")):
+            self.number(f"{path}.{word}", value, unit, fixed=fixed, target=f"{self.body}.joints.{place}.{word}")
 
 
-def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSignal) -> TreeExtras:
+def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: SceneParts) -> TreeExtras:
     """Return loops, couplings of joints, tendons and actuators of a robot.
 
     Raises
@@ -88,7 +88,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
         For what a tree cannot have.
     """
     out = TreeExtras(
-        at, taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
+        at, parts, taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
     )
     number = {joint.name: k for k, joint in enumerate(robot.joints)}
     carrier = {link.name: k for k, link in enumerate(robot.links)}
@@ -114,9 +114,9 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, signal: MakeSi
                 items[actuator.name] = DriveSpec(actuator=actuator.name, input=0.0)
     for key, item in items.items():
         if item.actuator is not None:
-            _actuator(f"{at}.drives.{key}", item, robot, (tendons, number, carrier), signal, out, key in body.drives)
+            _actuator(f"{at}.drives.{key}", item, robot, (tendons, number, carrier), out, key in body.drives)
         elif item.tendon is not None:
-            _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, signal, out)
+            _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, out)
     return out
 
 
@@ -134,9 +134,7 @@ def _loop(at: str, loop: RobotLoop, carrier: Mapping[str, int], body: Articulate
     ends = []
     for key, link, position, rotation in zip("ab", loop.links, loop.positions, loop.rotations, strict=True):
         name = out.place(f"{loop.name}_{key}", -1 if link == WORLD else carrier[link])
-        turn = Rotation.from_matrix(rotation).as_rotvec()
-        for word, value, unit in (("position", position, "m"), ("orientation", turn, "rad")):
-            out.number(f"{path}.{key}.{word}", value, unit, fixed=not said, target=f"{at}.joints.{name}.{word}")
+        out.pose(f"{path}.{key}", name, position, Rotation.from_matrix(rotation).as_rotvec(), fixed=not said)
         ends.append(name)
     out.loops.append(TreeLoop(path, ends[0], ends[1], _ROWS[loop.kind]))
     if loop.kind == "distance":
@@ -179,9 +177,7 @@ def _way(at: str, tendon: RobotTendon, carrier: Mapping[str, int], out: TreeExtr
             if key not in links:
                 path = f"{at}.tendons.{tendon.name}.places.{len(links)}"
                 links[key] = out.place(f"{tendon.name}_{len(links)}", -1 if link == WORLD else carrier[link])
-                for word, value, unit in (("position", position, "m"), ("orientation", np.zeros(3), "rad")):
-                    target = f"{at}.joints.{links[key]}.{word}"
-                    out.number(f"{path}.{word}", value, unit, fixed=True, target=target)
+                out.pose(path, links[key], position, np.zeros(3))
             places.append(list(links).index(key))
         kind = ("", "sphere", "cylinder").index(part.around)
         axis = places[3:4] if kind == CYLINDER else [-1]
@@ -226,8 +222,7 @@ def _tendon(
 
 def _actuator(
     at: str, item: DriveSpec, robot: Robot,
-    named: tuple[Mapping[str, RobotTendon], Mapping[str, int], Mapping[str, int]], signal: MakeSignal,
-    out: TreeExtras, said: bool,
+    named: tuple[Mapping[str, RobotTendon], Mapping[str, int], Mapping[str, int]], out: TreeExtras, said: bool,
 ) -> None:  # fmt: skip
     """Add an actuator of the file; ``named`` are the tendons, and the numbers of joints and of what carries links."""
     tendons, number, carrier = named
@@ -244,15 +239,12 @@ def _actuator(
     else:
         link, position, rotation = robot.place(actuator.target)
         place = out.place(f"{actuator.name}_place", -1 if link == WORLD else carrier[link])
-        turned = Rotation.from_matrix(rotation).as_rotvec()
-        for word, value, unit in (("position", position, "m"), ("orientation", turned, "rad")):
-            target = f"{out.body}.joints.{place}.{word}"
-            out.number(f"{at}.place.{word}", value, unit, fixed=True, target=target)
+        out.pose(f"{at}.place", place, position, Rotation.from_matrix(rotation).as_rotvec())
     chosen = tuple(coordinate(robot.joints, number, name, f"{at}.actuator") for name, _ in pairs)
     force = _bounded(at, actuator, robot)
-    drive = signal(item.input, f"{at}.input", "-")
+    drive = out.parts.signal(item.input, f"{at}.input", "-", 1)
     if not said:  # nothing in the scene: its control is zero
-        out.numbers[:] = [entry for entry in out.numbers if entry.path != f"{at}.input"]
+        out.parts.numbers[:] = [entry for entry in out.parts.numbers if entry.path != f"{at}.input"]
     way = out.ways.get(actuator.target) if actuator.transmission == "tendon" else None
     if pairs:
         out.number(f"{at}.factors", [actuator.gear[0] * factor for _, factor in pairs], "-", fixed=True)
@@ -279,7 +271,7 @@ def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeEx
     weights = drive.signal.weights(0.0) * (actuator.dynamics != "integrator")
     ends = max(low, actuator.activation[0]), min(high, actuator.activation[1])
     rule = WeightedSum(tuple(weights), limits=ends if actuator.dynamics != "integrator" else actuator.activation)
-    out.derived.append(Derived((f"{at}.activation",), rule, (drive.parameter,)))
+    out.parts.derived.append(Derived((f"{at}.activation",), rule, (drive.parameter,)))
     return ActuatorState(_FOLLOWING[actuator.dynamics], len(actuator.times), (low, high), actuator.activation)
 
 
@@ -302,7 +294,7 @@ def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, flo
 
 def _on_tendon(
     body: str, at: str, item: DriveSpec, joints: Sequence[RobotJoint], tendons: Mapping[str, RobotTendon],
-    number: Mapping[str, int], signal: MakeSignal, out: TreeExtras,
+    number: Mapping[str, int], out: TreeExtras,
 ) -> None:  # fmt: skip
     """Add a drive of a tendon: a torque, a position servo or a velocity servo of its length."""
     assert item.tendon is not None
@@ -310,7 +302,8 @@ def _on_tendon(
     if item.limit == "file":
         raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
     chosen = tuple(coordinate(joints, number, name, at) for name, _ in tendons[item.tendon].joints)
-    drive = signal(item.input, f"{at}.input", {"torque": "N", "position": "m", "velocity": "m/s"}[item.type])
+    unit = {"torque": "N", "position": "m", "velocity": "m/s"}[item.type]
+    drive = out.parts.signal(item.input, f"{at}.input", unit, 1)
     limit = np.inf if item.limit is None else float(item.limit)
     factors = f"{body}.tendons.{item.tendon}.factors"
     way = out.ways.get(item.tendon)
@@ -325,4 +318,4 @@ def _on_tendon(
         ("stiffness", item.stiffness, "N/m", by_place), ("damping", item.damping, "N s/m", by_rate),
     ):  # fmt: skip
         if value is not None:
-            out.numbers.append(SceneParameter(f"{at}.{key}", np.array(value), unit, targets))
+            out.parts.add(f"{at}.{key}", value, unit, targets)

@@ -45,6 +45,12 @@ class Spec(BaseModel):
         if numbers is not None:
             cls.role = numbers
 
+    @classmethod
+    def unit_of(cls, key: str) -> str:
+        """Return the unit of a field, the first thing in brackets in its description."""
+        description = cls.model_fields[key].description or ""
+        return description.partition("[")[2].partition("]")[0]
+
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
 

@@ -336,7 +336,7 @@ class CouplingExtension(Extension, _CouplingSpec):
         ----------
         place : path of the coupling in the scene
         bodies : what `add.scene.build.joints.couplings` knows of the bodies
-        parts : CouplingParts, which takes them
+        parts : SceneParts, which takes them
         driven : what makes signals of values
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
