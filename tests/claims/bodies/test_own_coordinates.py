@@ -206,9 +206,9 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> add.Scene:
     """The scene, whose builder makes a turntable of the body "table"."""
     made = builder.rigid_body
 
-    def body(name, spec, driven):
-        solid, *follows = made(name, spec, driven)
-        return (Turntable(name) if name == "table" else solid), *follows
+    def body(name, spec, parts):
+        solid = made(name, spec, parts)
+        return Turntable(name) if name == "table" else solid
 
     monkeypatch.setattr(builder, "rigid_body", body)
     return add.scene_from_dict(SCENE)
