@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -28,9 +29,31 @@ from add.io.trajectory_parts import (
 from add.materials import NAMES, formula_law, material
 
 FORMAT = "add-trajectory/1"
+P = TypeVar("P")
 _EXPECTED = "a whole trajectory.h5 written by add"
-# Groups that files of runs without such things do not have, old ones among them.
-_OPTIONAL = ("sheets", "solids", "lines", "joints", "goals")
+
+
+class _Form(NamedTuple):
+    """The names of what is kept of a part of a run: attributes, arrays with units, and arrays that may be left out."""
+
+    attributes: tuple[str, ...]
+    arrays: dict[str, str | None]
+    spare: Mapping[str, str | None] = MappingProxyType({})
+
+
+_FORMS = {
+    ObstacleData: _Form(("kind", "size", "rotation", "position", "velocity"), {}, {"vertices": "m", "triangles": None}),
+    MassSpringData: _Form(("start",), {"rest": "m", "edges": None, "triangles": None}, {"gradients": "1/m"}),
+    SolidData: _Form(("start", "kinematic", "centre", "kind", "size"), {"vertices": "m", "triangles": None}),
+    LineData: _Form(("kind",), {"ends": "m", "tension": "N"}),
+    JointData: _Form((), {"place": "m", "axis": None}),
+    GoalData: _Form(("body", "rotation", "position"), {"points": "m"}),
+    ContactData: _Form((), {"offsets": None, "places": "m", "forces": "N"}, {"modes": None, "margins": None}),
+}
+# Groups that files of runs without such things do not have, old ones among them: of parts with names of their own, and
+# of parts by name.
+_LISTED = {"sheets": MassSpringData, "solids": SolidData}
+_NAMED = {"lines": LineData, "joints": JointData, "goals": GoalData}
 
 
 @final
@@ -194,13 +217,7 @@ def _write(file: Any, data: RunData) -> None:
         _put(group, "cells", body.cells)
         _put(group, "surface", body.surface)
     for obstacle in data.obstacles:
-        group = groups["obstacles"].create_group(_key(obstacle.name))
-        group.attrs["kind"] = obstacle.kind
-        for name in ("size", "rotation", "position", "velocity"):
-            group.attrs[name] = getattr(obstacle, name)
-        if len(obstacle.triangles):
-            _put(group, "vertices", obstacle.vertices, "m")
-            _put(group, "triangles", obstacle.triangles)
+        _write_part(groups["obstacles"].create_group(_key(obstacle.name)), obstacle)
     for name, values in data.markers.items():
         _put(groups["markers"], _key(name), values, "m")
     for name, (times, positions) in data.targets.items():
@@ -211,48 +228,37 @@ def _write(file: Any, data: RunData) -> None:
 
 def _write_optional(file: Any, data: RunData) -> None:
     """Write rigid bodies, sheets, links, contacts, goals and what the last state carries, as far as there are any."""
-    groups = {name: file.create_group(name, track_order=True) for name in _OPTIONAL if getattr(data, name)}
-    for sheet in data.sheets:
-        group = groups["sheets"].create_group(_key(sheet.name))
-        group.attrs["start"] = sheet.start
-        _put(group, "rest", sheet.rest, "m")
-        _put(group, "edges", sheet.edges)
-        _put(group, "triangles", sheet.triangles)
-        if len(sheet.gradients):
-            _put(group, "gradients", sheet.gradients, "1/m")
-    for solid in data.solids:
-        group = groups["solids"].create_group(_key(solid.name))
-        for name in ("start", "kinematic", "centre", "kind", "size"):
-            group.attrs[name] = getattr(solid, name)
-        _put(group, "vertices", solid.vertices, "m")
-        _put(group, "triangles", solid.triangles)
-    for name, line in data.lines.items():
-        group = groups["lines"].create_group(_key(name))
-        group.attrs["kind"] = line.kind
-        _put(group, "ends", line.ends, "m")
-        _put(group, "tension", line.tension, "N")
-    for name, joint in data.joints.items():
-        group = groups["joints"].create_group(_key(name))
-        _put(group, "place", joint.place, "m")
-        _put(group, "axis", joint.axis)
-    for name, goal in data.goals.items():
-        group = groups["goals"].create_group(_key(name))
-        for key in ("body", "rotation", "position"):
-            group.attrs[key] = getattr(goal, key)
-        _put(group, "points", goal.points, "m")
+    parts = {name: {part.name: part for part in getattr(data, name)} for name in _LISTED}
+    for name, named in (parts | {name: getattr(data, name) for name in _NAMED}).items():
+        if named:
+            group = file.create_group(name, track_order=True)
+            for key, part in named.items():
+                _write_part(group.create_group(_key(key)), part)
     if data.carry.marks or data.carry.memory.size:
         group = file.create_group("carry")
         _put(group, "memory", data.carry.memory)
         for k, mark in enumerate(data.carry.marks):
             _put(group, f"mark{k}", mark)
     if len(data.contacts.offsets):
-        group = file.create_group("contacts")
-        _put(group, "offsets", data.contacts.offsets)
-        _put(group, "places", data.contacts.places, "m")
-        _put(group, "forces", data.contacts.forces, "N")
-        if data.contacts.modes.size:
-            _put(group, "modes", data.contacts.modes)
-            _put(group, "margins", data.contacts.margins)
+        _write_part(file.create_group("contacts"), data.contacts)
+
+
+def _write_part(group: Any, part: Any) -> None:
+    """Write what `_FORMS` names of a part."""
+    form = _FORMS[type(part)]
+    for key in form.attributes:
+        group.attrs[key] = getattr(part, key)
+    spare = {key: unit for key, unit in form.spare.items() if len(getattr(part, key))}
+    for key, unit in (form.arrays | spare).items():
+        _put(group, key, getattr(part, key), unit)
+
+
+def _read_part(kind: type[P], group: Any, *name: str) -> P:
+    """Read what `_FORMS` names of a part."""
+    form = _FORMS[kind]
+    arrays = [*form.arrays, *(key for key in form.spare if key in group)]
+    values = {key: _attribute(group, key) for key in form.attributes} | {key: _array(group, key) for key in arrays}
+    return kind(*name, **values)
 
 
 def _part(group: Any, key: str) -> Any:
@@ -295,14 +301,7 @@ def _read(file: Any) -> RunData:
         else:
             arrays["moduli"] = np.array([_attribute(group, modulus.key) for law in known for modulus in law.parameters])
         bodies.append(BodyData(_name(key), formula=formula, **attributes, **arrays))
-    obstacles = [
-        ObstacleData(
-            _name(key),
-            *(_attribute(group, name) for name in ("kind", "size", "rotation", "position", "velocity")),
-            **{name: _array(group, name) for name in ("vertices", "triangles") if name in group},
-        )
-        for key, group in _part(file, "obstacles").items()
-    ]
+    obstacles = [_read_part(ObstacleData, group, _name(key)) for key, group in _part(file, "obstacles").items()]
     times, newton = _part(file, "targets_time"), _part(file, "newton")
     targets = {name: (_array(times, _key(name)), x) for name, x in _arrays(_part(file, "targets")).items()}
     return RunData(
@@ -323,47 +322,11 @@ def _read(file: Any) -> RunData:
 
 def _read_optional(file: Any) -> dict[str, Any]:
     """Read what only some files have."""
-
-    def groups(name: str) -> list[tuple[str, Any]]:
-        return [(_name(key), group) for key, group in file[name].items()] if name in file else []
-
-    def arrays(group: Any, *names: str) -> dict[str, Any]:
-        return {name: _array(group, name) for name in names}
-
-    def attributes(group: Any, *names: str) -> dict[str, Any]:
-        return {name: _attribute(group, name) for name in names}
-
-    contacts = ContactData()
-    if "contacts" in file:
-        group = file["contacts"]
-        extra = [name for name in ("modes", "margins") if name in group]
-        contacts = ContactData(**arrays(group, "offsets", "places", "forces", *extra))
-    return {
-        "carry": _read_carry(file),
-        "sheets": tuple(
-            MassSpringData(
-                name,
-                **attributes(group, "start"),
-                **arrays(group, "rest", "edges", "triangles", *(key for key in ("gradients",) if key in group)),
-            )
-            for name, group in groups("sheets")
-        ),
-        "solids": tuple(
-            SolidData(
-                name,
-                **attributes(group, "start", "kinematic", "centre", "kind", "size"),
-                **arrays(group, "vertices", "triangles"),
-            )
-            for name, group in groups("solids")
-        ),
-        "lines": {
-            name: LineData(**attributes(group, "kind"), **arrays(group, "ends", "tension"))
-            for name, group in groups("lines")
-        },
-        "joints": {name: JointData(**arrays(group, "place", "axis")) for name, group in groups("joints")},
-        "contacts": contacts,
-        "goals": {
-            name: GoalData(**attributes(group, "body", "rotation", "position"), **arrays(group, "points"))
-            for name, group in groups("goals")
-        },
-    }
+    out: dict[str, Any] = {"carry": _read_carry(file)}
+    for name, kind in _LISTED.items():
+        groups = file[name].items() if name in file else ()
+        out[name] = tuple(_read_part(kind, group, _name(key)) for key, group in groups)
+    for name, of_name in _NAMED.items():
+        groups = file[name].items() if name in file else ()
+        out[name] = {_name(key): _read_part(of_name, group) for key, group in groups}
+    return out | ({"contacts": _read_part(ContactData, file["contacts"])} if "contacts" in file else {})
