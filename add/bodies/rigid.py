@@ -20,7 +20,7 @@ from add.bodies.base import (
     carried_mesh,
     shape_mesh,
 )
-from add.bodies.families import FRAME_INERTIA, WEIGHT
+from add.bodies.nodal import FRAME_INERTIA, WEIGHT
 from add.bodies.tree import OF_COORDINATES
 from add.bodies.tree_joints import FREE, Graft, TreeJoint, tree_elements
 from add.equations.initial import PinMotion, Pose, RigidPose

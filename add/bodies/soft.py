@@ -8,9 +8,12 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, Body, ContactMesh, ContactPoints, Layouts, Part, Picture
-from add.bodies.families import NODAL_INERTIA, WEIGHT, Elasticity, Elements
 from add.bodies.nodal import (
     MATERIAL_SCALARS,
+    NODAL_INERTIA,
+    WEIGHT,
+    Elasticity,
+    Elements,
     NodalBody,
     NodalLoad,
     NodeTie,

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
-from add.bodies.families import NODAL_INERTIA, WEIGHT
-from add.bodies.nodal import NodalBody, NodalLoad, Pin
+from add.bodies.nodal import NODAL_INERTIA, WEIGHT, NodalBody, NodalLoad, Pin
 from add.equations.layout import ParameterLayout
 from add.equations.sites import LawValues, Site, gather
 from add.equations.term import Term

@@ -1,8 +1,7 @@
 """Objectives: numbers by which a run is judged."""
 
 from add.objectives.base import LeastSquares, Objective, WeightedSum, total
-from add.objectives.one_step import OneStep
-from add.objectives.over_time import MeanOverTime, SoftMinimum
+from add.objectives.over_time import MeanOverTime, OneStep, SoftMinimum
 from add.objectives.regularisers import Cauchy, Huber, Loss, Proximity, Roughness, Smoothness, SoftL1
 from add.objectives.tracking import Tracking
 

@@ -11,8 +11,7 @@ from add.mocap.formats.mcap import MCAP
 from add.mocap.formats.motive import MotiveCSV
 from add.mocap.formats.plain import PlainCSV
 from add.mocap.formats.pose_json import PoseJSON
-from add.mocap.formats.qualisys import QualisysTSV
-from add.mocap.formats.trc import TRC
+from add.mocap.formats.qualisys import TRC, QualisysTSV
 from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take
 

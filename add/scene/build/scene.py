@@ -14,9 +14,8 @@ from add.linalg.cholmod import is_installed
 from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build_model
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
-from add.scene.build.chambers import chambers
+from add.scene.build.chambers import chambers, embed
 from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
-from add.scene.build.embedding import embed
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.materials import remembering

@@ -18,11 +18,11 @@ from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.build import place_site
 from add.objectives import Roughness, Tracking
-from add.objectives.one_step import OneStep
 from add.objectives.over_time import (
     MeanOverTime,
     Measure,
     Nearness,
+    OneStep,
     Separation,
     SoftMinimum,
     SquaredDistance,

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from add.scene.read.exact_contact import check_exact_contact, check_friction
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
+from add.scene.read.section_checks import check_exact_contact, check_friction
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.common import SignalReferenceSpec

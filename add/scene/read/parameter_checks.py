@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from add.scene.read.checks import end_of, inside, named, twice
-from add.scene.read.expect_checks import check_expectations
 from add.scene.read.paths import explain_missing, get_value
 from add.scene.read.problems import Problem, shown
 from add.scene.read.recorded_starts import is_direction, is_orientation, numbers_of
+from add.scene.read.section_checks import check_expectations
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import (

@@ -12,7 +12,7 @@ import pytest
 import add
 from add.bodies import Block, Body, CarriedShape, ContactPoints, Family, Layouts, Part, Picture
 from add.bodies.base import POSE_VECTORS
-from add.bodies.families import WEIGHT
+from add.bodies.nodal import WEIGHT
 from add.bodies.rigid import frame_state
 from add.commands.check_gradient import check_gradients
 from add.commands.run_summary import summary

@@ -10,7 +10,7 @@ from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
 from add.scene import experiment_scenes, scene_from_dict
-from add.scene.read.expect_checks import _flat, _names, _optimized, _simulated
+from add.scene.read.section_checks import _flat, _names, _optimized, _simulated
 
 MARKERS = {"free corner": {"body": "p", "nodes": [0]}, "b.m": {"body": "r", "point": [0, 0, 0.1]}}
 SCENE = {
