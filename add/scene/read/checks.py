@@ -7,15 +7,12 @@ from typing import Any
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.read.section_checks import check_exact_contact, check_friction
-from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.common import references
 from add.scene.spec.contact import ContactPairSpec
 from add.scene.spec.contact_classes import ContactClasses, may_have_mesh, met_shapes
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import (
     ContactObjectiveSpec,
     LineObjectiveSpec,
@@ -27,7 +24,6 @@ from add.scene.spec.objective import (
     SmoothnessObjectiveSpec,
     TrackObjectiveSpec,
 )
-from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 
@@ -38,8 +34,7 @@ _LISTED = 200
 def check_world(spec: SceneSpec) -> list[Problem]:
     """Names and times of everything but the parameters."""
     parts = (
-        _bodies, _couplings, _fixed_loops, _contact, check_exact_contact, check_friction, _markers, _recordings, _uses,
-        _objective,
+        _names, _bodies, _fixed_loops, _contact, check_exact_contact, check_friction, _recordings, _uses, _objective,
     )  # fmt: skip
     return list(islice((problem for part in parts for problem in part(spec)), _LISTED))
 
@@ -70,27 +65,8 @@ def repeated(names: Iterable[Any]) -> Iterator[int]:
 
 def _bodies(spec: SceneSpec) -> Iterator[Problem]:
     for name, body in spec.bodies.items():
-        driven: list[tuple[str, object]] = []
-        if isinstance(body, SoftBodySpec | NetSpec):
-            driven += [(f"pins.{k}.motion", pin.motion) for k, pin in enumerate(body.pins)]
-            driven += [(f"anchors.{k}.place", item.place) for k, item in enumerate(getattr(body, "anchors", ()))]
-            driven += [(f"loads.{k}.force", load.force) for k, load in enumerate(body.loads)]
-            for group in ("chambers", "muscles"):
-                for label, part in getattr(body, group, {}).items():
-                    keys = [key for key in ("pressure", "volume", "activation") if hasattr(part, key)]
-                    driven += [(f"{group}.{label}.{key}", getattr(part, key)) for key in keys]
-        elif isinstance(body, ArticulatedBodySpec):
-            driven += [(f"joints.{key}.motion", joint.motion) for key, joint in body.joints.items()]
-            driven += [(f"drives.{key}.input", drive.input) for key, drive in body.drives.items()]
-        elif isinstance(body, KinematicBodySpec):
-            driven += [("translation", body.translation), ("rotation", body.rotation)]
-        for k, item in enumerate(getattr(body, "embedded", ())):
-            yield from named(f"bodies.{name}.embedded.{k}.body", "body", item.body, all_bodies(spec))
         if name in spec.obstacles:
             yield Problem(f"bodies.{name}", "an obstacle has the same name", f"'{name}'", "different names")
-        for place, value in driven:
-            if isinstance(value, SignalReferenceSpec):
-                yield from named(f"bodies.{name}.{place}.signal", "signal", value.signal, spec.signals)
         for key in ("loads", "point_masses"):
             names = [item.name for item in getattr(body, key, ())]
             for k in repeated(names):
@@ -100,23 +76,13 @@ def _bodies(spec: SceneSpec) -> Iterator[Problem]:
                     )
 
 
-def _couplings(spec: SceneSpec) -> Iterator[Problem]:
-    places = all_bodies(spec)
-    for name, item in spec.couplings.items():
-        at = f"couplings.{name}"
-        ends = {"a": "a.body", "b": "b.body", "on": "on.body"}
-        bodies = [(path, getattr(item, key).body) for key, path in ends.items() if hasattr(item, key)]
-        bodies += [(key, getattr(item, key)) for key in ("body", "nodes") if hasattr(item, key)]
-        for path, body in bodies:
-            if body is not None:
-                yield from named(f"{at}.{path}", "body", body, places)
-        values = {key: getattr(item, key, None) for key in ("force", "torque", "wind")}
-        motor = getattr(item, "motor", None)
-        if motor is not None:
-            values["motor.angle"] = motor.angle
-        for path, value in values.items():
-            if isinstance(value, SignalReferenceSpec):
-                yield from named(f"{at}.{path}.signal", "signal", value.signal, spec.signals)
+def _names(spec: SceneSpec) -> Iterator[Problem]:
+    """Names that stand for a body, a signal, a marker or an obstacle, as the format says of each."""
+    known: dict[str, Collection[str]] = {"body": all_bodies(spec), "signal": spec.signals}
+    known |= {"marker": spec.markers, "obstacle": spec.obstacles}
+    for section in ("bodies", "couplings", "markers", "objective"):
+        for place, what, name in references(getattr(spec, section), section):
+            yield from named(place, what, name, known[what])
 
 
 def _fixed_loops(spec: SceneSpec) -> Iterator[Problem]:
@@ -197,11 +163,6 @@ def _meets(pair: ContactPairSpec, classes: ContactClasses, spec: SceneSpec, shap
     return one_way or any(x in bodies and y in shapes and x != y for x in b for y in a)
 
 
-def _markers(spec: SceneSpec) -> Iterator[Problem]:
-    for name, marker in spec.markers.items():
-        yield from named(f"markers.{name}.body", "body", marker.body, all_bodies(spec))
-
-
 def _recordings(spec: SceneSpec) -> Iterator[Problem]:
     recordings = [("recording", spec.recording)]
     recordings += [(f"experiments.{k}.recording", item.recording) for k, item in enumerate(spec.experiments)]
@@ -279,17 +240,7 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
         place = f"objective.{k}"
         if isinstance(item, MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
             yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
-        if isinstance(
-            item,
-            PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec | NearestObjectiveSpec | ContactObjectiveSpec,
-        ):
-            yield from named(f"{place}.marker", "marker", item.marker, spec.markers)
-        if isinstance(item, ContactObjectiveSpec):
-            yield from named(f"{place}.obstacle", "obstacle", item.obstacle, spec.obstacles)
-        if isinstance(item, PoseObjectiveSpec):
-            yield from named(f"{place}.body", "body", item.body, all_bodies(spec))
         if isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
-            yield from named(f"{place}.signal", "signal", item.signal, spec.signals)
             signal = spec.signals.get(item.signal)
             if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
                 kinds = "type control, table or spline"

@@ -1,11 +1,12 @@
 """Building blocks of the scene format: strict numbers, vectors, names, selectors and values."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from add.errors import InputError
@@ -83,6 +84,36 @@ class Facts(NamedTuple):
     def without_penalties(self) -> bool:
         """Whether contact has no stiffness."""
         return self.friction_law in ("exact", "impulse")
+
+
+class Refers(NamedTuple):
+    """What a name in the format stands for; said beside the type, `Annotated[Name, Refers("marker")]`."""
+
+    what: str
+
+
+def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
+    """Iterate over the names in a part of a scene that stand for others: place, what they stand for, name."""
+    if isinstance(node, Spec):
+        for key, info in type(node).model_fields.items():
+            value, at = getattr(node, key), f"{place}.{info.alias or key}"
+            if isinstance(value, str) and (said := _said_of(info)) is not None:
+                yield at, said.what, value
+            yield from references(value, at)
+    elif isinstance(node, dict):
+        for key, item in node.items():
+            yield from references(item, f"{place}.{key}")
+    elif isinstance(node, tuple) and any(isinstance(item, Spec) for item in node[:1]):
+        for k, item in enumerate(node):
+            yield from references(item, f"{place}.{k}")
+
+
+def _said_of(item: Any) -> Refers | None:
+    """Return what is said beside a type, or within the union that it is."""
+    metadata = item.metadata if isinstance(item, FieldInfo) else getattr(item, "__metadata__", ())
+    own = [part for part in metadata if isinstance(part, Refers)]
+    inner = get_args(item.annotation if isinstance(item, FieldInfo) else item)
+    return own[0] if own else next((found for part in inner if (found := _said_of(part))), None)
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:
@@ -197,8 +228,12 @@ NodeList = Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(uniq
 
 # No dots (paths into the scene use them), slashes (HDF5 groups) or angle brackets (tags).
 Name = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*$", max_length=100)]
+#: A side of a pair: a body, a link of an articulated one, an obstacle or a class.
+SideName = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*(/\w[\w +:-]*)?$", max_length=200)]
 #: A body, or a link of an articulated one: "a1/FR_foot".
-BodyName = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*(/\w[\w +:-]*)?$", max_length=200)]
+BodyName = Annotated[SideName, Refers("body")]
+MarkerName = Annotated[Name, Refers("marker")]
+SignalName = Annotated[Name, Refers("signal")]
 Text = Annotated[str, Strict()]
 NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
 FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
@@ -293,7 +328,7 @@ SelectorSpec = Annotated[
 class SignalReferenceSpec(Spec):
     """The signal of that name."""
 
-    signal: Name = Field(description="name of an entry of `signals`")
+    signal: SignalName = Field(description="name of an entry of `signals`")
 
 
 ValueSpec = Annotated[

@@ -6,7 +6,6 @@ from pydantic import AliasChoices, Field, model_validator
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve
 from add.scene.spec.common import (
-    BodyName,
     Count,
     Facts,
     Flag,
@@ -14,6 +13,7 @@ from add.scene.spec.common import (
     Number,
     Positive,
     Role,
+    SideName,
     Spec,
     problem,
 )
@@ -26,11 +26,11 @@ class ContactPairSpec(_FurtherFriction):
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
     """
 
-    between: tuple[BodyName, BodyName] | None = Field(
+    between: tuple[SideName, SideName] | None = Field(
         None, description="names of bodies, obstacles or classes of bodies (`bodies.*.contact.class`), in any order"
     )
-    body: BodyName | None = Field(None, description="name of a body or a class, whose points are meant")
-    obstacle: BodyName | None = Field(
+    body: SideName | None = Field(None, description="name of a body or a class, whose points are meant")
+    obstacle: SideName | None = Field(
         None,
         description="name of an obstacle or a class, or of another rigid or kinematic body whose shape is met",
     )

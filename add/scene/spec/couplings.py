@@ -15,6 +15,7 @@ from add.scene.spec.common import (
     NonNegative,
     Number,
     Positive,
+    Refers,
     Role,
     SelectorSpec,
     SignalReferenceSpec,
@@ -265,7 +266,7 @@ class AttachmentSpec(_CouplingSpec):
     """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one, or of the world."""
 
     type: Literal["attachment"] = Field("attachment", description="kind of coupling")
-    nodes: Name = Field(description="name of the body with nodes")
+    nodes: Annotated[Name, Refers("body")] = Field(description="name of the body with nodes")
     where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
     body: BodyName | None = Field(None, description="name of the rigid body; null = the world")
     stiffness: Positive = Field(description="k per node [N/m]")

@@ -11,6 +11,7 @@ from add.scene.spec.common import (
     FilePath,
     Flag,
     Index,
+    MarkerName,
     Name,
     NonEmpty,
     NonNegative,
@@ -19,6 +20,8 @@ from add.scene.spec.common import (
     NumberOrVectorSpec,
     Positive,
     Quaternion,
+    Refers,
+    SignalName,
     Spec,
     TimeOrEndSpec,
     Vector3,
@@ -81,7 +84,7 @@ class PointObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a point [m^2]; give `time` or `window`."""
 
     type: Literal["point"] = Field("point", description="kind of objective")
-    marker: Name = Field(description="scene marker name")
+    marker: MarkerName = Field(description="scene marker name")
     target: Vector3 = Field(description="target position, world axes [m]")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
     weight: Weight = 1.0
@@ -91,7 +94,7 @@ class LineObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a straight line [m^2]; give `time` or `window`."""
 
     type: Literal["line"] = Field("line", description="kind of objective")
-    marker: Name = Field(description="scene marker name")
+    marker: MarkerName = Field(description="scene marker name")
     point: Vector3 = Field(description="a point of the line [m]")
     direction: Direction = Field(description="direction of the line; any length above 0 [-]")
     weight: Weight = 1.0
@@ -104,7 +107,7 @@ class NearestObjectiveSpec(Spec):
     """
 
     type: Literal["nearest"] = Field("nearest", description="kind of objective")
-    marker: Name = Field(description="scene marker name")
+    marker: MarkerName = Field(description="scene marker name")
     target: Vector3 = Field(description="place that should be passed, world axes [m]")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
     window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
@@ -125,8 +128,8 @@ class ContactObjectiveSpec(Spec):
     """
 
     type: Literal["contact"] = Field("contact", description="kind of objective")
-    marker: Name = Field(description="scene marker name")
-    obstacle: Name = Field(description="name of an obstacle")
+    marker: MarkerName = Field(description="scene marker name")
+    obstacle: Annotated[Name, Refers("obstacle")] = Field(description="name of an obstacle")
     wanted: Flag = Field(True, description="whether it should touch, or should not")
     radius: NonNegative = Field(0.0, description="radius of the ball [m]")
     margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
@@ -142,7 +145,7 @@ class TrackObjectiveSpec(Spec):
     """
 
     type: Literal["track"] = Field("track", description="kind of objective")
-    marker: Name = Field(description="scene marker name")
+    marker: MarkerName = Field(description="scene marker name")
     times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
     values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
@@ -214,7 +217,9 @@ class SmoothnessObjectiveSpec(Spec):
     """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
 
     type: Literal["smoothness"] = Field("smoothness", description="kind of objective")
-    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    signal: SignalName = Field(
+        description="name of a signal of type `control`, `table` or `spline` that drives something"
+    )
     weight: Weight = 1.0
 
 
@@ -222,7 +227,9 @@ class ProximityObjectiveSpec(Spec):
     """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
 
     type: Literal["proximity"] = Field("proximity", description="kind of objective")
-    signal: Name = Field(description="name of a signal of type `control`, `table` or `spline` that drives something")
+    signal: SignalName = Field(
+        description="name of a signal of type `control`, `table` or `spline` that drives something"
+    )
     value: NumberOrVectorSpec | None = Field(
         None, description="row that all are compared with, in the unit of the signal"
     )
