@@ -358,7 +358,7 @@ def _exit_code(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         return 0
     except OSError as error:
-        from add.io.runfolder import FULL
+        from add.io.lock import FULL
 
         if error.errno is None:
             raise

@@ -18,7 +18,8 @@ from add.commands.report_texts import duration
 from add.errors import InputError
 from add.inverse import InverseProblem
 from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
-from add.io.runfolder import EVALUATIONS, CannotWrite, RunFolder
+from add.io.lock import CannotWrite
+from add.io.runfolder import EVALUATIONS, RunFolder
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)

@@ -21,7 +21,8 @@ from add.errors import InputError, SolverError, naming
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
 from add.inverse.refit import fit_own, in_order
-from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, CannotWrite, RunFolder
+from add.io.lock import CannotWrite
+from add.io.runfolder import EVALUATIONS, FITTED, RESULT, SCENE, RunFolder
 from add.io.trajectory_file import write_run
 from add.scene import Scene, experiment_scenes
 from add.scene.build.run_data import run_data

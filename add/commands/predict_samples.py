@@ -18,7 +18,8 @@ from add.commands.prediction_results import ends_of, results
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
 from add.errors import InputError, SolverError, naming
 from add.inverse.sampling import Drawn, draw
-from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, CannotWrite, RunFolder
+from add.io.lock import CannotWrite
+from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, RunFolder
 from add.plot.prediction import plot_coverage, plot_sampled
 from add.scene import Scene
 from add.scene.build.scene import with_contact

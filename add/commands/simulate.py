@@ -16,7 +16,8 @@ from add.commands.run_summary import Tally, checks_of, summary
 from add.commands.warm import kernel_clock
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
-from add.io.runfolder import RESULT, SCENE, CannotWrite, RunFolder
+from add.io.lock import CannotWrite
+from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.io.trajectory_data import RunData, joined
 from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
 from add.scene import Scene

@@ -18,7 +18,8 @@ from add.commands.parallel.workers import LocalProcesses, Work, Workers
 from add.errors import InputError, SolverError, naming
 from add.inverse.problem import InverseProblem
 from add.io.hdf5 import SweepData, write_sweep
-from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, CannotWrite, RunFolder
+from add.io.lock import CannotWrite
+from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, RunFolder
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
 from add.scene.build.scene import with_contact

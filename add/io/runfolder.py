@@ -16,35 +16,8 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.json_forms import require_form
-from add.io.lock import FULL, LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
+from add.io.lock import LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
 from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
-
-__all__ = [
-    "BANDS",
-    "COVERAGE",
-    "DRAWN",
-    "DRAWS",
-    "EVALUATIONS",
-    "EVALUATIONS_CSV",
-    "FITTED",
-    "FULL",
-    "GRID",
-    "MARKS",
-    "MESHES",
-    "REFITS",
-    "REPORT",
-    "REPORT_HTML",
-    "RESIDUALS",
-    "RESULT",
-    "SAMPLES",
-    "SCENE",
-    "SWEEP",
-    "TRAJECTORY",
-    "VERSIONS",
-    "CannotWrite",
-    "RunFolder",
-    "versions",
-]
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"

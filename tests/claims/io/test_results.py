@@ -14,7 +14,8 @@ from view.sample_solids import solids_run
 
 from add.equations.kinematics import Carry, State
 from add.errors import InputError
-from add.io.runfolder import CannotWrite, RunFolder, versions
+from add.io.lock import CannotWrite
+from add.io.runfolder import RunFolder, versions
 from add.io.trajectory_file import ResumePoint, read_point, read_run, write_run
 from add.io.trajectory_parts import ContactData, JointData, LineData, MassSpringData, SolidData
 
