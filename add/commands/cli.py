@@ -293,8 +293,8 @@ def warm(console: Console, times: bool) -> None:
 
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
+    from add.commands.ahead import warm
     from add.commands.parallel.workers import cores
-    from add.commands.warm import warm
     from add.compiled.available import available
 
     if available():

@@ -55,7 +55,7 @@ def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
 
     For one that ``runs`` a second process compiles beside it (`add.commands.ahead`).
     """
-    from add.commands.warm import first_compilation
+    from add.commands.ahead import first_compilation
     from add.scene import load_scene
 
     context = click.get_current_context()
@@ -297,7 +297,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
 
 def _say_scene(console: Console, path: str) -> None:
     """Say what a scene is made of, without running it."""
-    from add.commands.warm import first_compilation
+    from add.commands.ahead import first_compilation
     from add.scene import load_scene
     from add.scene.build.built import material_sources
 
@@ -325,7 +325,7 @@ def _say_scene(console: Console, path: str) -> None:
 
 def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[str, ...]) -> Any:
     """Return a scene with nothing but a robot, as its file poses it."""
-    from add.commands.warm import first_compilation
+    from add.commands.ahead import first_compilation
     from add.scene import Scene
     from add.scene.read.reader import check_scene
     from add.scene.robots import read_robot

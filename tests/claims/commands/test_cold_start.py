@@ -10,8 +10,8 @@ import numba
 import pytest
 from commands.test_cli import scene
 
+from add.commands.ahead import first_compilation, kernel_clock
 from add.commands.console import COMPILING
-from add.commands.warm import first_compilation, kernel_clock
 
 HEAVY = {"dask", "distributed", "h5py", "matplotlib", "meshio", "numba", "numpy", "pydantic", "pyvista", "scipy", "vtk"}
 

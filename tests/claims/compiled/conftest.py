@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from numba import config
 
-from add.commands.warm import warm
+from add.commands.ahead import warm
 from add.compiled.available import available
 
 
