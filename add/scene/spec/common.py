@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic.fields import FieldInfo
@@ -12,6 +12,8 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
+
+T = TypeVar("T")
 
 
 class Role(Enum):
@@ -97,7 +99,7 @@ def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
     if isinstance(node, Spec):
         for key, info in type(node).model_fields.items():
             value, at = getattr(node, key), f"{place}.{info.alias or key}"
-            if isinstance(value, str) and (said := _said_of(info)) is not None:
+            if isinstance(value, str) and (said := said_beside(info, Refers)) is not None:
                 yield at, said.what, value
             yield from references(value, at)
     elif isinstance(node, dict):
@@ -108,12 +110,13 @@ def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
             yield from references(item, f"{place}.{k}")
 
 
-def _said_of(item: Any) -> Refers | None:
-    """Return what is said beside a type, or within the union that it is."""
+def said_beside(item: Any, kind: type[T]) -> T | None:
+    """Return what of a kind is said beside a type or a field, or within the union that it is."""
     metadata = item.metadata if isinstance(item, FieldInfo) else getattr(item, "__metadata__", ())
-    own = [part for part in metadata if isinstance(part, Refers)]
-    inner = get_args(item.annotation if isinstance(item, FieldInfo) else item)
-    return own[0] if own else next((found for part in inner if (found := _said_of(part))), None)
+    own = [part for part in metadata if isinstance(part, kind)]
+    annotation = item.annotation if isinstance(item, FieldInfo) else item
+    inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple, Literal) else ()
+    return own[0] if own else next((found for part in inner if (found := said_beside(part, kind))), None)
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:

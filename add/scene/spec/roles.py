@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, get_args, get_origin
 import annotated_types
 import numpy as np
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from add.errors import InputError
-from add.scene.spec.common import LARGEST, Role, Spec
+from add.scene.spec.common import LARGEST, Role, Spec, said_beside
 from add.scene.spec.extension import NOTHING, Extension
 from add.scene.spec.scene import SCHEMA, SceneSpec
 from add.typing import BoolArray, FloatArray
@@ -62,20 +61,9 @@ def _below(node: _Node, key: str) -> Iterator[_Node]:
         if issubclass(part, Spec):
             fields = {info.alias or name: info for name, info in part.model_fields.items()}
             if key in fields:
-                yield _Node(fields[key].annotation, _said(fields[key]) or part.role)
+                yield _Node(fields[key].annotation, said_beside(fields[key], Role) or part.role)
     for inner in _inner(node.kind, key):
-        yield _Node(inner, _said(inner) or node.role)
-
-
-def _said(item: Any) -> Role | None:
-    """Return the role that stands beside a type, or within the union that it is."""
-    metadata = item.metadata if isinstance(item, FieldInfo) else getattr(item, "__metadata__", ())
-    own = [part for part in metadata if isinstance(part, Role)]
-    if own:
-        return own[0]
-    annotation = item.annotation if isinstance(item, FieldInfo) else item
-    inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple) else ()
-    return next((role for part in inner if isinstance(part, type) or get_args(part) if (role := _said(part))), None)
+        yield _Node(inner, said_beside(inner, Role) or node.role)
 
 
 def _parts(kind: Any) -> Iterator[type]:
