@@ -1,11 +1,14 @@
 """The scene format says of every number that can be a parameter whether it is a property, or of one motion alone."""
 
 import re
+from typing import get_args
 
 import pytest
 
 from add.errors import InputError
-from add.scene.spec.common import Role
+from add.scene.spec.common import Role, Spec
+from add.scene.spec.couplings import SpringSpec
+from add.scene.spec.rigid import RigidBodySpec
 from add.scene.spec.roles import role_of
 from scripts.make_parameter_page import PAGE
 
@@ -26,3 +29,30 @@ def test_every_parameter_says_what_it_is():
 def test_what_is_no_parameter_has_no_role(path):
     with pytest.raises(InputError, match="scene format"):
         role_of(path)
+
+
+def _kinds(of):
+    """Every class of the format below one."""
+    for kind in of.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def _is_numeric(annotation):
+    return annotation is float or any(map(_is_numeric, get_args(annotation)))
+
+
+def test_numbers_say_their_units():
+    """What makes numbers of a scene reads units from the format: a field without one is no number, or says whose."""
+    silent = [
+        f"{kind.__name__}.{key}: {field.description}"
+        for kind in {*_kinds(Spec)}
+        if kind.role is not None and kind.__module__.startswith("add.")
+        for key, field in kind.model_fields.items()
+        if _is_numeric(field.annotation) and field.description and not kind.unit_of(key)
+    ]
+    whose = re.compile("in the unit of|numbers of the formula|direction")
+    assert [text for text in silent if not whose.search(text)] == []
+    assert len(silent) > 10
+    assert SpringSpec.unit_of("stiffness") == "N/m"
+    assert RigidBodySpec.unit_of("inertia") == "kg m^2"
