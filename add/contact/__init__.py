@@ -1,12 +1,15 @@
 """Contact: which points touch which shapes (detection), and what pushes back (laws)."""
 
-from add.contact.coefficients import (
+from add.contact.formulas import (
+    CONSTANT_FRICTION,
+    CurveNumber,
+    FrictionCurve,
     FrictionLaw,
+    NormalFormula,
     NormalLaw,
     PairParameters,
     Sizes,
     point_growth,
 )
-from add.contact.formulas import CONSTANT_FRICTION, CurveNumber, FrictionCurve, NormalFormula
 from add.contact.meshes import MeshContact
 from add.contact.penalty_bodies import BodyContact

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters
-from add.contact.formulas import FrictionCurve, NormalFormula
+from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
 from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics

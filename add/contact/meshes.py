@@ -8,8 +8,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, refuse_laws
-from add.contact.coefficients import FrictionLaw, NormalLaw
-from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
+from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.mesh_family import mesh_family, nothing_near
 from add.contact.sticking import StickingPrimitives, StickingRows
 from add.contact.surfaces import ContactSurface, Sides, both_sides

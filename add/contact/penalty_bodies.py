@@ -12,8 +12,15 @@ from numba import typeof
 
 from add.contact.body_family import body_family
 from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, refuse_laws
-from add.contact.coefficients import FrictionLaw, NormalLaw, PairParameters, Sizes
-from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, NormalFormula
+from add.contact.formulas import (
+    CONSTANT_FRICTION,
+    FrictionCurve,
+    FrictionLaw,
+    NormalFormula,
+    NormalLaw,
+    PairParameters,
+    Sizes,
+)
 from add.contact.limits import point_runs
 from add.contact.sparsity import Blocks, body_table
 from add.contact.sticking import StickingPairs

@@ -9,8 +9,8 @@ from add.errors import InputError
 from add.geometry.boundary import triangle_areas
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels import distance
-from add.scene.robots.mesh_files import KINDS, simple_touching
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
+from add.scene.robots.shapes import KINDS, simple_touching
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.typing import FloatArray, IntArray
 

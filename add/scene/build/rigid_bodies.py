@@ -18,8 +18,8 @@ from add.model import Model, meeting_meshes
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.read.paths import asked_for_by
-from add.scene.robots.mesh_files import KINDS, simple_solid, simple_touching
 from add.scene.robots.model import RobotLink
+from add.scene.robots.shapes import KINDS, simple_solid, simple_touching
 from add.scene.spec.articulated import LinkSpec
 from add.scene.spec.rigid import (
     BoxGeometrySpec,

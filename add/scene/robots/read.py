@@ -8,10 +8,10 @@ from typing import NoReturn
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.mjcf import robot_of_mjcf
 from add.scene.robots.model import Robot
 from add.scene.robots.sdf import robot_of_sdf
+from add.scene.robots.shapes import MeshFiles
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import XmlNode, parse_xml, read_xml
 from add.typing import FloatArray

@@ -10,11 +10,10 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.inertia import check_moving, here, stated_inertia
-from add.scene.robots.mesh_files import MeshFiles
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.shapes import MeshFiles, read_origin, read_shape
 from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
 from add.scene.robots.urdf_joints import read_joints, resolved, standing
-from add.scene.robots.urdf_shapes import read_origin, read_shape
 from add.scene.robots.xml_file import URDF_WORDS, Source, XmlNode, read_name, read_xml, without_slashes
 from add.typing import FloatArray
 

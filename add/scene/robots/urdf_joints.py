@@ -7,7 +7,7 @@ import numpy as np
 
 from add.scene.robots.inertia import plane_axes
 from add.scene.robots.model import RobotJoint, RobotLink
-from add.scene.robots.urdf_shapes import read_origin, unit_axis
+from add.scene.robots.shapes import read_origin, unit_axis
 from add.scene.robots.xml_file import Source, XmlNode, read_name
 
 _KINDS = {

@@ -14,9 +14,9 @@ from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by, require_known
 from add.scene.robots.inertia import in_body_frames
-from add.scene.robots.mesh_files import KINDS, simple_solid
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
+from add.scene.robots.shapes import KINDS, simple_solid
 from add.scene.spec.articulated import (
     ArticulatedBodySpec,
     LinkShapeSpec,

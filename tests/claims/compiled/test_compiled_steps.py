@@ -18,7 +18,7 @@ from add.adjoint import Checkpoints, Cotangents, StoreAll, pullback, pushforward
 from add.commands.check_gradient import probe
 from add.compiled.run import CompiledRun
 from add.contact import BodyContact, MeshContact
-from add.contact.coefficients import FrictionLaw
+from add.contact.formulas import FrictionLaw
 from add.contact.limits import CollisionLimit
 from add.equations.term import DecidingTerm, Term
 from add.kernels.contact_pairs import PAIR
