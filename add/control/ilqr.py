@@ -11,8 +11,8 @@ from typing import final
 
 import numpy as np
 
+from add.control.costs import Policy, StageModel, backward
 from add.control.problem import ControlProblem, Onward, Rollout, Stage
-from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
 from add.errors import SolverError
 from add.simulation.run import Trajectory

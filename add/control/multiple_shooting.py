@@ -14,10 +14,9 @@ from typing import final
 
 import numpy as np
 
-from add.control.costs import moved
+from add.control.costs import Policy, StageModel, backward, moved
 from add.control.ilqr import GROWTH, ILQR, LEAST, MOST, ControlResult, Iteration, followed
 from add.control.problem import ControlProblem, Rollout, Stage
-from add.control.riccati import Policy, StageModel, backward
 from add.equations.kinematics import State
 from add.errors import InputError
 from add.typing import FloatArray

@@ -10,8 +10,7 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 
-from add.control.costs import CoordinateCost, difference
-from add.control.riccati import StageModel, StepModel
+from add.control.costs import CoordinateCost, StageModel, StepModel, difference
 from add.equations.charts import Chart, Twists
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError

@@ -9,7 +9,6 @@ from add.scene.spec import (
     common as _common,
     contact as _contact,
     couplings as _couplings,
-    element_values as _element_values,
     markers as _markers,
     material_laws as _material_laws,
     materials as _materials,
@@ -83,12 +82,13 @@ SliderJoint = _couplings.SliderSpec
 Spring = _couplings.SpringSpec
 Torque = _couplings.TorqueSpec
 
-CellData = _element_values.CellDataSpec
-ConstantDirection = _element_values.ConstantDirectionSpec
-EachElement = _element_values.EachSpec
-ElementFile = _element_values.ElementFileSpec
-Fibres = _element_values.FibresSpec
-HelixDirection = _element_values.HelixSpec
+CellData = _signals.CellDataSpec
+ConstantDirection = _signals.ConstantDirectionSpec
+EachElement = _signals.EachSpec
+ElementFile = _signals.ElementFileSpec
+Fibres = _signals.FibresSpec
+HelixDirection = _signals.HelixSpec
+LaplaceDirection = _signals.LaplaceSpec
 
 AngleSource = _markers.AngleSourceSpec
 CenterMarker = _markers.CenterMarkerSpec

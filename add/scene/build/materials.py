@@ -17,7 +17,10 @@ from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.bodies import CellDataSelectorSpec, FileMeshSpec, SoftBodySpec
 from add.scene.spec.common import BoxSelectorSpec, SphereSelectorSpec
-from add.scene.spec.element_values import (
+from add.scene.spec.material_laws import BranchSpec, MaterialSpec
+from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
+from add.scene.spec.scene import SceneSpec
+from add.scene.spec.signals import (
     CellDataSpec,
     ConstantDirectionSpec,
     EachSpec,
@@ -26,9 +29,6 @@ from add.scene.spec.element_values import (
     HelixSpec,
     LaplaceSpec,
 )
-from add.scene.spec.material_laws import BranchSpec, MaterialSpec
-from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
-from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Stepper
 from add.simulation.composed import Remembering
 from add.ties import FlatLoss, LameFromYoung, WeightedSum

@@ -18,7 +18,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.couplings import ScalarValueSpec
-from add.scene.spec.element_values import DirectionFieldSpec
+from add.scene.spec.signals import DirectionFieldSpec
 from add.scene.spec.unions import by_value
 from add.terms.pressure import ATMOSPHERE
 

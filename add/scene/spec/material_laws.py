@@ -16,7 +16,7 @@ from add.scene.spec.common import (
     Spec,
     problem,
 )
-from add.scene.spec.element_values import (
+from add.scene.spec.signals import (
     FibresSpec,
     FieldValue,
     NonNegativeField,

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from add.errors import InputError
 from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law, material
 from add.scene.spec.common import Name, NonEmpty, Number, Positive, _FormulaSpec, problem
-from add.scene.spec.element_values import FibresSpec, FieldValue, NumberField, Poisson
 from add.scene.spec.extension import Extension
 from add.scene.spec.material_laws import (
     GentMaterialSpec,
@@ -21,6 +20,7 @@ from add.scene.spec.material_laws import (
     _MaterialSpec,
     _RubberSpec,
 )
+from add.scene.spec.signals import FibresSpec, FieldValue, NumberField, Poisson
 from add.scene.spec.unions import Branches, Chosen, by_value
 
 _NAMED = SILICONES | FOAMS

@@ -7,8 +7,7 @@ from support.places import SCENES
 
 import add
 from add.control import ILQR, ControlProblem, CoordinateCost, MultipleShooting
-from add.control.costs import difference, moved
-from add.control.multiple_shooting import minimise_in_box
+from add.control.costs import difference, minimise_in_box, moved
 from add.equations.charts import Twists
 from add.equations.kinematics import State
 from add.errors import InputError
