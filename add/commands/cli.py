@@ -332,6 +332,7 @@ def main(arguments: list[str] | None = None) -> None:
     with stops_are_interruptions():
         code = _exit_code(arguments)
         silence_broken_output()
+    gc.freeze()  # half a second went into collecting all that is there once more at the end
     sys.exit(code)
 
 
