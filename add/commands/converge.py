@@ -168,10 +168,11 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
 
     One has half the step, one meshes twice as wide. What they change of the residuals, the slopes of the fit turn into
     numbers v' (`add.inverse.refit.first_step`), and v - limit = (v - v') / (1 - (h'/h)^p) with the assumed order p. The
-    size is that of all errors together, in standard errors of noise.
+    size is that of all errors together, in standard errors of noise, by which errors are ordered, too.
     """
     slopes = np.concatenate([item.slopes for item in rows])
-    noise = np.sqrt(base.value / max(len(slopes) - problem.n, 1))
+    labels = problem.labels()
+    deviation, noise = _noise(problem, base, slopes)
     others: dict[str, Scene | None] = {"time": with_shorter_steps(at_fit, 2)}
     if meshed(at_fit):
         others["mesh"] = with_coarser_meshes(at_fit)
@@ -189,9 +190,17 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
             out[kind] = {"unknown": str(error)}
             continue
         errors = np.abs(problem.values(base.x - off) - problem.values(base.x))
-        size = float(np.linalg.norm(slopes @ off) / noise) if noise > 0.0 else None
-        out[kind] = {"errors": dict(zip(problem.labels(), errors.tolist(), strict=True)), "size": size}
+        most = np.argsort(-np.divide(errors, noise, out=errors.copy(), where=noise > 0.0), kind="stable")
+        size = float(np.linalg.norm(slopes @ off) / deviation) if deviation > 0.0 else None
+        out[kind] = {"errors": {labels[k]: float(errors[k]) for k in most}, "size": size}
     return out
+
+
+def _noise(problem: InverseProblem, base: Refit, slopes: FloatArray) -> tuple[float, FloatArray]:
+    """Return the standard deviation of a residual, and the standard errors of the numbers by noise alone (n,)."""
+    deviation = float(np.sqrt(base.value / max(len(slopes) - problem.n, 1)))
+    spread = np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)))
+    return deviation, np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * deviation * spread
 
 
 @final
@@ -255,10 +264,7 @@ def _summary(
 ) -> dict[str, Any]:
     labels, units = problem.labels(), problem.units()
     parameters: dict[str, dict[str, Any]] = {}
-    slopes = np.concatenate([item.slopes for item in rows])
-    spread = np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)))
-    size = np.sqrt(base.value / max(len(slopes) - problem.n, 1)) * spread
-    noise = np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * size
+    _, noise = _noise(problem, base, np.concatenate([item.slopes for item in rows]))
     for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
         entry: dict[str, Any] = {"value": float(problem.values(base.x)[k]), "unit": unit}
         squares = 0.0
