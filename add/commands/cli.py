@@ -1,5 +1,6 @@
 """The command line: arguments, progress, exit codes. No physics; what is said is in `add.commands.console`."""
 
+import atexit
 import contextlib
 import gc
 import sys
@@ -329,6 +330,7 @@ def _stopped(stop: BaseException | None, kept: str = "") -> int:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(100_000)  # a fifth of the start went into collecting modules, which stay
+    atexit.register(gc.freeze)  # and half a second at the end, into what is about to go
     with stops_are_interruptions():
         code = _exit_code(arguments)
         silence_broken_output()

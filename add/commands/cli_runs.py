@@ -199,7 +199,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
     from add.io.trajectory_file import read_run
-    from add.scene.build.run_data import run_data
+    from add.scene.build.run_data import start_data
 
     path = Path(run)
     robot = _is_robot(path)
@@ -207,7 +207,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
         raise click.UsageError("--base and --ignore are for a robot's file.")
     if robot or (path.is_file() and path.suffix == ".json"):
         built = (_robot_scene(console, path, base, ignore) if robot else loaded_scene(console, run)).build()
-        return run_data(built, built.run(n_steps=0), built.theta)
+        return start_data(built)
     return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
 
 
@@ -336,7 +336,8 @@ def _robot_scene(console: Console, path: Path, base: str | None, ignore: tuple[s
         "type": "articulated", "model": str(path.resolve()), "base": base, "ignore": list(ignore),
         "static_shapes": True,  # the base, where it stands still: without it the robot is cut open
     }  # fmt: skip
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"robot": body},
+           "contact": {"stiffness": 1.0}}  # fmt: skip
     return check_scene(raw, None, Scene, {"robot": robot})
 
 

@@ -19,8 +19,11 @@ from add.commands.convergence_file import (
     TIME_LEVELS,
     cost,
     doubts,
+    estimate_text,
+    meshed,
     overridden,
     signature,
+    with_coarser_meshes,
     with_finer_meshes,
     with_shorter_steps,
 )
@@ -30,7 +33,8 @@ from add.commands.optimize import check_optimization
 from add.commands.report_texts import duration
 from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
-from add.inverse.refit import Refit, derivatives, extrapolated, refit
+from add.inverse.fit_rows import FitRows
+from add.inverse.refit import Refit, derivatives, extrapolated, first_step, refit
 from add.io.runfolder import REFITS, RESULT, RunFolder
 from add.scene import Scene
 from add.scene.build.write_back import with_values
@@ -41,6 +45,8 @@ _log = logging.getLogger(__name__)
 #: Order of the error where one refinement alone says something: impacts make that of steps one, displacements of
 #: elements are of second order.
 ASSUMED = {"time": 1.0, "mesh": 2.0}
+#: A coarser mesh has this many times the width, at least, to say anything.
+COARSER = 1.2
 
 
 @final
@@ -65,6 +71,7 @@ def converge_scene(
 ) -> dict[str, Any]:
     """Fit the numbers of a finished fit again with shorter steps and finer meshes, and write what changes.
 
+    Before anything is refined, a run with half the step and one with wider meshes say which of both matters more.
     Each refit takes a few simulations (`add.inverse.refit`), and is kept in the folder as it ends: a study that was
     stopped goes on. `discretisation.json` has the errors; `result.json` gets them into its standard errors.
 
@@ -81,7 +88,7 @@ def converge_scene(
         If no refined run succeeds.
     """
     say = progress or (lambda text: None)
-    problem, x, result = _fitted(scene, folder)
+    problem, x, result = fitted_problem(scene, folder)
     begin = time.perf_counter()
     seconds = cost(scene, folder, levels.time, len(levels.finer) or levels.mesh)
     if seconds is not None:
@@ -95,6 +102,8 @@ def converge_scene(
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
     base, _ = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
     say(f"as fitted: objective {base.value:.4g}")
+    estimated = estimate(at_fit, found_there, base, rows)
+    say(estimate_text(estimated))
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
     steps: list[tuple[str, Scene]] = [
         (f"dt {scene.time.dt / 2**k:g} s", with_shorter_steps(at_fit, 2**k)) for k in range(1, levels.time + 1)
@@ -109,7 +118,7 @@ def converge_scene(
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
-    out = _summary(scene, found_there, base, sequences, rows)
+    out = _summary(scene, found_there, base, sequences, rows) | {"estimate": estimated}
     out["seconds"] = time.perf_counter() - begin
     out["runs"] = base.runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
     folder.write_json(CONVERGENCE, out)
@@ -122,7 +131,7 @@ def converge_scene(
     return out
 
 
-def _fitted(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray, dict[str, Any]]:
+def fitted_problem(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, FloatArray, dict[str, Any]]:
     """Return the problem, where its fit ended, and the folder's result."""
     if folder.command != "optimize" or not folder.result.is_file():
         raise InputError("there is no fit in this folder", file=folder.path, expected="a run of `add optimize`")
@@ -154,6 +163,46 @@ def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene
     return out
 
 
+def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[FitRows]) -> dict[str, Any]:
+    """Return how far steps and meshes move the numbers, by two runs: kind -> errors and size, or why nothing is known.
+
+    One has half the step, one meshes twice as wide. What they change of the residuals, the slopes of the fit turn into
+    numbers v' (`add.inverse.refit.first_step`), and v - limit = (v - v') / (1 - (h'/h)^p) with the assumed order p. The
+    size is that of all errors together, in standard errors of noise, by which errors are ordered, too.
+    """
+    slopes = np.concatenate([item.slopes for item in rows])
+    labels = problem.labels()
+    deviation, noise = _noise(problem, base, slopes)
+    others: dict[str, Scene | None] = {"time": with_shorter_steps(at_fit, 2)}
+    if meshed(at_fit):
+        others["mesh"] = with_coarser_meshes(at_fit)
+    out: dict[str, Any] = {}
+    for kind, other in others.items():
+        try:
+            if other is None:
+                raise InputError("a mesh that is a file, hollow, or a cell thin, is not made coarser")
+            counts = [float(item.build().model.system.n) for item in (at_fit, other)]
+            width = 0.5 if kind == "time" else (counts[0] / counts[1]) ** (1.0 / 3.0)
+            if kind == "mesh" and width < COARSER:
+                raise InputError("the mesh is as coarse as can be")
+            off = (base.x - first_step(other.inverse_problem(), base.x, rows)) / (1.0 - width ** ASSUMED[kind])
+        except (InputError, SolverError, ValueError) as error:
+            out[kind] = {"unknown": str(error)}
+            continue
+        errors = np.abs(problem.values(base.x - off) - problem.values(base.x))
+        most = np.argsort(-np.divide(errors, noise, out=errors.copy(), where=noise > 0.0), kind="stable")
+        size = float(np.linalg.norm(slopes @ off) / deviation) if deviation > 0.0 else None
+        out[kind] = {"errors": {labels[k]: float(errors[k]) for k in most}, "size": size}
+    return out
+
+
+def _noise(problem: InverseProblem, base: Refit, slopes: FloatArray) -> tuple[float, FloatArray]:
+    """Return the standard deviation of a residual, and the standard errors of the numbers by noise alone (n,)."""
+    deviation = float(np.sqrt(base.value / max(len(slopes) - problem.n, 1)))
+    spread = np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)))
+    return deviation, np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * deviation * spread
+
+
 @final
 @dataclass(frozen=True)
 class _Kept:
@@ -181,7 +230,7 @@ class _Kept:
 
 
 def _sequence(
-    scenes: Sequence[tuple[str, Scene]], kept: _Kept, base: Refit, rows: list[Any], say: Callable[[str], None]
+    scenes: Sequence[tuple[str, Scene]], kept: _Kept, base: Refit, rows: list[FitRows], say: Callable[[str], None]
 ) -> tuple[list[Refit], list[str]]:
     """Fit anew on one scene after the other, each from where the one before ended; stop where a run fails."""
     found: list[Refit] = []
@@ -211,14 +260,11 @@ def _summary(
     problem: InverseProblem,
     base: Refit,
     sequences: dict[str, tuple[float, list[Refit], list[str]]],
-    rows: list[Any],
+    rows: list[FitRows],
 ) -> dict[str, Any]:
     labels, units = problem.labels(), problem.units()
     parameters: dict[str, dict[str, Any]] = {}
-    slopes = np.concatenate([item.slopes for item in rows])
-    spread = np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes, rcond=1e-12, hermitian=True)))
-    size = np.sqrt(base.value / max(len(slopes) - problem.n, 1)) * spread
-    noise = np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * size
+    _, noise = _noise(problem, base, np.concatenate([item.slopes for item in rows]))
     for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
         entry: dict[str, Any] = {"value": float(problem.values(base.x)[k]), "unit": unit}
         squares = 0.0

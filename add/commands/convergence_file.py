@@ -101,6 +101,25 @@ def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...
     return (apply_overrides(scene, overrides) if overrides else scene), tuple(names)
 
 
+def with_coarser_meshes(scene: Scene) -> Scene | None:
+    """Return the scene with every soft body's mesh twice as wide; None where one is a file, hollow, or a cell thin."""
+    scene = with_contact(scene)
+    overrides: dict[str, Any] = {}
+    for name, body in scene.bodies.items():
+        if not isinstance(body, SoftBodySpec):
+            continue
+        place, mesh = f"bodies.{name}.mesh", body.mesh
+        if isinstance(mesh, FileMeshSpec):
+            return None
+        if isinstance(mesh, BoxMeshSpec):
+            if min(mesh.divisions) < 2 or mesh.hollows:
+                return None
+            overrides[f"{place}.divisions"] = [(n + 1) // 2 for n in mesh.divisions]
+        else:
+            overrides[f"{place}.edge"] = 2.0 * mesh.edge
+    return apply_overrides(scene, overrides)
+
+
 def overridden(scene: Scene, path: str | Path) -> Scene:
     """Return the scene with the overrides of a JSON file, whose file paths count from that file's folder.
 
@@ -191,6 +210,40 @@ def refined_text(found: Mapping[str, Any], scene: Scene) -> str:
             )
     words = "steps" if kinds == {"time"} else "steps and meshes"
     return f"The discretisation is in them, as the change that finer {words} ask for (`add converge`)."
+
+
+#: One kind dominates where it moves the numbers this many times as far as the other.
+DOMINATES = 2.0
+#: Numbers whose estimated errors a sentence names, at most.
+MOST_NAMED = 6
+
+
+def estimate_text(found: Mapping[str, Any]) -> str:
+    """Return how far step and mesh were estimated to move the numbers before anything was refined, and which more."""
+    words = {"time": "the step", "mesh": "the mesh"}
+    known = {kind: item for kind, item in found.items() if "errors" in item}
+    parts = [
+        f"{words[kind]} moves {', '.join(f'{name} by {value:.2g}' for name, value in _named(item['errors']))}"
+        + ("" if item["size"] is None else f" ({item['size']:.2g} standard errors of noise in all)")
+        for kind, item in known.items()
+    ]
+    parts += [
+        f"nothing is known of {words[kind]}: {item['unknown']}" for kind, item in found.items() if kind not in known
+    ]
+    text = f"Estimated from one run each: {'; '.join(parts)}"
+    sizes = {kind: item["size"] for kind, item in known.items()}
+    if len(sizes) == 2 and None not in sizes.values():
+        more, less = sorted(sizes, key=lambda kind: sizes[kind], reverse=True)
+        if sizes[more] >= DOMINATES * sizes[less]:
+            return f"{text}. {words[more].capitalize()} dominates (`--{less}-levels 0` leaves out the other)."
+        return f"{text}. Step and mesh matter alike."
+    return f"{text}."
+
+
+def _named(errors: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the errors of the numbers that takes share, and of starts where there are no others."""
+    shared = [item for item in errors.items() if "@" not in item[0]] or list(errors.items())
+    return shared[:MOST_NAMED]
 
 
 def read_convergence(path: str | PathLike[str]) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.convergence_file import CONVERGENCE, cost, errors_for, read_convergence, refined_text, shifts_for
+from add.commands.convergence_file import (
+    CONVERGENCE,
+    cost,
+    errors_for,
+    estimate_text,
+    read_convergence,
+    refined_text,
+    shifts_for,
+)
 from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
 from add.commands.report_texts import duration
 from add.errors import InputError, SolverError
@@ -140,7 +148,10 @@ def _discretised(
         _log.warning("%s %s", name, why)
     if not np.isfinite(errors).any():
         return found, [f"Not in them: the discretisation, since {name} {why}."], []
-    return with_discretisation(found, errors), [refined_text(study, scene)], shifts_for(study, problem.labels())
+    texts = [refined_text(study, scene)]
+    if "estimate" in study:
+        texts.append(estimate_text(study["estimate"]))
+    return with_discretisation(found, errors), texts, shifts_for(study, problem.labels())
 
 
 def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *, interval: bool) -> dict[str, Any]:

@@ -315,7 +315,7 @@ def _result(
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
         contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "sunk", "contact_certificate")
-        shown = ("bodies", "markers", *contact, "newton")
+        shown = ("steps", "bodies", "markers", *contact, "newton")
         result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:
             result["fit"] = only["fit"]

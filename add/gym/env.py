@@ -69,8 +69,9 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         Numbers of the scene that `reset` draws anew, evenly, such as ``{"bodies.cart.position.0": (-0.1, 0.1)}``.
     failure_reward : float, optional
         Where a step fails: the reward, and the episode ends, `terminated`. Default: the error is raised.
-    render_mode : "rgb_array", optional
-        What `render` draws. Default: nothing. A window is `gymnasium.wrappers.HumanRendering` around it.
+    render_mode : "rgb_array" or "human", optional
+        What `render` draws: a picture, or a window that `reset` and `step` draw into, no faster than the motion is.
+        Default: nothing.
     jacobians : bool
         Whether ``info["jacobians"]`` has the derivatives of the state after a step by the one before and by the action,
         as `Step.jacobians` orders them.
@@ -87,7 +88,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         it does not know.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012  as Gymnasium declares it
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"]}  # noqa: RUF012  as Gymnasium declares it
 
     def __init__(
         self,
@@ -103,7 +104,9 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InputError("unknown way to draw", place="render_mode", found=render_mode, expected="'rgb_array'")
+            raise InputError(
+                "unknown way to draw", place="render_mode", found=render_mode, expected="'rgb_array' or 'human'"
+            )
         self.built: BuiltScene = scene.build()
         self.render_mode = render_mode
         if jacobians:
@@ -148,7 +151,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         Both share what is built, and are for one thread; a subclass makes what it keeps of an episode in `reset`.
         """
         other = copy.copy(self)
-        other._np_random, other._np_random_seed, other._seen = None, None, None
+        other._np_random, other._np_random_seed, other._seen, other._camera = None, None, None, None
         return other
 
     def reset(
@@ -182,6 +185,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         if self._objective is not None:
             self._objective = self._objective.for_run()
             self._objective.step_value(self._seen.state, self._theta)
+        if self.render_mode == "human":
+            self.render()
         return self.observed(self._seen), {"time": 0.0}
 
     def step(self, action: Any) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
@@ -204,6 +209,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
                 self.fail(held, error)
             if held.done:
                 break
+        if self.render_mode == "human":
+            self.render()
         return self.end(held)
 
     @property
@@ -266,23 +273,35 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return False
 
     def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
-        """Return a picture (480, 640, 3) of the state, from where the first one was seen; None without a `render_mode`.
+        """Return a picture (480, 640, 3) of the state, from where the first one was seen; None of a window.
 
         Raises
         ------
         InputError
-            If no episode has begun, or PyVista is not installed.
+            If no episode has begun, PyVista is not installed, or there is no display for a window.
         """
         if self.render_mode is None:
             return None
         state = self.seen.state
         run = Trajectory(np.array([state.t]), state.q[:1], state.v[:1], None, [], state)
+        data = run_data(self.built, run, self.seen.theta)
+        human = self.render_mode == "human"
         if self._camera is None:
-            from add.view import Camera, Look
+            from add.view import Camera, Look, Screen
 
-            self._camera = Camera(Look(plain=True))
-        picture: NDArray[np.uint8] = self._camera.picture(run_data(self.built, run, self.seen.theta))
+            look = Look(plain=True)
+            self._camera = Screen(1.0 / self.metadata["render_fps"], look) if human else Camera(look)
+        if human:
+            self._camera.show(data)
+            return None
+        picture: NDArray[np.uint8] = self._camera.picture(data)
         return picture
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        if self.render_mode == "human" and self._camera is not None:
+            self._camera.close()
+        self._camera = None
 
     @property
     def record(self) -> Record | None:

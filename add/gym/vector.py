@@ -44,8 +44,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     Raises
     ------
     InputError
-        If it is no environment of this package, or there are no members. `step` refuses actions outside of their
-        space, and names the member.
+        If it is no environment of this package, or draws in a window, or there are no members. `step` refuses actions
+        outside of their space, and names the member.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             )  # fmt: skip
         if not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
             raise InputError("a vector environment has members", place="num_envs", found=num_envs, expected="1 or more")
+        if env.render_mode == "human":
+            raise InputError("a window shows one environment", place="env", found="render_mode 'human'")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
         self.num_envs, self.render_mode = num_envs, env.render_mode

@@ -72,9 +72,7 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
     lower, upper = problem.bounds
     slopes = _stacked(rows)
     y = x.copy() if start is None else start.copy()
-    rho = _residuals(problem, y)
-    if rho.size != len(slopes):
-        raise ValueError(f"the recordings count {rho.size} coordinates here and {len(slopes)} there: not the same fit")
+    rho = _residuals(problem, y, len(slopes))
     runs = 1
     while runs < MOST_STEPS:
         step, decrease = _step(problem, y, rho, slopes, held)
@@ -83,7 +81,7 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
         trial = np.clip(y + step, lower, upper)
         runs += 1
         try:
-            found = _residuals(problem, trial)
+            found = _residuals(problem, trial, len(slopes))
         except SolverError:
             break
         if _value(problem, trial, found) >= _value(problem, y, rho):
@@ -94,17 +92,35 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
     return Refit(whole.x, whole.value, runs + whole.evaluations, whole.phases[0].success)
 
 
+def first_step(problem: InverseProblem, x: FloatArray, rows: list[FitRows]) -> FloatArray:
+    """Return where the first step of such a refit from x leads (n,): about where it ends, by one simulation.
+
+    Raises
+    ------
+    SolverError
+        If the run fails.
+    ValueError
+        If other frames of the recordings count.
+    """
+    slopes = _stacked(rows)
+    step, _ = _step(problem, x, _residuals(problem, x, len(slopes)), slopes, on_bounds(problem, x))
+    return np.asarray(np.clip(x + step, *problem.bounds))
+
+
 def _stacked(rows: list[FitRows]) -> FloatArray:
     return np.concatenate([item.slopes[item.ordered()] for item in rows])
 
 
-def _residuals(problem: InverseProblem, x: FloatArray) -> FloatArray:
-    """Return the residuals of all takes at x, ordered as in `_stacked`."""
+def _residuals(problem: InverseProblem, x: FloatArray, number: int) -> FloatArray:
+    """Return the residuals of all takes at x, as many and ordered as in `_stacked`."""
     out = []
     for experiment in problem.experiments:
         theta = problem.theta(x, experiment)
         out.append(residuals_of(experiment, theta, experiment.simulation.run(theta)))
-    return np.concatenate(out)
+    rho = np.concatenate(out)
+    if rho.size != number:
+        raise ValueError(f"the recordings count {rho.size} coordinates here and {number} there: not the same fit")
+    return rho
 
 
 def _value(problem: InverseProblem, x: FloatArray, rho: FloatArray) -> float:

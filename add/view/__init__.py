@@ -3,6 +3,6 @@
 from add.view.look import Look
 from add.view.quantities import COLOURS
 from add.view.render import Camera, export_html, movie, screenshot
-from add.view.window import show
+from add.view.window import Screen, show
 
-__all__ = ["COLOURS", "Camera", "Look", "Quantity", "export_html", "movie", "quantity", "screenshot", "show"]
+__all__ = ["COLOURS", "Camera", "Look", "Quantity", "Screen", "export_html", "movie", "quantity", "screenshot", "show"]

@@ -209,15 +209,19 @@ class Camera:
     def picture(self, data: RunData) -> NDArray[np.uint8]:
         """Return the picture (height, width, 3) of the last state of a run."""
         with _off_screen(self._size) as plotter:
-            scene = Scene3D(data, plotter, self._look, OVERSAMPLING)
-            scene.set_time(float(data.t[-1]))
-            if self._kept is None:
-                plotter.camera.zoom(0.5)  # room for the motion to come
-                self._kept = plotter.camera.copy()
-            plotter.camera = self._kept.copy()
-            plotter.reset_camera_clipping_range()
-            scene.refit_scale()
+            self.draw(data, plotter, OVERSAMPLING)
             return np.asarray(plotter.screenshot(None, return_img=True), dtype=np.uint8)
+
+    def draw(self, data: RunData, plotter: "pyvista.Plotter", oversampling: float = 1.0) -> None:
+        """Draw the last state of a run with a plotter that shows nothing else."""
+        scene = Scene3D(data, plotter, self._look, oversampling)
+        scene.set_time(float(data.t[-1]))
+        if self._kept is None:
+            plotter.camera.zoom(0.5)  # room for the motion to come
+            self._kept = plotter.camera.copy()
+        plotter.camera = self._kept.copy()
+        plotter.reset_camera_clipping_range()
+        scene.refit_scale()
 
 
 def movie(

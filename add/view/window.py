@@ -1,5 +1,6 @@
 """An interactive window on a run."""
 
+import math
 import os
 import sys
 import time as clock
@@ -10,6 +11,7 @@ from add.errors import InputError
 from add.io.trajectory_data import RunData
 from add.view.look import Look, require_pyvista
 from add.view.quantities import COLOURS
+from add.view.render import Camera
 from add.view.scene3d import Scene3D
 
 HELP = (
@@ -41,15 +43,58 @@ def show(
     InputError
         Without a display, or without pyvista.
     """
+    plotter = _window((1280, 800), "write a picture or a film instead (--screenshot, --movie)")
+    Player(data, plotter, look=look, speed=speed, more=more)
+    plotter.show(auto_close=True)
+
+
+def _window(size: tuple[int, int], instead: str) -> Any:
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise InputError("no display to open a window on; write a picture or a film instead (--screenshot, --movie)")
+        raise InputError(f"no display to open a window on; {instead}")
     require_pyvista()
     import pyvista
 
-    plotter = pyvista.Plotter(title="add", window_size=[1280, 800], lighting="none")
+    plotter = pyvista.Plotter(title="add", window_size=list(size), lighting="none")
     plotter.enable_anti_aliasing("msaa")
-    Player(data, plotter, look=look, speed=speed, more=more)
-    plotter.show(auto_close=True)
+    return plotter
+
+
+@final
+class Screen:
+    """A window that shows one state after another, from where the first was seen.
+
+    Parameters
+    ----------
+    every : time between two pictures at least [s]
+    look : what is shown, and how
+    size : width and height in pixels
+
+    Raises
+    ------
+    InputError
+        Without a display, or without pyvista.
+    """
+
+    def __init__(self, every: float, look: Look | None = None, size: tuple[int, int] = (640, 480)) -> None:
+        self.plotter = _window(size, 'pictures need none (render_mode="rgb_array")')
+        self._camera, self._every, self._last = Camera(look, size), every, -math.inf
+
+    def show(self, data: RunData) -> None:
+        """Show the last state of a run, not before the last picture has been seen for its time."""
+        clock.sleep(max(0.0, self._last + self._every - clock.monotonic()))
+        self.plotter.suppress_rendering = True  # else every part that is added draws the whole
+        self.plotter.clear_actors()
+        self._camera.draw(data, self.plotter)
+        self.plotter.suppress_rendering = False
+        if self._last == -math.inf:
+            self.plotter.show(interactive_update=True, auto_close=False)
+        else:
+            self.plotter.update(stime=1, force_redraw=True)
+        self._last = clock.monotonic()
+
+    def close(self) -> None:
+        """Close the window."""
+        self.plotter.close()
 
 
 @final

@@ -44,6 +44,7 @@ from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.objective import NearestObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec
 from add.simulation import ContactForces, Record
 from add.simulation.run import Trajectory
+from add.solve.step_matrix import Assembler
 from add.terms import (
     BallLimits,
     Elastic,
@@ -273,6 +274,15 @@ class Energies:
         found = [term.inner.kinetic_energy(lifted, self._theta) for term in terms if isinstance(term, LiftedTerm)]
         found += [term.kinetic_energy(kin, self._theta) for term in terms if not isinstance(term, LiftedTerm)]
         return float(sum(found))
+
+
+def start_data(built: BuiltScene) -> RunData:
+    """Return a run of no step, for a picture: the start by the terms, since compiled steps take longer to load."""
+    simulation = built.simulation
+    assembler = Assembler(simulation.system, simulation.solver(simulation.system.n_unknowns))
+    state, record = simulation.begin(assembler, built.theta)
+    run = Trajectory(np.array([state.t]), state.q[:1], state.v[:1], record, [], state)
+    return run_data(built, run, built.theta)
 
 
 def run_data(

@@ -338,6 +338,18 @@ def test_check_gradient_that_is_wrong_ends_with_3(add, monkeypatch):
     assert code == 3 and err == "error: scene.json: the gradient is not confirmed, see above\n"
 
 
+def test_divided_steps_are_said_by_every_command(add, here):
+    """An impact within a step, in a run and in the last run of an optimisation."""
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "mass": 0.4}
+    raw = scene(**INVERSE, expect={}, time={"dt": 0.01, "duration": 0.2})
+    raw["bodies"]["box"] = box | {"position": [0, 0, 0.1], "velocity": [0.5, 0, -3.0]}
+    raw["optimizer"] = {"max_evaluations": 1}
+    for command in ("simulate", "optimize"):
+        code, out, err = add(command, write(raw), "-o", command)
+        assert code == 0, err
+        assert re.search(r"[1-9]\d* of 20 steps were divided", out)
+
+
 def test_view_screenshot(add, here, finished):
     code, _, err = add("view", finished / "simulate", "--screenshot", "a.png", "--colour", "stress")
     assert (code, err) == (0, "")

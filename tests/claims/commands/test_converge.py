@@ -8,10 +8,20 @@ from click.testing import CliRunner
 
 from add.commands import converge
 from add.commands.cli import cli
-from add.commands.convergence_file import overridden, refined_text, with_finer_meshes, with_shorter_steps
+from add.commands.convergence_file import (
+    estimate_text,
+    overridden,
+    refined_text,
+    with_coarser_meshes,
+    with_finer_meshes,
+    with_shorter_steps,
+)
 from add.errors import InputError
+from add.inverse.refit import Refit, derivatives
+from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
 from add.scene import load_scene, scene_from_dict
+from add.scene.build.write_back import with_values
 
 OMEGA, DT = 12.0, 0.02
 TIMES = np.arange(1, 61) / 120.0
@@ -72,6 +82,12 @@ def test_the_true_stiffness_lies_within_two_bars(tmp_path):
     assert entry["time"]["converges"]
     assert entry["time"]["limit"] == pytest.approx(OMEGA**2, rel=0.01)
     assert entry["error"] == pytest.approx(abs(after["value"] - OMEGA**2), rel=0.35)
+    # one run with half the step had said so before: 2 (v - v') where a smooth motion would have 4/3
+    said = json.loads((folder / "discretisation.json").read_text())["estimate"]
+    assert said.keys() == {"time"}
+    assert 1.0 < said["time"]["errors"]["couplings.s.stiffness"] / abs(after["value"] - OMEGA**2) < 1.8
+    assert estimate_text(said) in asked.output and estimate_text(said) in (folder / "report.md").read_text()
+    assert asked.output.index("Estimated") < asked.output.index("dt 0.01 s")
     assert after["errors"]["discretisation"] == entry["error"]
     shifts = json.loads((folder / "result.json").read_text())["uncertainty"]["shifts"]
     assert after["value"] > OMEGA**2
@@ -128,6 +144,72 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
 def test_what_was_not_refined_is_said(levels, said):
     found = {"levels": {kind: {"names": names} for kind, names in levels.items()}}
     assert said in refined_text(found, scene_from_dict(BALL))
+
+
+def bar(gravity, dt, divisions, end, poisson):
+    """A bar that is clamped at one end and let go, along its axis or across it."""
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": dt, "duration": end, "integrator": "bdf2"},
+        "gravity": gravity,
+        "bodies": {
+            "bar": {
+                "type": "soft",
+                "mesh": {"shape": "box", "size": [0.1, 0.02, 0.02], "divisions": divisions},
+                "element": "hex8",
+                "material": {"young": 5e4, "poisson": poisson, "density": 1000, "viscosity": 10},
+                "pins": [{"where": {"box": {"max": [-0.0499, None, None]}}}],
+            }
+        },
+        "markers": {"tip": {"body": "bar", "point": [0.05, 0, 0]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "true"),
+    [
+        ("time", ([60, 0, 0], 0.01, [2, 2, 2], 0.1, 0.0), (0.00125, [2, 2, 2])),
+        ("mesh", ([0, 0, -9.81], 0.01, [4, 2, 2], 0.2, 0.3), (0.01, [8, 4, 4])),
+    ],
+)
+def test_whether_the_step_or_the_mesh_dominates_is_known_before(tmp_path, kind, arguments, true):
+    """The recording is the same bar with the step, or the mesh, much finer: the modulus that is off is off by that."""
+    gravity, _, _, end, poisson = arguments
+    fine = scene_from_dict(bar(gravity, true[0], true[1], end, poisson)).build()
+    whole = fine.run()
+    steps = np.arange(round(0.01 / true[0]), whole.n_steps + 1, round(0.01 / true[0]))
+    places = np.array([fine.markers.points(whole.kinematics(k), fine.theta)[0] for k in steps])
+    seen = np.ones((steps.size, 1), bool)
+    write_csv(tmp_path / "r.csv", Recording(("tip",), steps * true[0], places, seen, ""))
+    sections = {
+        "recording": {"file": "r.csv", "markers": {"tip": "tip"}},
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "bodies.bar.material.young", "transform": "log"}],
+        "optimizer": {"method": "gauss-newton", "max_evaluations": 30},
+    }
+    (tmp_path / "s.json").write_text(json.dumps(bar(*arguments) | sections))
+    assert run("optimize", tmp_path / "s.json", "-o", tmp_path / "run").exit_code == 0
+    problem, x, _ = converge.fitted_problem(load_scene(tmp_path / "s.json"), RunFolder(tmp_path / "run", create=False))
+    at_fit = with_values(load_scene(tmp_path / "s.json"), problem, x)
+    rows = derivatives(problem, x)
+    said = converge.estimate(at_fit, problem, Refit(x, problem.evaluate(x).value, 1, True), rows)
+    off = abs(float(problem.values(x)[0]) - 5e4)
+    assert off > 500.0
+    assert 0.6 < said[kind]["errors"]["bodies.bar.material.young"] / off < 2.2
+    other = {"time": "mesh", "mesh": "time"}[kind]
+    assert said[kind]["size"] > 2.0 * said[other]["size"] > 0.0
+    assert f"The {'step' if kind == 'time' else 'mesh'} dominates (`--{other}-levels 0`" in estimate_text(said)
+
+
+def test_estimates_in_words():
+    def of(size):
+        return {"errors": {"a": 1.0, "start@one": 2.0}, "size": size}
+
+    text = estimate_text({"time": of(3.0), "mesh": of(4.0)})
+    assert "a by 1 (3 standard errors of noise in all)" in text and "Step and mesh matter alike" in text
+    assert "start@one" not in text
+    text = estimate_text({"time": of(3.0), "mesh": {"unknown": "why"}})
+    assert "nothing is known of the mesh: why." in text and "alike" not in text
 
 
 def test_with_a_clock(tmp_path):
@@ -225,6 +307,21 @@ def test_finer_meshes(tmp_path):
     scene, names = with_finer_meshes(scene_from_dict(BALL), tmp_path)
     assert names == ("b",)
     assert scene.bodies["b"].mesh.divisions == (2, 4, 6)
+
+
+def test_coarser_meshes():
+    """Cells in pairs, the last one alone; what a cell thin, hollow or from a file is cannot be had coarser."""
+    assert with_coarser_meshes(scene_from_dict(BALL)) is None
+    raw = json.loads(json.dumps(BALL))
+    mesh = raw["bodies"]["b"]["mesh"]
+    mesh["divisions"] = [2, 4, 5]
+    assert with_coarser_meshes(scene_from_dict(raw)).bodies["b"].mesh.divisions == (1, 2, 3)
+    raw["bodies"]["b"]["mesh"] = {"shape": "sphere", "radius": 1.0, "edge": 0.2}
+    assert with_coarser_meshes(scene_from_dict(raw)).bodies["b"].mesh.edge == 0.4
+    raw["bodies"]["b"]["mesh"] = mesh | {"hollows": [[[0, 0, 0], [1, 1, 1]]]}
+    assert with_coarser_meshes(scene_from_dict(raw)) is None
+    raw["bodies"]["b"]["mesh"] = {"file": "data/meshes/ball_coarse.msh"}
+    assert with_coarser_meshes(scene_from_dict(raw, folder=".")) is None
 
 
 def test_finer_meshes_of_files(tmp_path):

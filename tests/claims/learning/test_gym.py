@@ -1,5 +1,9 @@
 """Scenes as environments of Gymnasium."""
 
+import sys
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -7,7 +11,7 @@ from gymnasium.vector import SyncVectorEnv
 from support.pushed_ball import STEPS, pushed_ball
 
 from add.errors import InputError, SolverError
-from add.gym import Env
+from add.gym import Env, VectorEnv
 from add.scene import scene_from_dict
 from add.scene.build.observations import Seen, observations
 from add.scene.scene import Scene
@@ -60,6 +64,35 @@ def test_pictures(pushed):
     with pytest.raises(InputError, match="render_mode"):
         environment(pushed, render_mode="ansi")
     check_env(environment(pushed, render_mode="rgb_array"))
+
+
+def test_a_window(pushed, monkeypatch):
+    """Shown by `reset` and `step`, at the pace of the motion; an error without a display, or of many environments."""
+    pyvista = pytest.importorskip("pyvista")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    env = environment(pushed, render_mode="human", steps_per_action=4)
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(InputError, match=r"no display to open a window on; .*rgb_array"):
+        env.reset()
+    with pytest.raises(InputError, match="a window shows one environment"):
+        VectorEnv(env, 2)
+    # A plotter that draws off the screen stands for the window.
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(pyvista, "OFF_SCREEN", True)
+    env.reset()
+    plotter, first = env._camera.plotter, env._camera.plotter.camera.position
+    pictures, begin = [plotter.screenshot(None, return_img=True)], time.monotonic()
+    for _ in range(2):
+        env.step(np.array([2.0, 0.0, 0.0]))
+        pictures.append(plotter.screenshot(None, return_img=True))
+    assert time.monotonic() - begin >= 2 * 4 * pushed.time.dt
+    assert env._camera.plotter is plotter and plotter.camera.position == first
+    assert all(np.any(a != b) for a, b in pairwise(pictures))
+    assert env.render() is None
+    env.close()
+    assert plotter._closed
+    env.close()
 
 
 def test_an_episode_is_the_run(pushed):

@@ -19,6 +19,8 @@ from add.errors import InputError
 from add.geometry import quadrature_geometry
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import ContactData, SolidData
+from add.scene import load_scene
+from add.scene.build.run_data import run_data, start_data
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
 from add.view.joints import coil
 from add.view.look import framing_points
@@ -374,3 +376,12 @@ def test_player(data):
         keys["r"]()
         assert not player.playing
         assert player.scene.time == 0.0
+
+
+def test_the_start_alone_is_that_of_the_run():
+    """Without compiled steps: the same places, and the same forces on what touches."""
+    built = load_scene("scenes/sticking_arm.json").build()
+    alone, run = start_data(built), run_data(built, built.run(n_steps=0), built.theta)
+    assert alone.n_states == 1
+    for name in ("t", "q", "v", "contact_force"):
+        np.testing.assert_allclose(getattr(alone, name), getattr(run, name), rtol=1e-12, atol=1e-12)
