@@ -107,7 +107,7 @@ def robot(given: Answers) -> dict[str, Any]:
     }  # fmt: skip
     if free:
         scene["obstacles"] = _FLOOR
-        scene["contact"] = {"friction": 0.6, "stiffness": 2e4, "damping": 50, "damping_ramp": 0.002, "onset": 0.002}
+        scene["contact"] = {"friction": 0.6}  # robots weigh 1 to 200 kg: numbers by weight and size
     if given["target"]:
         moved = [j for j in found.joints if j.kind in ("hinge", "slide") and j.mimic is None]
         times = [given["duration"] * k / 4 for k in range(5)]
