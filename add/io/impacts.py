@@ -28,13 +28,13 @@ def warn_of_impacts(result: Mapping[str, Any]) -> list[str]:
 
 
 #: Key of a result -> what its summary begins with.
-_SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in"}
+_SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in", "gained": "not conserved"}
 #: Pairs that one summary names.
 _SHOWN = 3
 
 
 def mesh_depths_of(result: Mapping[str, Any]) -> list[str]:
-    """Return one text a pair of bodies whose skins used up half their reach, or that sank in, of all experiments."""
+    """Return one text a pair of bodies whose skins used up half their reach, or that sank in, and on energy gained."""
     return [text for key in _SAID for text in _texts(result, key)]
 
 
