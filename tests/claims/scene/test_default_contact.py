@@ -16,7 +16,7 @@ from add.commands.convergence_file import with_shorter_steps
 from add.commands.energy_log import gained
 from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
-from add.scene.build.default_contact import RESTITUTION
+from add.scene.build.default_contact import RESTITUTION, said_numbers
 from add.scene.build.run_data import Energies
 from add.scene.build.scene import with_contact
 from add.scene.build.write_back import with_values
@@ -111,6 +111,20 @@ def test_a_body_at_rest_counts_with_what_comes() -> None:
     mass = {"type": "mass-spring", "mesh": {"points": [[0, 0, 0]]}, "mass": 0.1}
     raw["bodies"] = {"b": mass | {"position": [0, 0, 0.1]}}
     assert np.isfinite(scene_from_dict(raw | {"gravity": [0, 0, -9.81]}).build().scene.contact.stiffness)
+
+
+def test_check_says_how_far_lighter_bodies_take_less_time() -> None:
+    """Damping and friction at rest go by the heaviest body: by the root of the masses, they are a light body's own."""
+    raw = ball(0.05, 2000.0)
+    for radius, words in ((0.02, 0), (0.003, 1)):
+        light = {"type": "rigid", "geometry": {"shape": "sphere", "radius": radius}, "density": 1500.0}
+        scene = scene_from_dict(raw | {"bodies": raw["bodies"] | {"marble": light | {"position": [0.3, 0, 0.1]}}})
+        built = scene.build()
+        said = [text for text in said_numbers(scene, built) if "'marble' weighs 2e-04 of 'b'" in text]
+        assert len(said) == words
+    contact, share = built.scene.contact, np.sqrt(1500.0 * 0.003**3 / (2000.0 * 0.05**3))
+    damping, stick = f"damping {contact.damping * share:.2g} N s/m", f"{contact.stiffness * 0.001 * share:.2g} N s/m"
+    assert f"{damping} and stick_stiffness {stick}, help" in said[0]
 
 
 def test_given_numbers_are_kept() -> None:

@@ -121,7 +121,7 @@ def test_what_is_refused(tmp_path):
         read_take(cut)
     chunk = whole.index(b"\x28\xb5\x2f\xfd") + 12  # compressed
     cut.write_bytes(whole[:chunk] + b"\xff" * 40 + whole[chunk + 40 :])
-    with pytest.raises(InputError, match="damaged, or was not closed.*Zstd"):
+    with pytest.raises(InputError, match=r"damaged, or was not closed.*Zstd"):
         read_take(cut)
     spoilt = bytearray(whole)
     spoilt[300:310] = b"\xff" * 10
