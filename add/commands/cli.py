@@ -79,7 +79,7 @@ def _folder(scene: str, output: str | None) -> Path:
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
-    from add.io.hdf5 import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
+    from add.commands.report_texts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
 
     divided = result.get("newton", {}).get("divided", 0)
     if divided:

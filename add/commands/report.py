@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from add.commands.convergence_file import CONVERGENCE, read_convergence
 from add.commands.report_texts import checked, duration, end_text, how_far, number, one_by_one, one_line, with_error
 from add.errors import AddError, InputError
-from add.io.hdf5 import impacts_of, mesh_depths_of, weak_contacts_of
+from add.commands.report_texts import impacts_of, mesh_depths_of, weak_contacts_of
 from add.io.runfolder import REPORT, REPORT_HTML, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
 

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
+from add.commands.energy_log import gained
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
@@ -259,6 +260,8 @@ def simulate_scene(
             unless_full(lambda: folder.write_json(RESULT, head | took))
             raise
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0))
+    if kept.earlier.data is not None:
+        numbers |= gained(built, start, kept.earlier.data)
     result = head | {"status": "done", "scene": title(scene)} | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)

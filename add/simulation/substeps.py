@@ -29,14 +29,18 @@ from add.typing import BoolArray, FloatArray, IntArray
 #: Share of its thinnest part by which a body may move in a step between whose ends contact stops it. An impact is
 #: spread over two steps: half of what `add check` warns of.
 UNRESOLVED = 0.4
+#: Share beyond which a sudden change makes a step one of BDF1: velocities by bdf2, from two steps, may point away from
+#: a surface that the body still goes into, and the damping of many points then feeds it.
+SUDDEN = 0.02
 #: Share that it moves in a part of a step that has been divided.
 RESOLVED = 0.1
 #: Weight of what the links of a tree do unlike each other: an impact is over, a swing goes on from step to step.
 SWINGS = 4.0
 #: Most parts of a step.
 MOST = 64
-#: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`).
-WAYS = ((4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
+#: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`); one
+#: part is a whole step that looks back to one state.
+WAYS = ((1, 0), (4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
 #: Steps that are taken at once: those behind one that is to be divided are thrown away.
 AHEAD = 32
 
@@ -89,13 +93,32 @@ class Impacts:
         found = np.zeros(len(change))
         if not self.bodies:
             return found
-        means = [change[:, rows].reshape(len(change), -1, 3).mean(axis=1) for rows in self.bodies]
-        moved = np.stack(means, axis=1) * (dt / self.thin)[:, None]
+        moved = self._moved(change, dt)
         np.maximum(found, np.where(touching, np.linalg.norm(moved, axis=2).max(axis=1), 0.0), out=found)
         for links in self.trees:
             swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
             np.maximum(found, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=found)
         return found
+
+    def sudden(self, change: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
+        """Return how far (k,) what differs from the change of the step before moves bodies; a fall does not count.
+
+        Parameters
+        ----------
+        change : (k + 1, n_x)
+            Of the velocities of rows of X, that of the step before first.
+        dt, touching : see `moved`
+        """
+        if not self.bodies:
+            return np.zeros(len(change) - 1)
+        moved = self._moved(change, dt)
+        sizes = (np.linalg.norm(own, axis=2) for own in (moved[1:], np.diff(moved, axis=0)))
+        return np.where(touching, np.minimum(*sizes).max(axis=1), 0.0)
+
+    def _moved(self, change: FloatArray, dt: float) -> FloatArray:
+        """Return by how many of its thinnest parts (k, n_bodies, 3) each body would move in a step."""
+        means = [change[:, rows].reshape(len(change), -1, 3).mean(axis=1) for rows in self.bodies]
+        return np.stack(means, axis=1) * (dt / self.thin)[:, None]
 
 
 def whole_steps(stepper: Stepper) -> Stepper:
@@ -110,7 +133,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
 
     A step is divided where Newton's method finds no solution from the first guess, or where contact
     changes the velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step; without
-    ``impacts`` only where no fallback finds a solution of the whole one. The
+    ``impacts`` only where no fallback finds a solution of the whole one. Under bdf2 a change beyond `SUDDEN` makes a
+    step one part. The
     parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t, does not
     follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
     step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
@@ -149,7 +173,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
-        stepper, most = self._whole, n if self.impacts is None else min(n, AHEAD)
+        stepper, most, before = self._whole, n if self.impacts is None else min(n, AHEAD), state
         if state.carry.marks:
             # The acceleration of an impact does not go on: neither does the first guess.
             stepper, most = self._restarted, 1
@@ -167,15 +191,16 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         else:
             after = found[0].q[:1], found[0].v[:1]
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
-        change = np.diff(self._velocities(self.impacts, state, *after, theta), axis=0)
-        moved = self.impacts.moved(change, self.dt, touching)
-        unresolved = np.flatnonzero(moved > UNRESOLVED)
+        change = np.diff(self._velocities(self.impacts, before, *after, theta), axis=0)
+        moved = self.impacts.moved(change[1:], self.dt, touching)
+        sudden = self.impacts.sudden(change, self.dt, touching) > (SUDDEN if self.inner.bdf_order > 1 else np.inf)
+        unresolved = np.flatnonzero((moved > UNRESOLVED) | sudden)
         if not unresolved.size:
             return found
         first = int(unresolved[0])
         if first and isinstance(found, Block):
             return replace(found, n=first)
-        return self._divided(assembler, state, theta, _enough(4, float(moved[first])), stepper)
+        return self._divided(assembler, state, theta, _enough(1, float(moved[first])), stepper)
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
@@ -219,7 +244,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             else:
                 if self.impacts is not None:
                     q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
-                    velocities = self._velocities(self.impacts, state, q, v, theta)
+                    velocities = self._velocities(self.impacts, state, q, v, theta)[1:]
                     change = velocities[1:] - velocities[0]
                     n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
                 if n <= parts:
@@ -234,8 +259,9 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     def _velocities(
         self, impacts: Impacts, state: State, q: FloatArray, v: FloatArray, theta: FloatArray
     ) -> FloatArray:
-        """Return V (k + 1, n_x) of a state and of k that follow, (k, n) each."""
-        return impacts.lift.velocities(np.concatenate([state.q[:1], q]), np.concatenate([state.v[:1], v]), theta)
+        """Return V (k + 2, n_x) of the state before a state, of the state, and of k that follow, (k, n) each."""
+        q, v = np.concatenate([state.q[1::-1], q]), np.concatenate([state.v[1::-1], v])
+        return impacts.lift.velocities(q, v, theta)
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None

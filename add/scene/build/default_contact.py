@@ -267,6 +267,8 @@ def _damping(stiffness: float, mass: float) -> float:
 
 #: Share of the thinnest part that an impact may move in a step without a warning.
 FAST = 0.8
+#: How many times the mass of the lightest body the heaviest may have without a word.
+LIGHT = 1e3
 
 
 def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
@@ -283,7 +285,8 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     for section in ("nodes", "mesh"):
         found += [(f"contact.{section}.{key}", getattr(getattr(contact, section), key, None)) for key in NUMBERS]
     text = ", ".join(f"{path} {value:.3g} {_unit(path, contact.stiffness_per)}" for path, value in found if value)
-    rates = Touching(built.scene, built).rates()
+    of = Touching(built.scene, built)
+    rates = of.rates()
     if not rates:
         return [f"by weight and size: {text}"]
     name, speed, rate = max(rates, key=lambda item: item[2])
@@ -296,6 +299,23 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
         f"by weight and size: {text}{rebounds}",
         f"an impact of '{name}' at {speed:.2g} m/s lasts {lasts:.2g} s or {lasts / dt:.2g} steps; time.dt = "
         f"{lasts / ENOUGH_STEPS:.1g} s resolves it",
+        *_light_bodies(built, of),
+    ]
+
+
+def _light_bodies(built: BuiltScene, of: Touching) -> list[str]:
+    """Return in words that rigid bodies or trees far lighter than others take long, and the numbers that help."""
+    contact = built.scene.contact
+    bodies = [one for one in of.touching() if not isinstance(built.model.body(one.parts[0]), NodalBody)]
+    lightest, heaviest = (pick(bodies, key=lambda one: one.mass) for pick in (min, max)) if bodies else (None, None)
+    if not lightest or not heaviest or lightest.mass * LIGHT > heaviest.mass:
+        return []
+    share, k_d = np.sqrt(lightest.mass / heaviest.mass), contact.damping or 0.0
+    k_t = contact.stick_stiffness or (contact.stiffness or 0.0) * built.scene.time.dt
+    damping, stick = (f"{value * share:.2g} {_unit('damping', contact.stiffness_per)}" for value in (k_d, k_t))
+    return [
+        f"'{lightest.name}' weighs {lightest.mass / heaviest.mass:.0e} of '{heaviest.name}': steps in which it touches "
+        f"may take long; rows of contact.pairs for it, with damping {damping} and stick_stiffness {stick}, help"
     ]
 
 

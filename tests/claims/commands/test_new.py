@@ -61,16 +61,18 @@ def test_templates_are_scenes(name, tmp_path, monkeypatch):
 
 
 def test_a_robot_that_moves_freely_is_not_welded(tmp_path, monkeypatch):
-    """The base is what the file says, where the file puts it."""
+    """The base is what the file says, where the file puts it, and it comes to rest on the floor whatever it weighs."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "brick.xml").write_text(
-        '<mujoco><worldbody><body name="trunk" pos="0 0 0.3"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/>'
-        "</body></worldbody></mujoco>"
+        '<mujoco><worldbody><body name="trunk" pos="0 0 0.3"><freejoint/>'
+        '<geom type="box" size="0.1 0.1 0.1" mass="200"/></body></worldbody></mujoco>'
     )
     assert run("robot", "--defaults", "--set", "model=brick.xml", "-o", "brick.json").exit_code == 0
     simulation = load_scene(tmp_path / "brick.json").build().simulation
     state, _ = simulation.begin(simulation.assembler(), simulation.theta)
     assert simulation.system.n == 6 and state.q[0][2] == pytest.approx(0.3)
+    end = simulation.run()
+    assert end.q[-1][2] == pytest.approx(0.1, rel=0.01) and np.abs(end.v[-1]).max() < 1e-3
     welded = run("robot", "--defaults", "--set", "model=brick.xml", "--set", "base=fixed", "-o", "fixed.json")
     assert welded.exit_code != 0 and "nothing moves in this robot" in str(welded.exception)
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from support.places import SHARED
 
 from add.commands.cli import cli
 from add.commands.convergence_file import with_shorter_steps
+from add.commands.energy_log import gained
 from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
-from add.scene.build.default_contact import RESTITUTION
+from add.scene.build.default_contact import RESTITUTION, said_numbers
 from add.scene.build.run_data import Energies
 from add.scene.build.scene import with_contact
 from add.scene.build.write_back import with_values
@@ -111,6 +113,20 @@ def test_a_body_at_rest_counts_with_what_comes() -> None:
     assert np.isfinite(scene_from_dict(raw | {"gravity": [0, 0, -9.81]}).build().scene.contact.stiffness)
 
 
+def test_check_says_how_far_lighter_bodies_take_less_time() -> None:
+    """Damping and friction at rest go by the heaviest body: by the root of the masses, they are a light body's own."""
+    raw = ball(0.05, 2000.0)
+    for radius, words in ((0.02, 0), (0.003, 1)):
+        light = {"type": "rigid", "geometry": {"shape": "sphere", "radius": radius}, "density": 1500.0}
+        scene = scene_from_dict(raw | {"bodies": raw["bodies"] | {"marble": light | {"position": [0.3, 0, 0.1]}}})
+        built = scene.build()
+        said = [text for text in said_numbers(scene, built) if "'marble' weighs 2e-04 of 'b'" in text]
+        assert len(said) == words
+    contact, share = built.scene.contact, np.sqrt(1500.0 * 0.003**3 / (2000.0 * 0.05**3))
+    damping, stick = f"damping {contact.damping * share:.2g} N s/m", f"{contact.stiffness * 0.001 * share:.2g} N s/m"
+    assert f"{damping} and stick_stiffness {stick}, help" in said[0]
+
+
 def test_given_numbers_are_kept() -> None:
     contact = scene_from_dict(ball(contact={"stiffness": 1e3})).build().scene.contact
     assert (contact.stiffness, contact.damping, contact.onset) == (1e3, None, None)
@@ -203,6 +219,34 @@ def test_a_step_that_is_too_long_is_a_warning() -> None:
     assert "an impact of 'a' at" in text and "1.3 times its thinnest part" in text
     raw["bodies"]["a"] |= {"base": "fixed", "velocity": [0, 0, 0], "angular_velocity": [0, 0, 0]}
     assert not [text for text in doubts(scene_from_dict(raw).build()) if "thinnest part" in text]
+
+
+@pytest.mark.parametrize("change", ["whole steps", "divided", "fed"])
+def test_energy_that_a_run_gains_is_said(change: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With one remedy, which mends it; and not where something feeds the scene."""
+    raw = drop(5053)  # a body that bdf2 throws up
+    raw["time"]["substeps"] = "auto" if change == "divided" else "off"
+    if change == "fed":
+        raw["obstacles"]["floor"]["velocity"] = [1e-9, 0, 0]
+    (tmp_path / "a.json").write_text(json.dumps(raw))
+    ended = CliRunner().invoke(cli, ["simulate", str(tmp_path / "a.json"), "-o", str(tmp_path / "a")])
+    result = json.loads((tmp_path / "a" / "result.json").read_text())
+    assert ended.exit_code == 0 and ("gained" in result) == (change == "whole steps")
+    if "gained" in result:
+        (said,) = result["gained"]
+        assert said["energy"] > 0.0 and said["text"].endswith("time.substeps 'auto' helps")
+        assert said["text"] in caplog.text
+
+
+def test_the_remedy_is_one_of_the_scene() -> None:
+    """Where no step is divided, or all are that ask for it, only smaller ones are left."""
+    data = SimpleNamespace(t=[0.0, 0.1], energy={"kinetic": np.array([1.0, 1.5]), "gravity": np.zeros(2)})
+    for law in ("impulse", "linear"):
+        raw = ball(dt=0.01, contact={"friction_law": law})
+        built = scene_from_dict(raw | {"time": raw["time"] | {"integrator": "bdf1"}}).build()
+        (said,) = gained(built, built.run(n_steps=0), data)["gained"]
+        assert "grows by 0.5 J, 33% of what moves, until t = 0.1 s" in said["text"]
+        assert said["text"].endswith("a smaller time.dt, such as 0.003 s, helps")
 
 
 MARKED = {

@@ -115,6 +115,38 @@ def test_gradients_go_through_divided_steps_of_trees() -> None:
     assert any(touching) and any(n and not touch for n, touch in zip(divided(trajectory), touching, strict=True))
 
 
+def landed(integrator: str, **changes: Any) -> dict[str, Any]:
+    """A cube that lands flat: many points are far stiffer than one."""
+    raw = thrown(integrator, "linear", **changes)
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "collision": {"spacing": 0.012}}
+    raw["bodies"]["box"] = box | {"mass": 1.0, "position": [0, 0, 0.08], "velocity": [0.1, 0, -0.9]}
+    raw["obstacles"]["floor"]["normal"] = [0, 0, 1]
+    raw["contact"] |= {"stiffness": 1e5, "damping": 300}
+    return raw
+
+
+def test_a_flat_landing_gains_nothing() -> None:
+    """Velocities from two steps point up while the box goes down, and damping presses it in; bdf1 has none of it."""
+    gains = {}
+    for way in ("off", "auto"):
+        of = built(landed("bdf2", substeps=way, steps=20))
+        trajectory = of.run()
+        energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in range(21)]
+        gains[way] = max(energies) / energies[0] - 1.0
+        assert any(divided(trajectory)) == (way == "auto")
+    assert gains["off"] > 1.0 and gains["auto"] < 1e-3
+    assert max(divided(trajectory)) == 1 and divided(trajectory).count(0) > 15
+    assert np.abs(trajectory.v[-1][2]) < 1e-4
+    assert not any(divided(built(landed("bdf1")).run())), "its whole steps are such steps"
+
+
+def test_gradients_go_through_a_flat_landing() -> None:
+    simulation = built(landed("bdf2")).simulation
+    objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
+    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    assert max(divided(trajectory)) == 1
+
+
 def test_the_step_behind_a_divided_one_looks_back_to_one_state() -> None:
     trajectory = built(thrown("bdf2", "linear")).run()
     order = [len(record.alpha) for record in trajectory.records]

@@ -119,6 +119,10 @@ def test_what_is_refused(tmp_path):
     cut.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=r"cut\.mcap: .*MCAP: the file is damaged, or was not closed"):
         read_take(cut)
+    chunk = whole.index(b"\x28\xb5\x2f\xfd") + 12  # compressed
+    cut.write_bytes(whole[:chunk] + b"\xff" * 40 + whole[chunk + 40 :])
+    with pytest.raises(InputError, match=r"damaged, or was not closed.*Zstd"):
+        read_take(cut)
     spoilt = bytearray(whole)
     spoilt[300:310] = b"\xff" * 10
     cut.write_bytes(bytes(spoilt))
