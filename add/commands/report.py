@@ -14,9 +14,20 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from add.commands.convergence_file import CONVERGENCE, read_convergence
-from add.commands.report_texts import checked, duration, end_text, how_far, number, one_by_one, one_line, with_error
+from add.commands.report_texts import (
+    checked,
+    duration,
+    end_text,
+    how_far,
+    impacts_of,
+    mesh_depths_of,
+    number,
+    one_by_one,
+    one_line,
+    weak_contacts_of,
+    with_error,
+)
 from add.errors import AddError, InputError
-from add.commands.report_texts import impacts_of, mesh_depths_of, weak_contacts_of
 from add.io.runfolder import REPORT, REPORT_HTML, RESULT, VERSIONS, RunFolder
 from add.plot import experiment_names, plot_run
 

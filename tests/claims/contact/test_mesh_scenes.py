@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import trimesh
 
+from add.commands.report_texts import warn_of_mesh_depths
 from add.commands.simulate import simulate_scene
 from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError, SolverError
-from add.commands.report_texts import warn_of_mesh_depths
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene

@@ -7,8 +7,8 @@ import pytest
 
 from add.commands.impact_log import ImpactLog
 from add.commands.report import write_report
-from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.commands.report_texts import warn_of_impacts
+from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.model.impacts import Impact, impact_duration, restitution_error, restitution_of_law
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
