@@ -6,6 +6,7 @@ these are there. The two share few functions, and processes that need the same o
 what it computes is nothing of the run, and it ends with the run, also where that is killed.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -29,15 +30,19 @@ from add.equations.term import DecidingTerm, Decision
 from add.kernels.caching import executable
 from add.kernels.cone_solve import FINISH, POLISH
 from add.kernels.contact_pairs import STICKS
+from add.machine.files import available_memory
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
 
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
+#: Free memory from which on each of two processes may keep the 0.4 GB that compilation leaves [bytes].
+_PLENTY = 4e9
 
 
 def begin(path: str) -> subprocess.Popen[bytes] | None:
     """Start the process for the scene of a file; not where there is no idle core for it."""
+    _leave_garbage()
     if os.getloadavg()[0] > cores() - 0.9:
         return None
     silent: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
@@ -46,6 +51,12 @@ def begin(path: str) -> subprocess.Popen[bytes] | None:
         return subprocess.Popen([sys.executable, "-P", "-m", "add.commands.ahead", path, str(os.getpid())], **silent)
     except OSError:  # no process to be had: the run compiles alone
         return None
+
+
+def _leave_garbage() -> None:
+    """Collect no cycles of what compilation makes, a twelfth of its time, where there is memory for them."""
+    if available_memory() > _PLENTY:
+        gc.set_threshold(20_000_000)
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
@@ -73,7 +84,7 @@ def compile_matrices(path: str) -> None:
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
     if scene.contact.friction_law == "hybrid":
         _stick(system, kin, theta)
-    ContactTracks(system).record(kin, theta, None)
+    ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
     Energies(built, theta).at(kin)
     branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
@@ -112,6 +123,7 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    _leave_garbage()
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     compile_matrices(sys.argv[1])
 

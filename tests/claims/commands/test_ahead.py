@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from support.compiled_runs import by_terms
@@ -16,6 +17,15 @@ from add.scene import load_scene
 def test_matrices_of_every_kind_of_contact_are_compiled(name):
     """Without detection: that is what the run compiles meanwhile."""
     ahead.compile_matrices(str(SCENES / f"{name}.json"))
+
+
+def test_contact_of_links_is_asked_with_the_frames_of_links(monkeypatch):
+    """Kernels look up rigid coordinates without asking how many there are: with those of joints they read past them."""
+    asked = []
+    kept = SimpleNamespace(record=lambda kin, theta, record: asked.append(kin.q.size))
+    monkeypatch.setattr(ahead, "ContactTracks", lambda system: kept)
+    ahead.compile_matrices(str(SCENES / "reaching_arm.json"))
+    assert asked == [24]  # three links and a free body; three joints and that body have nine
 
 
 def test_contact_is_compiled_for_what_a_run_calls_it_with():
