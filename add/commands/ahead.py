@@ -28,7 +28,7 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
 from add.kernels.caching import executable
-from add.kernels.cone_solve import FINISH, POLISH
+from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
 from add.kernels.contact_pairs import STICKS
 from add.machine.files import available_memory
 from add.scene import Scene, load_scene
@@ -96,7 +96,7 @@ def compile_matrices(path: str) -> None:
 def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions that take longest, with the types of their arguments."""
     if scene.contact.friction_law in ("exact", "impulse"):
-        return [(one.function, one.signature) for one in (FINISH, POLISH)]
+        return [(solve_unscaled, ARGUMENTS), (FINISH.function, FINISH.signature)]
     return functions_of_contact() if scene.obstacles else []
 
 

@@ -233,7 +233,8 @@ def _solved(
 @functools.cache
 def _calls() -> tuple[int, int]:
     """Return where in this process the compiled Newton iterations are."""
-    return address(FINISH), address(POLISH)
+    polish = address(POLISH)  # first: beside a first run another process compiles the rest (`add.commands.ahead`)
+    return address(FINISH), polish
 
 
 def _scaled(cones: Cones, scale: FloatArray, size: float = 1.0) -> Blocks:

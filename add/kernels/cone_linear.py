@@ -78,14 +78,16 @@ def _singular_values(matrix):
         return np.linalg.svd(matrix)
     except Exception:
         both = np.zeros((2 * m, 2 * m))
-        both[:m, m:] = matrix
-        both[m:, :m] = matrix.T
+        for r in range(m):
+            for c in range(m):
+                both[r, m + c] = both[m + c, r] = matrix[r, c]
         values, vectors = np.linalg.eigh(both)
         scale = np.sqrt(2.0)
         left, right = np.empty((m, m)), np.empty((m, m))
         for k in range(m):
-            left[:, k] = scale * vectors[:m, 2 * m - 1 - k]
-            right[k] = scale * vectors[m:, 2 * m - 1 - k]
+            for r in range(m):
+                left[r, k] = scale * vectors[r, 2 * m - 1 - k]
+                right[k, r] = scale * vectors[m + r, 2 * m - 1 - k]
         return left, np.maximum(values[::-1][:m], 0.0), right
 
 

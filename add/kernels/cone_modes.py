@@ -18,6 +18,7 @@ modes leave open) takes least-norm steps.
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.cone_linear import least_norm_inverse, least_norm_solution
 from add.kernels.cone_shares import (
@@ -136,7 +137,7 @@ def mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound):
 def mode_matrix(G, by_l, by_u, out):
     """Write K = dF/dl + dF/du G."""
     m = G.shape[0]
-    out[:] = by_l
+    put(by_l, out)
     for r in range(m):
         for c in range(m):
             if by_u[r, c] != 0.0:
@@ -161,7 +162,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         last = size
         mode_matrix(G, by_l, by_u, K)
         l -= least_norm_solution(K, F)
-        u[:] = G @ l + g
+        put(G @ l + g, u)
     if np.isfinite(last) and _overloaded(blocks, modes, l):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
         if ruled:
@@ -170,7 +171,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         basis = least_norm_inverse(K)[1]
         if basis.shape[1] > 0:
             spread_sticking(blocks, modes, STICK, basis, l)
-            u[:] = G @ l + g
+            put(G @ l + g, u)
 
 
 @njit(**_JIT)

@@ -51,8 +51,11 @@ def _orthonormal(A):
                     share += out[i, c] * out[i, other]
                 for i in range(out.shape[0]):
                     out[i, c] -= share * out[i, other]
-        size = np.sqrt((out[:, c] ** 2).sum())
-        out[:, c] /= size
+        size = 0.0
+        for i in range(out.shape[0]):
+            size += out[i, c] ** 2
+        for i in range(out.shape[0]):
+            out[i, c] /= np.sqrt(size)
     return out
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import typeof, types
 
+from add.kernels.borrowed import put
 from add.kernels.by_address import Callee, by_address
 from add.kernels.caching import CALLED, njit
 from add.kernels.cone_modes import (
@@ -43,6 +44,14 @@ _DOUBT = 1e-6
 
 
 @njit(nogil=True, **CALLED)
+def _keep(l, u, modes, kept_l, kept_u, kept_modes):
+    """Copy an answer."""
+    put(l, kept_l)
+    put(u, kept_u)
+    put(modes, kept_modes)
+
+
+@njit(nogil=True, **CALLED)
 def _joints_disagree(blocks, closed, velocity, scale, g):
     """Whether rows of joints contradict each other: nothing of that is of second order."""
     worst = 0.0
@@ -75,13 +84,13 @@ def _settle_shares(polishing, G, g, blocks, scale, l, u, modes):
                 _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
                 if natural_map(blocks, trial, velocity) < EXACT:
                     if ruled:
-                        l[:], u[:], modes[:] = trial, velocity, trial_modes
+                        _keep(trial, velocity, trial_modes, l, u, modes)
                         return
                     if not found:
                         found, open_l, open_u, open_modes = True, trial, velocity, trial_modes
         if not found:
             return
-        l[:], u[:], modes[:] = open_l, open_u, open_modes
+        _keep(open_l, open_u, open_modes, l, u, modes)
 
 
 @njit(nogil=True, **CALLED)
@@ -113,7 +122,7 @@ def _finish_alone(polishing, G, g, blocks, scale, agree, others, l, modes, best_
                     size = natural_map(blocks, trial, velocity)
             if size < best:
                 best = size
-                best_l[:], best_u[:], best_modes[:] = trial, velocity, trial_modes
+                _keep(trial, velocity, trial_modes, best_l, best_u, best_modes)
             if size < EXACT:
                 if not ruled:
                     _settle_shares(polishing, G, g, blocks, scale, best_l, best_u, best_modes)
@@ -184,7 +193,8 @@ def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, sta
         rounds = _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes)
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
-        l[:], u[:] = 0.0, g
+        l[:] = 0.0
+        put(g, u)
         identify(blocks, l, u, 0.0, modes)
         best = natural_map(blocks, l, u)
     values, vectors = np.linalg.eigh(0.5 * (G + G.T))
@@ -206,7 +216,7 @@ def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, sta
             size = natural_map(blocks, state.z, velocity)
             if size < best:
                 best = size
-                l[:], u[:], modes[:] = state.z, velocity, trial_modes
+                _keep(state.z, velocity, trial_modes, l, u, modes)
             best, more = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, state.z, trial_modes, l, u, modes)
             rounds += more
             if best < EXACT:
@@ -269,3 +279,10 @@ def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, s
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]
     return l, u, modes, best, iterations, rounds, scale, size
+
+
+#: Types of the arguments that `solve_unscaled` is called with.
+ARGUMENTS = (
+    types.UniTuple(types.int64, 2), _MATRIX, _ROWS, _BLOCKS, types.float64, types.float64, types.boolean, types.int64,
+    _ROWS, _MODES,
+)  # fmt: skip

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -161,9 +162,9 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
     for k in range(most):
         shift[:] = 0.0
         add_de_saxce(blocks, y, shift)
-        rhs[:] = eta * x + rho[0] * z - y - g - shift
+        put(eta * x + rho[0] * z - y - g - shift, rhs)
         x_new = vectors @ ((transposed @ rhs) / (values + (eta + rho[0])))
-        x_hat[:] = relax * x_new + (1.0 - relax) * z
+        put(relax * x_new + (1.0 - relax) * z, x_hat)
         project(blocks, x_hat + y / rho[0], closest)
         primal, dual, scale = 0.0, 0.0, 1.0
         for i in range(m):

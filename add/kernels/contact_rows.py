@@ -120,7 +120,7 @@ def _fill_rows(motion, contacts, number, normal, arms, out, floats, integers):
     L = np.zeros((5, 3))
     for k in range(number.size):
         i, o = number[k] // contacts.kind.size, number[k] % contacts.kind.size
-        L[3], L[4] = arms[k, 0], arms[k, 1]
+        put(arms[k], L[3:])
         set_ends(
             contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], contacts.bodies, L, room.ends, room.dofs,
             room.arms,
@@ -171,7 +171,7 @@ def _fill_derivatives(motion, contacts, number, centres, c, force, out, floats, 
     for k in range(number.size):
         i, _, a, b, lever, _ = _met(number[k], 2, motion, contacts, frames, scratch)
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, scratch.L, ends, room.dofs, room.arms)
-        F[:3] = force[k]
+        put(force[k], F)
         if centres:
             centre_columns(a, b, lever, 0.0, B, S, Z, Y)
         else:
