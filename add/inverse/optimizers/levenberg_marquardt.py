@@ -19,6 +19,8 @@ SMALLEST_STEP = 1e-13
 SLOW = 0.1
 #: Accepted steps, one back on the other, that leave the objective equal to this part: they jump between two ends.
 JUMPS, EQUAL = 6, 1e-8
+#: Part of the objective that slopes promise and no step keeps, from which on the end is no minimum.
+UNKEPT = 0.01
 
 
 @final
@@ -190,7 +192,7 @@ class _Descent:
                     self.damping = self.starting_damping
                     step, predicted = self._step()
                 if predicted <= least:
-                    status = "the predicted decrease is below its tolerance"
+                    status, success = self._small_step(least)
                 elif np.all(np.abs(step) <= SMALLEST_STEP * np.maximum(np.abs(self.x), 1.0)):
                     status = "the step is round-off"
                 else:
@@ -211,6 +213,25 @@ class _Descent:
             (back < -0.9 * length[1:] * length[:-1]).all()
             and length.min() > 0.5 * length.max()
             and np.abs(np.diff(values)).max() <= EQUAL * np.abs(values).max()
+        )
+
+    def _small_step(self, least: float) -> tuple[str, bool]:
+        """Say whether a step is short since little is left, or since none of those tried led down.
+
+        Refused steps make the next ones shorter, until what they promise is below any tolerance: where the objective
+        jumps, that is no minimum.
+        """
+        refused, kept = self.growth > 2.0, (self.damping, self.growth)
+        self.damping = min(self.damping, self.starting_damping)
+        promised = self._step()[1] if refused else 0.0
+        self.damping, self.growth = kept
+        if promised <= max(least, UNKEPT * self.value):
+            return "the predicted decrease is below its tolerance", True
+        return (
+            f"no step leads down, though the slopes promise {promised / self.value:.1%} of the objective: it jumps, as "
+            "where an impact moves from one step to the next, or its slopes are of another branch; smaller time.dt "
+            "leads on",
+            False,
         )
 
     @property

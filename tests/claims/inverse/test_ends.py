@@ -62,6 +62,22 @@ def test_steps_that_jump_between_two_ends_end():
     assert wide.value < 1.1 and "two ends" not in wide.phases[0].status
 
 
+class Cliff(Sawtooth):
+    """rho = x from 1 on and x + 5 below: slopes at the start promise all of the objective, and every step raises it."""
+
+    x0 = np.array([1.0])
+
+    def rho(self, x):
+        return x + np.where(x < 1.0, 5.0, 0.0)
+
+
+def test_steps_that_are_refused_until_they_are_short_are_no_minimum():
+    """Before, damping made them so short that they promised less than the tolerance, which was called converged."""
+    found = LevenbergMarquardt((Phase("all", None, None, 200),), 1e-3, 1e-8, 1e-8).run(Cliff())
+    assert "no step leads down, though the slopes promise 100.0%" in found.phases[0].status
+    assert not found.phases[0].success and found.value == 1.0
+
+
 def test_a_kink_is_no_matter_of_tolerance(tmp_path, rng):
     """Slopes that ask for a step which does not lower the objective, and a fit that was ended too soon."""
     problem, x = fitted(tmp_path, [1e-3 * rng.normal(size=(TIMES.size, 3))])
