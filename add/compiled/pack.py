@@ -277,7 +277,9 @@ class _Packing:
             first, begin = first + move.dofs.size, begin + move.rows.shape[0]
         if not table:
             return empty(Moves)
-        parts = zip(*((move.dofs, move.axes, move.rows) for move in moves), strict=True)
+        # A joint follows the one column of its signal: the two others are read, and change nothing.
+        rows = [np.broadcast_to(move.rows, (move.rows.shape[0], 3)) for move in moves]
+        parts = zip(*((move.dofs, move.axes, own) for move, own in zip(moves, rows, strict=True)), strict=True)
         return np.array(table), *(np.concatenate(part) for part in parts)
 
     def _of_trees(self, touched: IntArray, n_rows: int) -> dict[type, tuple[AnyArray, ...]]:

@@ -292,9 +292,11 @@ def _shape_grid(p, bounds):
     limit = 4.0 * total / max(n_finite, 1)
     large, n_large, widest = np.empty(ns, dtype=np.int64), 0, 0.0
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
+    cell = np.zeros(ns, dtype=np.int64)
     for o in range(ns):
-        if bounds[o] > limit:
-            large[n_large] = o
+        # No cell is for what is nowhere: then Newton went astray, and notices by the residual.
+        if not (bounds[o] <= limit and p[o, 0] * p[o, 0] + p[o, 1] * p[o, 1] + p[o, 2] * p[o, 2] < math.inf):
+            large[n_large], cell[o] = o, -1
             n_large += 1
             continue
         widest = max(widest, bounds[o])
@@ -305,9 +307,9 @@ def _shape_grid(p, bounds):
         if n_large < ns:
             edge[c] = max(2.0 * widest, (high[c] - low[c]) / 64.0, 1e-300)
             count[c] = int((high[c] - low[c]) / edge[c]) + 1
-    cell, first = np.empty(ns, dtype=np.int64), np.zeros(count[0] * count[1] * count[2] + 1, dtype=np.int64)
+    first = np.zeros(count[0] * count[1] * count[2] + 1, dtype=np.int64)
     for o in range(ns):
-        if bounds[o] > limit:
+        if cell[o] < 0:
             continue
         at = 0
         for c in range(3):
@@ -318,7 +320,7 @@ def _shape_grid(p, bounds):
         first[at + 1] += first[at]
     members, filled = np.empty(ns - n_large, dtype=np.int64), first.copy()
     for o in range(ns):
-        if bounds[o] <= limit:
+        if cell[o] >= 0:
             members[filled[cell[o]]] = o
             filled[cell[o]] += 1
     return first, members, low, edge, count, widest, large[:n_large]

@@ -1,5 +1,6 @@
 """Compiled steps of trees of links against those of the terms."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from derivatives.test_tree_parts import scene as lengths_scene
 from derivatives.test_trees import scene
 from support.places import SCENES
 
+from add.compiled.structure import FIRST, STRUCTURE, Moves
 from add.scene import load_scene, scene_from_dict
 from add.scene.build.built import BuiltScene
 
@@ -50,3 +52,19 @@ def test_scenes(name: str, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("ADD_DATA", str(data_root))
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
     assert_same(simulation, min(simulation.n_steps, 80))
+
+
+@pytest.mark.parametrize("shaken", [False, True])
+def test_joints_that_follow_signals(shaken: bool) -> None:
+    """Signals of one number, for joints, alone and beside one of three, for a body."""
+    raw = json.loads((SCENES / "swimmer.json").read_text(encoding="utf-8"))
+    if shaken:
+        raw["signals"]["shake"] = {"type": "sine", "amplitude": [0.1, 0.02, 0.05], "frequency": 2.0}
+        raw["bodies"]["block"] = {
+            "type": "kinematic", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "position": [0.0, 0.0, 1.0],
+            "translation": {"signal": "shake"},
+        }  # fmt: skip
+    simulation = scene_from_dict(raw).build().simulation
+    _, _, fields = simulation.packed.arrays
+    assert fields[FIRST[STRUCTURE.index(Moves)] + Moves._fields.index("rows"), 2] == 3, "as many are read of each row"
+    assert_same(simulation, 20)

@@ -192,6 +192,28 @@ def test_many_bodies_find_each_other_as_few_do():
         np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 
+def test_bodies_that_are_nowhere_leave_the_pairs_of_the_others():
+    """A trial of Newton's that went astray asks for the pairs of places that are no numbers, and hears no error."""
+    built = scene_from_dict(heap(125, 1)).build()
+    (term,) = built.model.system.deciding
+    kin = built.run(n_steps=1).kinematics(1)
+    assert term.arrays.runs.shape[0] * term.n_shapes > contact_detection.MANY
+    starts, places = np.unique(term.carrier), np.random.default_rng(1).normal(size=(125, 3))
+
+    def pairs(bodies, value):
+        q = kin.q.copy()
+        places[bodies] = value
+        q[np.add.outer(starts, range(3))] = 0.2 * places
+        found = term.decide(type(kin)(q, kin.v, kin.a, kin.t, kin.step), built.theta)[:, PAIR]
+        return found[term.carrier[found // term.n_shapes] != starts[0]]
+
+    without = pairs(0, 1e6)
+    assert without.size > 100
+    for lost in (np.nan, np.inf, -1e300):
+        np.testing.assert_array_equal(pairs(0, lost), without)
+    pairs(slice(None), np.nan)
+
+
 def _points(term, part):
     """Return the term of some of the points."""
     fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner", "part")
