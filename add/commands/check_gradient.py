@@ -22,7 +22,7 @@ from add.scene.build.targets import judged_simulation
 from add.simulation.run import Replay, Simulation, Trajectory
 from add.typing import FloatArray, IntArray
 
-#: What counts as a typical size of a number that is zero, by unit.
+#: What counts as a typical size of a number that is zero, or of a reading of a clock, by unit.
 _TYPICAL = {
     "m": 0.01,
     "rad": 0.1,
@@ -229,7 +229,8 @@ def _check(
     layout = built.numbers.layout
     scale = np.empty(layout.n)
     for entry in layout.entries:
-        size = float(np.abs(s[entry.slice]).max())
+        # A reading of a clock may be large where nothing slow happens.
+        size = 0.0 if entry.name.endswith("time_offset") else float(np.abs(s[entry.slice]).max())
         scale[entry.slice] = size if size > 0.0 else _TYPICAL.get(entry.unit, 1.0)
 
     def at(point: FloatArray, replay: Replay | None = None) -> tuple[float, Trajectory]:

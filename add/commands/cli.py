@@ -77,6 +77,10 @@ def _folder(scene: str, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / Path(scene).stem
 
 
+#: Pairs whose shortest impacts are said.
+SHOWN = 3
+
+
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
     from add.commands.report_texts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
@@ -84,9 +88,11 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     divided = result.get("newton", {}).get("divided", 0)
     if divided:
         console.say(f"{divided} of {result['steps']} steps were divided (docs/contact.md)")
-    for impact in impacts_of(result):
-        if not impact["warning"]:
-            console.say(impact["text"])
+    quiet = sorted((impact for impact in impacts_of(result) if not impact["warning"]), key=lambda item: item["steps"])
+    for impact in quiet[:SHOWN]:
+        console.say(impact["text"])
+    if len(quiet) > SHOWN:
+        console.say(f"{len(quiet) - SHOWN} more pairs with longer impacts: `impacts` in result.json")
     warn_of_impacts(result)
     warn_of_weak_contacts(result)
     warn_of_mesh_depths(result)

@@ -24,10 +24,14 @@ _log = logging.getLogger(__name__)
 @click.option("--signal", "names", multiple=True, metavar="NAME", help="A signal to export [default: all].")
 @click.option(
     "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
-    help="Values that a signal must keep, in its unit [default: the bounds of the scene's parameters].",
+    help="Values that a signal must keep, in its unit [default, of a position servo: the joint's range].",
 )  # fmt: skip
 @click.option(
-    "--max-rate", "rates", multiple=True, metavar="NAME=RATE", help="Largest change in a signal's unit a second."
+    "--max-rate",
+    "rates",
+    multiple=True,
+    metavar="NAME=RATE",
+    help="Largest change in a signal's unit a second [default, of a position servo: what the robot's file says].",
 )
 @click.option(
     "-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv or controls.mcap."
@@ -53,7 +57,7 @@ def export(
     contact force, strain and stress. --surfaces: USD (.usdc, .usda), glTF with animation (.glb), or a folder of OBJ
     files, one a moment.
     """
-    from add.commands.export import Limits, beyond_limits, motion_with, sampled_controls, scene_of
+    from add.commands.export import Limits, beyond_limits, limits_of_servos, motion_with, sampled_controls, scene_of
     from add.mocap.write import write_mcap, write_signals
 
     what = [kind for kind, wanted in asked.items() if wanted]
@@ -68,7 +72,8 @@ def export(
         raise click.UsageError("--controls needs --rate.")
     built = scene_of(source).build()
     signals = sampled_controls(built, rate, names)
-    kept: dict[str, Limits] = {}
+    own = limits_of_servos(built.scene)
+    kept = {name: own[name] for name in {signal.name for signal in signals} & set(own)}
     for text in limits:
         name, value = _pair(text, "--limit")
         low, _, high = value.partition(":")

@@ -44,6 +44,8 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
         if not console.quiet:
             for text in shown:
                 tell(f"WARNING: {file}: {text}")
+            if any('"mask"' in text for text in shown):
+                tell("masks here count on the file's clock: of a scene with a time_offset `add check` says its own")
         console.heed(doubts)
         return command(console, take, **others)
 

@@ -24,6 +24,9 @@ from add.scene import Scene, load_scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.inputs import signal_of
 from add.scene.build.run_data import run_data
+from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.links import robot_of, trees
+from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Trajectory
 from add.terms import JointDrive, LengthActuator, OnLengths
 from add.typing import FloatArray
@@ -171,6 +174,20 @@ def _efforts(built: BuiltScene, trajectory: Trajectory, axes: Sequence[tuple[str
         for body, joint, column in axes:
             if joint.motion is not None:
                 out[k, column] = given[body][joint.name][0]
+    return out
+
+
+def limits_of_servos(scene: SceneSpec) -> dict[str, Limits]:
+    """Return what the joints allow that position servos drive, by signal: their range, and the rate of their file."""
+    out: dict[str, Limits] = {}
+    for name, body in trees(scene).items():
+        joints = {joint.name: joint for joint in robot_of(name, body).joints}
+        for drive in body.drives.values():
+            if drive.type == "position" and drive.joint is not None and isinstance(drive.input, SignalReferenceSpec):
+                joint, said = joints[drive.joint], out.get(drive.input.signal, Limits())
+                out[drive.input.signal] = Limits(
+                    max(said.lower, joint.lower), min(said.upper, joint.upper), min(said.rate, joint.velocity)
+                )
     return out
 
 

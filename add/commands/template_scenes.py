@@ -114,10 +114,11 @@ def robot(given: Answers) -> dict[str, Any]:
     if given["target"]:
         body["drives"] = {}
         for joint in moved:
-            effort = joint.effort / AT_EFFORT if 0.0 < joint.effort < np.inf else 100.0
+            limited = 0.0 < joint.effort < np.inf
+            effort = joint.effort / AT_EFFORT if limited else 100.0
             servo: dict[str, Any] = {"joint": joint.name, "type": "position", "input": {"signal": joint.name}}
             servo |= {"stiffness": given["servo"] or effort, "damping": 0.05 * (given["servo"] or effort)}
-            body["drives"][joint.name] = servo
+            body["drives"][joint.name] = servo | ({"limit": "file"} if limited else {})
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
         parameters = [{"path": f"signals.{j.name}.values"} for j in moved]

@@ -1,7 +1,7 @@
 """Suspect parts of a recording: spikes, times that jump, markers that are exchanged for a while."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -63,7 +63,7 @@ def suspects(recording: Recording, names: Mapping[str, str] | None = None) -> li
     known = names or {}
     swapped, mended = exchanges(recording)
     swaps = _swaps(swapped, known, float(recording.times[-1]))
-    return [*_jumps(recording.times), *spikes(mended), *_leaps(mended), *_frozen(recording), *swaps]
+    return [*_jumps(recording.times), *spikes(mended, known), *_leaps(mended), *_frozen(recording), *swaps]
 
 
 def _leaps(recording: Recording) -> list[str]:
@@ -127,8 +127,11 @@ def _jumps(times: FloatArray) -> list[str]:
     ]
 
 
-def spikes(recording: Recording) -> list[str]:
-    """Return a sentence for each marker, of the worst ones, that goes far out and comes back within a few frames."""
+def spikes(recording: Recording, names: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence for each marker, of the worst ones, that goes far out and comes back within a few frames.
+
+    It has the masks to paste; ``names`` as in `suspects`.
+    """
     out = []
     for k, name in enumerate(recording.names):
         frames = np.flatnonzero(recording.valid[:, k])
@@ -143,16 +146,27 @@ def spikes(recording: Recording) -> list[str]:
         middle = np.median(path[~inside], axis=0)
         away = np.linalg.norm(path[inside] - middle, axis=1)
         if away.max() > SPIKE_SHARE * extent:
-            worst = int(frames[inside][np.argmax(away)])
-            more = f" ({int(inside.sum()) - 1} more such frames)" if inside.sum() > 1 else ""
+            out_there = frames[inside]
+            worst = int(out_there[np.argmax(away)])
+            more = f" ({out_there.size - 1} more such frames)" if out_there.size > 1 else ""
+            stretches = np.split(out_there, np.flatnonzero(np.diff(out_there) > 1) + 1)
+            ends = [(float(recording.times[item[0]]), float(recording.times[item[-1]])) for item in stretches]
+            mask = _masks([(names or {}).get(name, name)], ends)
             out.append((
                 float(away.max()),
                 f"marker '{name}' is {away.max():.3g} m away at {recording.times[worst]:.4g} s (frame {worst}) and "
-                f"back at once, where all markers keep within {extent:.3g} m: mask it{more}",
+                f"back at once, where all markers keep within {extent:.3g} m{more}. To leave that out: {mask}",
             ))  # fmt: skip
     out.sort(key=lambda item: -item[0])
     left = len(out) - _SHOWN
     return [*(text for _, text in out[:_SHOWN]), *([f"{left} more markers have such spikes"] if left > 0 else [])]
+
+
+def _masks(markers: Sequence[str], ends: Sequence[tuple[float, float]]) -> str:
+    """Return what leaves stretches of markers out of a scene's recording; ends: times of first and last frames."""
+    windows = [{"from": round(start - 5e-4, 4), "to": round(stop + 5e-4, 4)} for start, stop in ends]
+    text = ", ".join(json.dumps({"marker": name} | window) for name in markers for window in windows)
+    return f'"mask": [{text}]'
 
 
 def _marked(shape: tuple[int, ...], frames: IntArray, marker: int) -> BoolArray:
@@ -185,10 +199,8 @@ def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> lis
         lasts = (
             f"from {item.start:.3f} to {item.stop:.3f} s" if np.isfinite(item.stop) else f"from {item.start:.3f} s on"
         )
-        window = {"from": round(item.start - 5e-4, 4), "to": round(min(item.stop, end) + 5e-4, 4)}
-        mask = [{"marker": names.get(name, name)} | window for name in (item.one, item.two)]
-        text = ", ".join(json.dumps(entry) for entry in mask)
-        out.append(f'{item.one} and {item.two} exchanged {lasts}? To leave that out: "mask": [{text}]')
+        mask = _masks([names.get(name, name) for name in (item.one, item.two)], [(item.start, min(item.stop, end))])
+        out.append(f"{item.one} and {item.two} exchanged {lasts}? To leave that out: {mask}")
     more = len(swapped) - _SHOWN
     return out + ([f"{more} more such exchanges"] if more > 0 else [])
 

@@ -184,3 +184,27 @@ def test_a_bag_of_ros_2_has_controls_joint_states_and_poses(tmp_path):
     place = -0.2 * np.array([np.sin([0, *angles[:2]]).sum(), 0, np.cos([0, *angles[:2]]).sum()])
     assert hand.position[-1] == pytest.approx(place, abs=1e-12)
     assert take.angles.angles == pytest.approx(q) and {s.name for s in take.signals} >= {"signals/aim", "wrist.effort"}
+
+
+def test_servos_keep_to_their_joints(tmp_path, caplog):
+    """Ranges and rates of a robot's file are the limits of what its position servos are sent; others may be given."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    (tmp_path / "arm.urdf").write_text(
+        f'<robot name="arm"><link name="base"/><link name="arm">{inertial}</link><joint name="hinge" type="revolute">'
+        '<parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>'
+        '<limit lower="-1" upper="0.5" effort="9" velocity="3"/></joint></robot>'
+    )
+    drive = {"joint": "hinge", "type": "position", "input": {"signal": "aim"}, "stiffness": 9}
+    scene = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20},
+        "bodies": {"arm": {"type": "articulated", "model": "arm.urdf", "drives": {"motor": drive}}},
+        "signals": {"aim": {"type": "table", "times": [0, 0.1, 0.2], "values": [0, 0.4, 0.6]}},
+    }  # fmt: skip
+    (tmp_path / "arm.json").write_text(json.dumps(scene))
+    wanted = (tmp_path / "arm.json", "--controls", "--rate", 50, "-o", tmp_path / "aim.csv")
+    assert run(*wanted).exit_code == 0
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "'aim' is 0.6 rad at t = 0.2 s, above its upper limit of 0.5",
+        "'aim' changes by 4 rad/s at t = 0 s, faster than 3",
+    ]
+    assert run(*wanted, "--strict", "--limit", "aim=-1:1", "--max-rate", "aim=5").exit_code == 0

@@ -142,7 +142,7 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
     assert problem.labels() == expected
     assert isinstance(run(*said, "--force").exception, InputError)
     drives = json.loads(new("robot", tmp_path, monkeypatch).read_text())["bodies"]["robot"]["drives"]
-    assert [drive["stiffness"] for drive in drives.values()] == [90.0, 90.0]
+    assert [(drive["stiffness"], drive["limit"]) for drive in drives.values()] == [(90.0, "file")] * 2
 
 
 def test_by_asking(tmp_path, monkeypatch):

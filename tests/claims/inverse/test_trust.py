@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
-from add.commands.check_gradient import GradientCheck
+from add.commands.check_gradient import GradientCheck, check_gradients
 from add.commands.gradient_trust import GROWTH, trust
 
 
@@ -46,3 +46,20 @@ def test_chaos_is_seen_and_flight_is_not():
         for growth, signal in (short, long)
     ]
     assert not said[0] and "to be trusted with care" in said[1][0]
+
+
+def test_a_clock_that_reads_much_is_checked_by_moments(tmp_path):
+    """A gradient by a time offset of minutes, of a swing of a tenth of a second, is confirmed."""
+    rows = [f"{600 + 0.01 * k},{0.01 * np.sin(60 * 0.01 * k)},0,0" for k in range(21)]
+    (tmp_path / "take.csv").write_text("\n".join(["time_s,m_x_m,m_y_m,m_z_m", *rows]))
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1}
+    spring = {"type": "spring", "a": {"at": [0, 0, 0]}, "b": {"body": "ball"}, "stiffness": 3600, "length": 0}
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.005, "steps": 30}, "gravity": [0, 0, 0],
+        "bodies": {"ball": ball | {"velocity": [0.5, 0, 0]}}, "couplings": {"spring": spring},
+        "markers": {"m": {"body": "ball", "point": [0, 0, 0]}}, "objective": [{"type": "markers"}],
+        "recording": {"file": str(tmp_path / "take.csv"), "markers": {"m": "m"}, "time_offset": 600.003},
+        "parameters": [{"path": "recording.time_offset"}],
+    }  # fmt: skip
+    (check,) = check_gradients(scene_from_dict(raw))
+    assert check.passed and any(item.name == "recording.time_offset" and item.adjoint for item in check.parameters)

@@ -108,8 +108,16 @@ def test_markers_that_pass_each_other_keep_their_names(moving):
 def test_a_spike(moving, frames):
     moving[100 : 100 + frames, 1, 1] += 900.0
     (text,) = suspects(recording(moving))
-    assert "marker 'm2' is 900 m away at 0.5" in text and "mask it" in text
+    assert "marker 'm2' is 900 m away at 0.5" in text
     assert ("more such frames" in text) == (frames > 1)
+    times = [round(TIMES[100] - 5e-4, 4), round(TIMES[99 + frames] + 5e-4, 4)]
+    assert text.endswith(f'"mask": [{{"marker": "m2", "from": {times[0]}, "to": {times[1]}}}]')
+
+
+def test_spikes_apart_have_a_mask_each(moving):
+    moving[[60, 100], 1, 1] += 900.0
+    (text,) = suspects(recording(moving), {"m2": "of the file"})
+    assert text.count('{"marker": "of the file", "from"') == 2
 
 
 def test_a_jump_of_the_clock(moving):
