@@ -67,11 +67,11 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
                     _override(own, root, value)
                 if root.endswith("time_offset"):
                     section = root.rpartition(".")[0]
-                    crop = _crop(experiment, item, root, float(value))
-                    if own is None:
-                        set_value(raw, f"{section}.crop", crop, full)
-                    else:
-                        _override(own, f"{section}.crop", crop)
+                    for name, moved in _moved_windows(experiment, item, root, float(value)).items():
+                        if own is None:
+                            set_value(raw, f"{section}.{name}", moved, full)
+                        else:
+                            _override(own, f"{section}.{name}", moved)
     for entry in raw["parameters"]:
         entry.pop("start", None)
     return from_source(check_scene(raw, None, type(scene)), scene.source)
@@ -129,6 +129,17 @@ def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> 
     upper = np.concatenate([np.full(item.n, item.upper) for item in problem.parameters])
     # exp(log b) may exceed b by rounding.
     return placed.forward(np.clip(problem.values(x), lower, upper))
+
+
+def _moved_windows(experiment: Experiment, scene: S, clock: str, offset: float) -> dict[str, Any]:
+    """Return crop and masks that leave the frames which counted before the clock at a path was moved."""
+    moved: dict[str, Any] = {"crop": _crop(experiment, scene, clock, offset)}
+    if clock == CLOCK and scene.recording is not None and scene.recording.mask:
+        later = scene.recording.time_offset - offset
+        moved["mask"] = [
+            {"marker": mask.marker, "from": mask.from_ + later, "to": mask.to + later} for mask in scene.recording.mask
+        ]
+    return moved
 
 
 def _crop(experiment: Experiment, scene: S, clock: str, offset: float) -> list[float]:

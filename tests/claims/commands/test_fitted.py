@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from add.commands.optimize import optimize_scene
@@ -77,3 +78,33 @@ def test_another_objective_is_said(tmp_path, caplog):
     problem = scene_from_dict(json.loads((tmp_path / "run" / FITTED).read_text())).inverse_problem()
     same = problem.value(problem.x0)[0] == pytest.approx(result["objective"]["end"], rel=1e-6, abs=1e-12)
     assert problem.experiments[0].recording.n_frames == 3 and bool(said) != same
+
+
+def test_masks_stay_with_their_frames_when_a_clock_is_found(tmp_path):
+    """They count on the simulation's clock: where they were, they would let the spoilt frame in."""
+    times = np.arange(10) * 0.01
+    places = 0.1 * times + 0.002
+    places[5] = 3.0
+    rows = "\n".join(f"{t},{x},0,0" for t, x in zip(times, places, strict=True))
+    (tmp_path / "take.csv").write_text(f"time_s,m_x_m,m_y_m,m_z_m\n{rows}\n")
+    raw = SCENE | {
+        "bodies": {"p": POINT | {"mesh": {"points": [[0.0, 0, 0]]}, "velocity": [0.1, 0, 0]}},
+        "couplings": {},
+        "signals": {},
+        "markers": {"m": {"body": "p", "nodes": [0]}},
+        "recording": {
+            "file": "take.csv", "markers": {"m": "m"}, "crop": [0.0, 0.06],
+            "mask": [{"marker": "m", "from": 0.049, "to": 0.051}],
+        },
+        "objective": [{"type": "markers"}],
+        "parameters": [{"path": "recording.time_offset", "bounds": [-0.05, 0.05]}],
+        "experiments": [],
+    }  # fmt: skip
+    path = tmp_path / "scene.json"
+    path.write_text(json.dumps(raw))
+    result = optimize_scene(load_scene(path), RunFolder(tmp_path / "run"))
+    found = json.loads((tmp_path / "run" / FITTED).read_text())["recording"]
+    assert found["time_offset"] == pytest.approx(-0.02, rel=1e-3)
+    assert found["mask"][0]["from"] == pytest.approx(0.069, abs=1e-4)
+    problem = load_scene(tmp_path / "run" / FITTED).inverse_problem()
+    assert problem.value(problem.x0)[0] == pytest.approx(result["objective"]["end"], rel=1e-6, abs=1e-12)
