@@ -128,7 +128,7 @@ def _optimized(
     result["uncertainty"] = _uncertainty(full, list(runs), labels)
     if len(runs) == 1:  # a single run is the result's own, too
         only = next(iter(runs.values()))
-        result |= {key: only[key] for key in ("bodies", "markers", "contact", "newton", "fit") if key in only}
+        result |= {key: only[key] for key in ("steps", "bodies", "markers", "contact", "newton", "fit") if key in only}
     return result
 
 

@@ -342,7 +342,7 @@ def test_divided_steps_are_said_by_every_command(add, here):
     """An impact within a step, in a run and in the last run of an optimisation."""
     box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "mass": 0.4}
     raw = scene(**INVERSE, expect={}, time={"dt": 0.01, "duration": 0.2})
-    raw["bodies"]["box"] = box | {"position": [0, 0, 0.1], "velocity": [0.5, 0, -3.0]}
+    raw["bodies"]["box"] = box | {"position": [0, 0, 0.1], "velocity": [0.5, 0, -6.0]}
     raw["optimizer"] = {"max_evaluations": 1}
     for command in ("simulate", "optimize"):
         code, out, err = add(command, write(raw), "-o", command)
