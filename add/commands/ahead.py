@@ -122,12 +122,6 @@ def _end_with(parent: int) -> None:
     os._exit(0)
 
 
-if __name__ == "__main__":
-    _leave_garbage()
-    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
-    compile_matrices(sys.argv[1])
-
-
 # --- Compilation: all of it at once, and the time it takes on the way -------------------------------------------------
 
 
@@ -227,3 +221,9 @@ class _Clock(Listener):
         self._depth -= 1
         if not self._depth:
             self.seconds += time.perf_counter() - self._begin
+
+
+if __name__ == "__main__":
+    _leave_garbage()
+    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
+    compile_matrices(sys.argv[1])

@@ -89,7 +89,7 @@ class Facts(NamedTuple):
 
 
 class Refers(NamedTuple):
-    """What a name in the format stands for; said beside the type, `Annotated[Name, Refers("marker")]`."""
+    """The kind of thing that a name in the format stands for, beside its type: `Annotated[Name, Refers("marker")]`."""
 
     what: str
 

@@ -55,20 +55,25 @@ def test_fitted_scene(tmp_path):
     assert fitted.experiments[1].overrides["bodies.q.velocity"][1] == pytest.approx(found["bodies.q.velocity@two[1]"])
 
 
+#: A point that flies, whose recording's clock is found.
+CLOCKED = SCENE | {
+    "bodies": {"p": POINT | {"mesh": {"points": [[0.0, 0, 0]]}, "velocity": [0.1, 0, 0]}},
+    "couplings": {},
+    "signals": {},
+    "markers": {"m": {"body": "p", "nodes": [0]}},
+    "objective": [{"type": "markers"}],
+    "parameters": [{"path": "recording.time_offset", "bounds": [-0.05, 0.05]}],
+    "experiments": [],
+}
+
+
 def test_another_objective_is_said(tmp_path, caplog):
     """A clock that moves a frame beyond the end of the run: the scene with that clock has one frame less."""
     times = [0.0, 0.03, 0.06, 0.09]
     rows = "\n".join(f"{t},{0.1 * t + 0.002},0,0" for t in times)
     (tmp_path / "take.csv").write_text(f"time_s,m_x_m,m_y_m,m_z_m\n{rows}\n")
-    raw = SCENE | {
-        "bodies": {"p": POINT | {"mesh": {"points": [[0.0, 0, 0]]}, "velocity": [0.1, 0, 0]}},
-        "couplings": {},
-        "signals": {},
-        "markers": {"m": {"body": "p", "nodes": [0]}},
+    raw = CLOCKED | {
         "recording": {"file": "take.csv", "markers": {"m": "m"}},
-        "objective": [{"type": "markers"}],
-        "parameters": [{"path": "recording.time_offset", "bounds": [-0.05, 0.05]}],
-        "experiments": [],
     }
     path = tmp_path / "scene.json"
     path.write_text(json.dumps(raw))
@@ -87,18 +92,11 @@ def test_masks_stay_with_their_frames_when_a_clock_is_found(tmp_path):
     places[5] = 3.0
     rows = "\n".join(f"{t},{x},0,0" for t, x in zip(times, places, strict=True))
     (tmp_path / "take.csv").write_text(f"time_s,m_x_m,m_y_m,m_z_m\n{rows}\n")
-    raw = SCENE | {
-        "bodies": {"p": POINT | {"mesh": {"points": [[0.0, 0, 0]]}, "velocity": [0.1, 0, 0]}},
-        "couplings": {},
-        "signals": {},
-        "markers": {"m": {"body": "p", "nodes": [0]}},
+    raw = CLOCKED | {
         "recording": {
             "file": "take.csv", "markers": {"m": "m"}, "crop": [0.0, 0.06],
             "mask": [{"marker": "m", "from": 0.049, "to": 0.051}],
         },
-        "objective": [{"type": "markers"}],
-        "parameters": [{"path": "recording.time_offset", "bounds": [-0.05, 0.05]}],
-        "experiments": [],
     }  # fmt: skip
     path = tmp_path / "scene.json"
     path.write_text(json.dumps(raw))
