@@ -17,19 +17,23 @@ from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
+from numba import config
 from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
 from add.contact import BodyContact, MeshContact
 from add.contact.penalty_bodies import functions_of_contact
+from add.equations.family_term import OverFamily
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.lifted import LiftedDecidingTerm
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
+from add.kernels.arena import FORCES, JACOBIAN
 from add.kernels.caching import executable
 from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
 from add.kernels.contact_pairs import STICKS
+from add.kernels.families import signatures
 from add.machine.files import available_memory
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
@@ -59,6 +63,19 @@ def _leave_garbage() -> None:
         gc.set_threshold(20_000_000)
 
 
+def compile_others(system: System) -> None:
+    """Compile the families of a system that no other process is at: a run asks for contact first, and would wait."""
+    if config.DISABLE_JIT:
+        return
+    for term in system.terms:
+        inner = term.inner if isinstance(term, LiftedTerm) else term
+        if isinstance(inner, OverFamily):
+            functions_of_kind = inner.one.family.kind.functions
+            for column in (FORCES, JACOBIAN):
+                if functions_of_kind[column] is not None:
+                    executable(functions_of_kind[column], signatures()[column][0], wait=False)
+
+
 def ended(process: subprocess.Popen[bytes]) -> None:
     """End the process, whatever it is at: files of kernels are written as wholes."""
     process.kill()
@@ -82,11 +99,12 @@ def compile_matrices(path: str) -> None:
     system, n = assembler.system, assembler.system.n
     q, v = built.model.initial.evaluate(theta)
     kin, mu = Kinematics(q, v, np.zeros(n), 0.0, 0), np.zeros(system.n_multipliers)
-    if scene.contact.friction_law == "hybrid":
+    sticks = scene.contact.friction_law == "hybrid"
+    if sticks:
         _stick(system, kin, theta)
     ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
     Energies(built, theta).at(kin)
-    branch = system.on_branch(tuple([_decided(term, kin, theta) for term in system.deciding]))
+    branch = system.on_branch(tuple([_decided(term, kin, theta, sticks) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
     factors.solve(np.zeros(system.n_unknowns))
@@ -107,11 +125,11 @@ def _stick(system: System, kin: Kinematics, theta: np.ndarray) -> None:
             found.limits(kin, theta)
 
 
-def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray) -> Decision:
-    """Return a decision with a row that does not act: detection is what the run itself compiles first."""
+def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray, sticks: bool) -> Decision:
+    """Return a decision with a row that sticks or does nothing: detection is what the run itself compiles first."""
     inner = term.inner if isinstance(term, LiftedDecidingTerm) else term
     if isinstance(inner, BodyContact | MeshContact):
-        return np.zeros((1, 3), dtype=np.int64)
+        return np.array([[0, 0, STICKS if sticks and isinstance(inner, BodyContact) else 0]])
     return term.decide(kin, theta)
 
 

@@ -111,13 +111,16 @@ for command in (view, plot, info, recording, carry, compare, converge, mesh, new
 @strict_option
 def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
     """Run the forward simulation of SCENE."""
+    from add.commands.ahead import compile_others
     from add.commands.folders import run_in
     from add.commands.simulate import simulate_scene
     from add.scene.build.doubts import warn
 
     _require_one(resume, force)
     loaded = loaded_scene(console, scene, runs=True)
-    console.heed(warn(loaded.build()))
+    built = loaded.build()
+    compile_others(built.simulation.system)
+    console.heed(warn(built))
     with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
         with keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)

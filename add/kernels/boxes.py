@@ -10,6 +10,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
+from add.kernels.ordering import first_not_below, order_of
 from add.typing import FloatArray, IntArray
 
 #: A box that covers more cells than this is tested against all.
@@ -136,7 +137,7 @@ def overlapping(a, b, meets, same):
                 for z in range(low[2], high[2] + 1):
                     keys[e], members[e] = (x * count[1] + y) * count[2] + z, j
                     e += 1
-    order = np.argsort(keys, kind="mergesort")
+    order = order_of(keys)
     keys, members = keys[order], members[order]
     # In the order of cells: what is compared lies side by side.
     lows, highs = b.low[members], b.high[members]
@@ -168,8 +169,8 @@ def overlapping(a, b, meets, same):
         for x in range(low[0], high[0] + 1):
             for y in range(low[1], high[1] + 1):
                 row = (x * count[1] + y) * count[2]
-                stop = np.searchsorted(keys, row + high[2], side="right")
-                for at in range(np.searchsorted(keys, row + low[2]), stop):
+                stop = first_not_below(keys, row + high[2] + 1)
+                for at in range(first_not_below(keys, row + low[2]), stop):
                     # One branch, rarely taken: six would be guessed wrong most of the time.
                     overlap = (l0 <= highs[at, 0]) & (lows[at, 0] <= h0) & (l1 <= highs[at, 1])
                     overlap &= (lows[at, 1] <= h1) & (l2 <= highs[at, 2]) & (lows[at, 2] <= h2)
@@ -184,8 +185,7 @@ def overlapping(a, b, meets, same):
                         pairs = _with_pair(pairs, n, i, j)
                         n += 1
     found = pairs[:n]
-    order = np.argsort(found[:, 0] * n_b + found[:, 1], kind="mergesort")
-    return found[order]
+    return found[order_of(found[:, 0] * n_b + found[:, 1])]
 
 
 @njit(cache=True)

@@ -193,7 +193,9 @@ def _called_first(dispatcher: Any, compile_for: Callable[..., Any], *arguments: 
     return executable(dispatcher, tuple(kinds), lambda: compile_for(*arguments)).entry_point
 
 
-def executable(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None = None) -> CompileResult:
+def executable(
+    dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None = None, wait: bool = True
+) -> Any:
     """Return a compiled function with its machine code, from the disk if it is kept.
 
     Parameters
@@ -201,6 +203,7 @@ def executable(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[
     dispatcher : what `njit` returned, or numba's own
     signature : the types of its arguments
     compiled : compiles it otherwise than by these types alone
+    wait : for another process that is at it; otherwise None is returned
     """
     if not hasattr(dispatcher, "executables"):  # made by numba's own `njit`
         dispatcher.compile(signature)
@@ -209,7 +212,9 @@ def executable(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[
         return known
     found = _executable_kept(dispatcher, signature)
     if found is None:
-        with _locked(dispatcher.executables_kept, ".code"), _uncollected():
+        with _locked(dispatcher.executables_kept, ".code", wait) as locked, _uncollected():
+            if not locked:
+                return None
             found = _executable_kept(dispatcher, signature) or _executable_made(dispatcher, signature, compiled)
     dispatcher.executables[signature] = found
     dispatcher._insert([kind._code for kind in signature], found.entry_point, False)
@@ -297,16 +302,23 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _locked(cache: Any, apart: str = "") -> Iterator[None]:
-    """Keep other processes from what belongs to a function; not where no file can be written."""
+def _locked(cache: Any, apart: str = "", wait: bool = True) -> Iterator[bool]:
+    """Keep other processes from what belongs to a function; not where no file can be written.
+
+    Yields whether that is so, or need not be: without ``wait`` another process may be at it.
+    """
     try:
         file = open(f"{cache._cache_file._index_path}{apart}.lock", "wb")
     except (AttributeError, OSError):  # of one that is not kept there is no file
-        yield
+        yield True
         return
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
 
 
 def is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:

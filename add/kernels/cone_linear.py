@@ -14,6 +14,26 @@ _REGULAR = 1e-8
 
 
 @njit(**_JIT)
+def max_norm(x):
+    """Return the largest size of numbers; one that is not finite where there is one."""
+    out = 0.0
+    for value in x:
+        if not np.isfinite(value):
+            return abs(value)
+        out = max(out, abs(value))
+    return out
+
+
+@njit(**_JIT)
+def norm(x):
+    """Return the root of the sum of squares."""
+    out = 0.0
+    for value in x:
+        out += value * value
+    return np.sqrt(out)
+
+
+@njit(**_JIT)
 def _eliminate(A, B):
     """Replace B (m, k) by A^-1 B with partial pivoting, A (m, m) lost; return whether A is regular beyond doubt."""
     m, k = B.shape
@@ -60,10 +80,11 @@ def _scaled_rows(K):
     """Return K with rows of length one, and their lengths (m,): impulses and velocities of one problem stand in it."""
     scaled, sizes = K.copy(), np.ones(K.shape[0])
     for i in range(K.shape[0]):
-        sizes[i] = np.sqrt((K[i] ** 2).sum())
-        if sizes[i] == 0.0:
-            sizes[i] = 1.0
-        scaled[i] /= sizes[i]
+        size = norm(K[i])
+        if size > 0.0:
+            sizes[i] = size
+        for k in range(K.shape[1]):
+            scaled[i, k] /= sizes[i]
     return scaled, sizes
 
 
@@ -99,7 +120,7 @@ def least_norm_inverse(K):
     """
     m = K.shape[0]
     scaled, sizes = _scaled_rows(K)
-    if not np.isfinite(scaled.sum()):
+    if not np.isfinite(max_norm(scaled.ravel())):
         return np.full((m, m), np.nan), np.zeros((m, 0))
     inverse = np.zeros((m, m))
     for i in range(m):
@@ -110,21 +131,31 @@ def least_norm_inverse(K):
     rank = 0
     while rank < m and s[rank] > REDUNDANT * s[0]:
         rank += 1
-    shares = np.ascontiguousarray(left[:, :rank].T)
-    for k in range(rank):
-        shares[k] /= s[k]
+    kernel = np.empty((m, m - rank))
     for i in range(m):
-        shares[:, i] /= sizes[i]
-    return np.ascontiguousarray(right[:rank].T) @ shares, np.ascontiguousarray(right[rank:].T)
+        for j in range(m):
+            inverse[i, j] = 0.0
+            for k in range(rank):
+                inverse[i, j] += right[k, i] * left[j, k] / (s[k] * sizes[j])
+        for k in range(rank, m):
+            kernel[i, k - rank] = right[k, i]
+    return inverse, kernel
 
 
 @njit(**_JIT)
 def least_norm_solution(K, r):
     """Return the least-norm solution (m,) of K x = r."""
     scaled, sizes = _scaled_rows(K)
-    if not np.isfinite(scaled.sum()):
+    if not np.isfinite(max_norm(scaled.ravel())):
         return np.full(r.size, np.nan)
-    x = (r / sizes).reshape(-1, 1)
+    x = np.empty((r.size, 1))
+    for i in range(r.size):
+        x[i, 0] = r[i] / sizes[i]
     if _eliminate(scaled, x):
         return x[:, 0].copy()
-    return least_norm_inverse(K)[0] @ r
+    inverse, _ = least_norm_inverse(K)
+    out = np.zeros(r.size)
+    for i in range(r.size):
+        for k in range(r.size):
+            out[i] += inverse[i, k] * r[k]
+    return out

@@ -20,7 +20,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.cone_linear import least_norm_inverse, least_norm_solution
+from add.kernels.cone_linear import least_norm_inverse, least_norm_solution, max_norm, norm
 from add.kernels.cone_shares import (
     follows_rule,
     redundant_normals,
@@ -156,7 +156,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
         if ruled:
             share_normals(rows, Z, N, l, u, F, by_l, by_u)
-        size = np.abs(F).max()
+        size = max_norm(F)
         if size <= _ROUND_OFF or not np.isfinite(size) or (size >= 0.5 * last and size < 0.1 * EXACT):
             break
         last = size
@@ -182,7 +182,7 @@ def ruled_residual(G, blocks, scale, modes, l, u):
     rows, Z, N = redundant_normals(G, blocks, modes, scale)
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
     share_normals(rows, Z, N, l, u, F, by_l, by_u)
-    return np.abs(F).max()
+    return max_norm(F)
 
 
 @njit(**_JIT)
@@ -230,7 +230,7 @@ def held_modes(G, g, blocks, scale, modes, start, most):
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
     if ruled:
         share_normals(rows, Z, N, l, u, F, by_l, by_u)
-    size = np.sqrt((F**2).sum())
+    size = norm(F)
     for _ in range(most):
         mode_matrix(G, by_l, by_u, K)
         step = least_norm_solution(K, F)
@@ -241,7 +241,7 @@ def held_modes(G, g, blocks, scale, modes, start, most):
             mode_equations(blocks, modes, trial, velocity, F, by_l, by_u, by_bound)
             if ruled:
                 share_normals(rows, Z, N, trial, velocity, F, by_l, by_u)
-            found = np.sqrt((F**2).sum())
+            found = norm(F)
             if found <= (1.0 - 0.25 * length) * size or found <= _ROUND_OFF or length < 1e-3:
                 break
             length *= 0.5
@@ -308,7 +308,7 @@ def revise(blocks, l, u, modes):
 def margins(blocks, modes, l, u, largest_u):
     """Return how far each block (k,) is from another mode; see `add.cones.solver.ConeSolution.margins`."""
     out = np.ones(blocks.kind.size)
-    largest_l = max(np.abs(l).max(), 1e-300)
+    largest_l = max(max_norm(l), 1e-300)
     for b in range(blocks.kind.size):
         i, bound, kind, mode = blocks.first[b], blocks.bound[b], blocks.kind[b], modes[b]
         n = i + block_size(kind) - 1

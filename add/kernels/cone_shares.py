@@ -152,4 +152,12 @@ def spread_sticking(blocks, modes, stick, basis, l):
     if trace > 0.0:
         for c in range(r):
             A[c, c] += 1e-14 * trace
-        l -= basis @ np.linalg.solve(A, rhs)
+        # By eigenvalues, of which other functions have need: a function that solves takes a second to compile.
+        values, vectors = np.linalg.eigh(A)
+        for k in range(r):
+            share = 0.0
+            for c in range(r):
+                share += vectors[c, k] * rhs[c]
+            for i in range(m):
+                for c in range(r):
+                    l[i] -= basis[i, c] * vectors[c, k] * share / values[k]

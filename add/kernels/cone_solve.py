@@ -6,6 +6,7 @@ from numba import typeof, types
 from add.kernels.borrowed import put
 from add.kernels.by_address import Callee, by_address
 from add.kernels.caching import CALLED, njit
+from add.kernels.cone_linear import max_norm
 from add.kernels.cone_modes import (
     EXACT,
     SEPARATE,
@@ -21,6 +22,7 @@ from add.kernels.cone_modes import (
 from add.kernels.cone_shares import follows_rule, redundant_normals
 from add.kernels.cone_sweeps import sweeps
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
+from add.kernels.ordering import order_of
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _ROWS, _MATRIX, _MODES = types.float64[::1], types.float64[:, ::1], types.int64[::1]
@@ -74,7 +76,7 @@ def _settle_shares(polishing, G, g, blocks, scale, l, u, modes):
         if follows_rule(rows, N, l, 1e-8):
             return
         found, open_l, open_u, open_modes = False, l, u, modes
-        for k in np.argsort(l[rows]):
+        for k in order_of(l[rows]):
             trial_modes = modes.copy()
             for b in range(modes.size):
                 if blocks.first[b] + block_size(blocks.kind[b]) - 1 == rows[k]:
@@ -203,7 +205,7 @@ def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, sta
         return l, u, modes, best, 0, rounds
     state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
     trial_modes = modes.copy()
-    while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(state.z.sum()):
+    while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(max_norm(state.z)):
         # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
         # right long before its tolerance is met.
         shifted = g + skew @ state.z
@@ -257,7 +259,7 @@ def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, s
     for i in range(m):
         size = max(size, abs(scale[i] * g[i]))
     modes = np.zeros(blocks.kind.size, dtype=np.int64)
-    if not np.isfinite(G.sum() + g.sum()):
+    if not np.isfinite(max_norm(G.ravel()) + max_norm(g)):
         return np.zeros(m), g.copy(), modes, np.inf, 0, 0, scale, np.nan
     if size == 0.0:
         for b in range(modes.size):

@@ -84,7 +84,7 @@ def new_store():
     return floats, np.zeros(INTEGERS, dtype=np.int64)
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def room_in(floats, integers):
     """Return room for one pair: views that count no references, which is half of the work of a small pair.
 
@@ -114,7 +114,7 @@ def cross(u, v, out):
 # --- the law ---------------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def force_slopes(v_n, normal, coulomb, friction, scale, S, W):
     """Fill rows 0 to 2 of W (6, 10) with dF by d, n and v; n, v, t are rows 0 to 2 of S."""
     f_n, f_n_d, f_n_v = normal
@@ -199,7 +199,7 @@ def couple_slopes(spin, values, coulomb, scale, S, Z, F, W):
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def force_columns(first, stop, couples, levers, F, W, Y, E):
     """Fill the columns first to stop of E (12, WIDTH) with dF, and where there are ``levers``, dT and dl x F."""
     for c in range(first, stop):
@@ -216,7 +216,7 @@ def force_columns(first, stop, couples, levers, F, W, Y, E):
             lever_columns(c, F, Y, E)
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def lever_columns(c, F, Y, E):
     """Fill dl x F of both sides in column c of E."""
     for side in range(2):
@@ -226,7 +226,7 @@ def lever_columns(c, F, Y, E):
         E[to + 2, c] = Y[at, c] * F[1] - Y[at + 1, c] * F[0]
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def _body_rows(side, first, stop, arm, J, E, block):
     """Fill the six rows of a side that is a body in the columns first to stop of ``block``."""
     sign, row, lever = (-1.0, 0, LEVER) if side == 0 else (1.0, OTHER, LEVER + 3)
@@ -240,7 +240,7 @@ def _body_rows(side, first, stop, arm, J, E, block):
             block[row + 3 + r, c] = sign * (J[0, r] * t0 + J[1, r] * t1 + J[2, r] * t2)
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def fill_rows(first, stop, B, ends, shares, arms, F, Y, E, block):
     """Fill the columns first to stop of ``block`` from those of E: the change of minus the generalised forces.
 
@@ -259,7 +259,7 @@ def fill_rows(first, stop, B, ends, shares, arms, F, Y, E, block):
                     block[at + r, c] = -share * E[r, c] - change * F[r]
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def add_turned_rows(weight, q, dofs, k, ends, arms, F, Z, G, block):
     """Add minus weight d(J^T tau)/dw at fixed tau, of all bodies of a pair, to ``block``; k (nb, 6) of rotations."""
     for side in range(2):
@@ -311,7 +311,7 @@ def hold_columns(first, stop, n, v, m, Y, by_row, E):
 THICKNESS, MORE, N_NUMBERS, N_WAYS = 4, 7, 10, 6
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def law_columns(scale, braked, f_c, S, Z, E):
     """Fill the columns of E that the numbers of a law change the force along; return how many they are.
 
@@ -328,7 +328,7 @@ def law_columns(scale, braked, f_c, S, Z, E):
     return 2 + 4 * braked
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def law_slopes(found, slopes):
     """Fill the slopes (N_NUMBERS, N_WAYS) of the numbers of a law along `law_columns`, from what `penalty_law` gave."""
     m_f = found[2][3]
@@ -343,7 +343,7 @@ def law_slopes(found, slopes):
         slopes[MORE + number, 3 + number] = 1.0
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block):
     """Let the numbers of a law change the residual along the first columns of ``block``: forwards f (n,), or theta_p.
 
@@ -369,7 +369,7 @@ def count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, 
                     theta_p[numbers[number]] += slopes[number, c] * sums[c]
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def count(index, c, dofs, ends, forward, theta_p, f, block):
     """Let a number change the residual by column c of ``block``: forwards f (n,), or theta_p."""
     change = 0.0

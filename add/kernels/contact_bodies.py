@@ -38,6 +38,7 @@ from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
 from add.kernels.contact_points import SCRATCH, coefficients_of, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
+from add.kernels.ordering import distinct, first_not_below
 from add.kernels.rotation import turn
 from add.typing import IntArray
 
@@ -168,10 +169,10 @@ def first_entry(i, a, b, nb, slots):
     if b < 0:
         return slots.own[i]
     keys = slots.keys
-    at = np.searchsorted(keys, (a if a >= 0 else nb + i) * nb + b)
+    at = first_not_below(keys, (a if a >= 0 else nb + i) * nb + b)
     if a >= 0:
         return slots.first + 144 * at
-    n_rigid = np.searchsorted(keys, nb * nb)
+    n_rigid = first_not_below(keys, nb * nb)
     return slots.first + 144 * n_rigid + 81 * (at - n_rigid)
 
 
@@ -185,7 +186,7 @@ def first_entries(contacts, slots, rows):
     return out
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def set_ends(a, b, first, bodies, L, ends, dofs, arms):
     """Fill what `contact_blocks.Room` says of the sides of a pair: ``first`` is the first coordinate of its point."""
     dofs[:] = -1
@@ -201,7 +202,7 @@ def set_ends(a, b, first, bodies, L, ends, dofs, arms):
             arms[side, c] = L[3 + side, c]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
     """Evaluate an active row: fill ends, slopes and force of ``room``.
 
@@ -281,4 +282,4 @@ def block_keys(rows, contacts, always):
     if n == 0:
         return always
     put(always, keys[n:])
-    return np.unique(keys[: n + always.size])
+    return distinct(keys[: n + always.size])

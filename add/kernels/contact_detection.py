@@ -14,6 +14,7 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.distance import distance_branch, distance_feature
+from add.kernels.ordering import first_not_below, rows_by
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.typing import FloatArray
 
@@ -143,7 +144,7 @@ def meets(run, o, runs, hosts, columns, tables, apart, stride):
     if apart.size == 0:
         return True
     key = runs[run, OWNER] * stride + columns[o, 1]
-    at = np.searchsorted(apart, key)
+    at = first_not_below(apart, key)
     return at == apart.size or apart[at] != key
 
 
@@ -163,7 +164,7 @@ def _met_shapes(run, contacts, found, n):
         if tables[group, columns[o, 0], 4] == NEVER:
             continue
         key = owner * contacts.stride + columns[o, 1]
-        at = np.searchsorted(apart, key)
+        at = first_not_below(apart, key)
         if at == apart.size or apart[at] != key:
             found[n] = o
             n += 1
@@ -356,7 +357,9 @@ def detect(q, theta, contacts, frames):
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
     x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
-    found, n_found, use_grid = np.arange(n_shapes), n_shapes, n_runs * n_shapes > MANY
+    found, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
+    for o in range(n_shapes):
+        found[o] = o
     layer = _farthest(theta, contacts)
     none = found[:0]
     grid = _shape_grid(p, bounds) if use_grid else (none, none, x[0], x[0], none, 0.0, none)
@@ -387,6 +390,4 @@ def detect(q, theta, contacts, frames):
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)
                     rows = with_row(rows, n, pair, feature)
                     n += 1
-    if ordered:
-        return rows[:n].copy()
-    return rows[np.argsort(rows[:n, PAIR])]
+    return rows[:n].copy() if ordered else rows_by(rows[:n], PAIR)

@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     L: FloatArray
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def scratch_in(floats):
     """Return room for one pair in a store of `contact_blocks.new_store`, or in `SCRATCH` floats; see `room_in`."""
     return Scratch(
@@ -68,7 +68,7 @@ def scratch_in(floats):
     )  # fmt: skip
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def coefficients_of(i, o, theta, contacts):
     """Return the coefficients of point i and shape o."""
     row, column = contacts.points[i, 1], contacts.columns[o, 0]
@@ -90,7 +90,7 @@ def coefficients_of(i, o, theta, contacts):
     )
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def meet(i, o, feature, order, motion, contacts, frames, scratch):
     """Return body of point i, lever r and Omega, and d and v_n with shape o; fill S as `gap` does, and L but for F."""
     B, W = frames.B, frames.shapes.W
@@ -116,7 +116,7 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     return a, lever, spin, d, v_n
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, then gap and law.
 
@@ -134,7 +134,7 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k)
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def _finish(c, weight_q, lever, slope, a, b, B, S, Z, Y):
     """Fill column c of Y from Z: way ds, turn dphi, explicit changes of l_a, l_b and v; S as `gap` leaves it.
 

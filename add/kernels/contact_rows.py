@@ -39,7 +39,7 @@ from add.kernels.distance import distance_feature
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def _met(number, order, motion, contacts, frames, scratch):
     """Evaluate a pair on the feature that is nearest: its point, shape, bodies, lever and gap."""
     shapes = frames.shapes
@@ -83,7 +83,7 @@ def add_touch_forces(motion, packed, number, arms, force, out):
     add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def _fill_push(B, room, push):
     """Fill ``push`` (12, 3): the generalised force per force on the point, in world axes."""
     E, block, ends = room.E, room.block, room.ends

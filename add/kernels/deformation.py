@@ -32,3 +32,11 @@ def determinant_and_cofactor(f, cof):
     cof[2, 1] = f[0, 2] * f[1, 0] - f[0, 0] * f[1, 2]
     cof[2, 2] = f[0, 0] * f[1, 1] - f[0, 1] * f[1, 0]
     return f[0, 0] * cof[0, 0] + f[0, 1] * cof[0, 1] + f[0, 2] * cof[0, 2]
+
+
+@njit(**_JIT)
+def add_scaled(weight, a, out):
+    """Add weight A, without a matrix between."""
+    for i in range(3):
+        for m in range(3):
+            out[i, m] += weight * a[i, m]

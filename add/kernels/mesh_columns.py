@@ -57,7 +57,7 @@ def set_ends(n, kind, d, turning, meshes, work, room):
                 room.arms[side, a] += sign * c[k] * work.A[k, a]
 
 
-@njit(**_JIT, inline="always")
+@njit(**_JIT, forceinline=True)
 def _points_of_side(side, n, ends):
     """Return the first of a side's points, and where they stop."""
     return (0, ends[1, FIRST]) if side == 0 else (ends[1, FIRST], n)

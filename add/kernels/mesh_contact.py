@@ -89,7 +89,7 @@ class Work(NamedTuple):
     W: FloatArray
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def work_in(floats, integers):
     """Return room for one pair in a store of `contact_blocks.new_store`, whose shares are its coefficients."""
     return Work(
@@ -140,7 +140,7 @@ def half_thicknesses(theta, meshes):
     return out
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def round_side(one, two, meshes):
     """Return row of `Meshes.bodies` and sigma of the round body of points one and two; -1 and 0 if none is."""
     if meshes.round[meshes.body[one]]:
@@ -150,7 +150,7 @@ def round_side(one, two, meshes):
     return -1, 0.0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def add_spin(B, d, S):
     """Take omega x s from the relative velocity in S[1]; the normal is in S[0]."""
     n0, n1, n2 = d * S[0, 0], d * S[0, 1], d * S[0, 2]
@@ -160,7 +160,7 @@ def add_spin(B, d, S):
     S[1, 2] -= w0 * n1 - w1 * n0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def add_cross(factor, a, b, out):
     """Add factor a x b to out (3,)."""
     out[0] += factor * (a[1] * b[2] - a[2] * b[1])
@@ -168,7 +168,7 @@ def add_cross(factor, a, b, out):
     out[2] += factor * (a[0] * b[1] - a[1] * b[0])
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def evaluate(row, order, theta, places, meshes, law, replay, rows, half, work):
     """Evaluate a row: completes its bits, and returns number of points, d, weight, m, e_int and what the law says.
 

@@ -43,6 +43,7 @@ from add.kernels.mesh_columns import (
     set_ends,
 )
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in
+from add.kernels.ordering import distinct, first_not_below
 
 
 class Slots(NamedTuple):
@@ -71,7 +72,7 @@ def carrier_keys(rows, meshes):
                 if one >= 0 and two >= 0:
                     keys[n] = min(one, two) * n_c + max(one, two)
                     n += 1
-    return np.unique(keys[:n])
+    return distinct(keys[:n])
 
 
 @njit(cache=True)
@@ -97,11 +98,11 @@ def block_entries(keys, meshes):
     return first, rows, cols
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _first_entry(one, two, n_c, keys, first, carriers):
     """Return where the block of the rows of carrier one and the columns of carrier two begins; -1 without one."""
     key = min(one, two) * n_c + max(one, two)
-    k = np.searchsorted(keys, key)
+    k = first_not_below(keys, key)
     if k == keys.size or keys[k] != key:
         return -1
     return first[k] if one <= two else first[k] + carriers[one, 1] * carriers[two, 1]
@@ -127,7 +128,7 @@ def _add_block(n_c, points, carriers, keys, first, p, ends, block, data, entries
                             data[entries[at + width * a + e]] += block[row + a, column + e]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def prepare(row, theta, places, meshes, law, rows, half, work, room):
     """Evaluate an active row: fill ends, slopes and force of ``room``.
 
@@ -149,7 +150,7 @@ def prepare(row, theta, places, meshes, law, rows, half, work, room):
     return n, one, two, d, turning, bits & MOLLIFIED != 0, v_n, depth, weight, m, energy, e, values, found
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _mollify(first, stop, weight, Y, E, work):
     """Add what the change of the mollifier does to the force to the columns first to stop of E."""
     for c in range(first, stop):
@@ -190,7 +191,7 @@ def _add_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, slots, dat
         _add_block(n_c, meshes.points, meshes.carriers, keys, starts, work.p, ends, block, data, entries)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _depth_slopes(law, bits, depth, v_n, share, m_f, energy, e, values, slopes):
     """Fill the slopes of onset, ramp and half-thicknesses, and of all numbers along the mollifier's forces."""
     quadratic, beyond = bits & QUADRATIC != 0, bits & BEYOND != 0

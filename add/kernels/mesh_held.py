@@ -24,6 +24,7 @@ from add.kernels.mesh_arrays import (
     reach_share,
     unnumbered,
 )
+from add.kernels.ordering import first_not_below, order_of, rows_by
 from add.kernels.stencil import EDGE_END, EDGES, END_EDGE, ENDS, NORMAL, stencil
 
 #: Cosine of two normals, and share of the reach that depths differ by, within which two rows are one contact.
@@ -53,14 +54,15 @@ def holdable_rows(rows, meshes):
             at_ends[n], keys[n] = row, one * n_p + two
             n += 1
     begin = first_pairs(n_p, n_e, n_f)[EDGE_VERTEX]
-    order = np.argsort(keys[:n], kind="mergesort")
+    order = order_of(keys[:n])
     ordered, left, last = keys[order], 0, -1
+    pairs = rows[:, PAIR].copy()
     for k in order:
         if keys[k] != last:
             last = keys[k]
-            left = np.searchsorted(ordered, last, side="right") - np.searchsorted(ordered, last)
-            at = np.searchsorted(rows[:, PAIR], begin + last)
-            if at < rows.shape[0] and rows[at, PAIR] == begin + last:
+            left = first_not_below(ordered, last + 1) - first_not_below(ordered, last)
+            at = first_not_below(pairs, begin + last)
+            if at < pairs.size and pairs[at] == begin + last:
                 left += rows[at, FEATURE] >> REGION_BITS
         out[at_ends[k]] = left > 0
         left -= 1
@@ -89,12 +91,16 @@ def with_given_rows(rows, given, x, half, meshes):
     n, n_more = rows.shape[0], 0
     keep, more = np.ones(n, dtype=np.bool_), np.empty((given.shape[0], 3), dtype=np.int64)
     p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
-    own, stop = np.zeros(3), first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])[EDGE_EDGE]
+    pairs, own, stop = (
+        rows[:, PAIR].copy(),
+        np.zeros(3),
+        first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])[EDGE_EDGE],
+    )
     for k in range(given.shape[0]):
         if given[k, BITS] & GIVEN == 0:
             continue
-        at = np.searchsorted(rows[:, PAIR], given[k, PAIR])
-        if at < n and rows[at, PAIR] == given[k, PAIR]:
+        at = first_not_below(pairs, given[k, PAIR])
+        if at < n and pairs[at] == given[k, PAIR]:
             rows[at, BITS] |= given[k, BITS] & GIVEN
             continue
         if given[k, BITS] & STICKS == 0:
@@ -118,4 +124,4 @@ def with_given_rows(rows, given, x, half, meshes):
     if n_more == 0:
         return rows
     out = np.concatenate((rows[keep], more[:n_more]))
-    return out[np.argsort(out[:, PAIR], kind="mergesort")].copy()
+    return rows_by(out, PAIR)

@@ -40,6 +40,7 @@ from add.kernels.mesh_arrays import (
     first_pairs,
     reach_share,
 )
+from add.kernels.ordering import order_of, rows_by
 from add.kernels.stencil import (
     EDGE_END,
     END_EDGE,
@@ -291,7 +292,7 @@ def _ends_of_edges(x, half, meshes, rows, begin, n_rows, first):
                     rows[n_rows, PAIR], rows[n_rows, BITS] = rows[row, PAIR], ACTIVE | MOLLIFIED
                     rows[n_rows, FEATURE] = region - 16 * (1 + side)
                     n_rows += 1
-    ends.sort()
+    ends = ends[order_of(ends)]
     k = 0
     while k < n:
         key, count = ends[k] // 2, -1
@@ -331,5 +332,4 @@ def touching_rows(vf, ee, x, half, meshes):
     rows = np.empty((16, 3), dtype=np.int64)
     rows, n = _vertices_and_faces(vf, x, half, meshes, rows, 0, first)
     rows, n = _edges_and_edges(ee, x, half, meshes, rows, n, first)
-    found = rows[:n]
-    return found[np.argsort(found[:, PAIR], kind="mergesort")].copy()
+    return rows_by(rows[:n], PAIR)

@@ -43,17 +43,18 @@ from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, points_of, unnumbere
 from add.kernels.mesh_columns import centre_column, coordinate_columns, set_ends
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in
 from add.kernels.mesh_held import SAME_NORMAL
+from add.kernels.ordering import first_not_below
 from add.kernels.stencil import EDGE_END, EDGES, ENDS
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _side_of(k, kind):
     """Return on which side, 0 or 1, point k of a pair is, and which point is the side's first."""
     first = 2 if kind == EDGE_EDGE else 1
     return (0, 0) if k < first else (1, first)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _begin_of(k, kind, rigid):
     """Return the first of the pair's coordinates that point k moves with."""
     side, first = _side_of(k, kind)
@@ -96,7 +97,7 @@ def dense_places(rows, meshes, keys, first, out):
                 one, two = points[p[k], 0], points[p[m], 0]
                 if one < 0 or two < 0:
                     continue
-                at = first[np.searchsorted(keys, min(one, two) * n_c + max(one, two))]
+                at = first[first_not_below(keys, min(one, two) * n_c + max(one, two))]
                 wide = carriers[two, 1]
                 if one > two:
                     at += carriers[one, 1] * wide
@@ -117,7 +118,7 @@ def add_at(places, factor, blocks, data, slots):
                     data[slots[places[k, a, e]]] += factor * blocks[k, a, e]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _turning_side(kind, region, one, two, meshes):
     """Return the side, 0 or 1, that is held at the closest point of the other one, if it is a rigid body."""
     spinning, sigma = round_side(one, two, meshes)
@@ -129,7 +130,7 @@ def _turning_side(kind, region, one, two, meshes):
     return 1 if EDGE_END <= region < ENDS else 0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 

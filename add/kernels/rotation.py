@@ -12,6 +12,18 @@ def skew(w):
 
 
 @njit(cache=True)
+def _turned(w, a, b):
+    """Return I + a [w]x + b [w]x^2, where [w]x^2 = w w^T - |w|^2 I."""
+    out = np.empty((3, 3))
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i, i] = 1.0 - b * (w[j] * w[j] + w[k] * w[k])
+        out[i, j] = b * w[i] * w[j] - a * w[k]
+        out[j, i] = b * w[i] * w[j] + a * w[k]
+    return out
+
+
+@njit(cache=True)
 def rotation_matrix(w):
     """Return exp([w]x) = I + sin(t)/t [w]x + (1 - cos t)/t^2 [w]x^2, t = |w| (Rodrigues)."""
     t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
@@ -22,8 +34,7 @@ def rotation_matrix(w):
         t = np.sqrt(t2)
         a = np.sin(t) / t
         b = 2.0 * (np.sin(0.5 * t) / t) ** 2
-    k = skew(w)
-    return np.eye(3) + a * k + b * (k @ k)
+    return _turned(w, a, b)
 
 
 @njit(cache=True)
@@ -37,8 +48,7 @@ def left_jacobian(w):
         t = np.sqrt(t2)
         b = 2.0 * (np.sin(0.5 * t) / t) ** 2
         c = (t - np.sin(t)) / (t * t2)
-    k = skew(w)
-    return np.eye(3) + b * k + c * (k @ k)
+    return _turned(w, b, c)
 
 
 def rotation_vector(quaternion):

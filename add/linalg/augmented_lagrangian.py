@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from add.errors import SolverError
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.linalg.base import Factorization, LinearSolve
 from add.linalg.pattern import Pattern
@@ -174,7 +175,7 @@ def _add_transposed(index, blocks, factor, y, out):
 def _right_hand_side(index, blocks, p, defect, rhs):
     """Fill rhs (n, j) with b' + p G^T c', for the defects b', c', stacked."""
     n = rhs.shape[0]
-    rhs[:] = defect[:n]
+    put(defect[:n], rhs)
     _add_transposed(index, blocks, p, defect[n:], rhs)
 
 
@@ -197,10 +198,14 @@ def _advance(index, blocks, p, step, defect, out):
     Increments and reactions have different units: the larger share of either counts.
     """
     n = step.shape[0]
-    reaction = -p * defect[n:]
+    reaction = np.empty((out.shape[0] - n, out.shape[1]))
+    for i in range(reaction.shape[0]):
+        for j in range(reaction.shape[1]):
+            reaction[i, j] = -p * defect[n + i, j]
     _add_times(index, blocks, p, step, reaction)
-    out[:n] += step
-    out[n:] += reaction
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] += step[i, j] if i < n else reaction[i - n, j]
     increments, reactions = _share(step, out[:n]), _share(reaction, out[n:])
     return max(increments, reactions) if increments + reactions < np.inf else np.nan
 
@@ -215,7 +220,7 @@ def _defect(
     """
     n = indptr.size - 1
     x, y = out[:n], out[n:]
-    defect[:] = b
+    put(b, defect)
     most[:] = 0.0
     for c in range(n):
         for j in range(x.shape[1]):

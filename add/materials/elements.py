@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.deformation import determinant_and_cofactor, gradient_of
+from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
 from add.materials.base import Material
 from add.materials.dilatation import (
     add_blocks,
@@ -257,10 +257,10 @@ def _parameters(law: Material) -> Callable[..., Any]:
                     gradient[p] = 0.0
                     for k in range(n_p):
                         dot = along[indices[g + row * p, k]]
-                        gradient[p] += dot * by[p, k]
+                        add_scaled(dot, by[p, k], gradient[p])
                         rise += dot * pressure[p, k]
                 for p in range(nq):
-                    gradient[p] += rise * cof[p]
+                    add_scaled(rise, cof[p], gradient[p])
                     scatter(e, p, gradient[p], grads, w, cells, out)
                 continue
             spread = 0.0

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.deformation import add_scaled
 from add.laws import compiled, derivative
 from add.materials.formulas import FIBRES, STRETCHES, Formula
 from add.materials.symmetric import cauchy_green
@@ -93,14 +94,6 @@ def add_products(slopes, v, g, f, h, cof, out):
                     y[i, m] += 0.5 * slopes[k, 4 + one] * g[one, i, m]
         add_product(1.0, g[k], y, out)
         add_product(1.0, y, g[k], out)
-
-
-@njit(**_JIT)
-def add_scaled(weight, a, out):
-    """Add weight A, without a matrix between."""
-    for i in range(3):
-        for m in range(3):
-            out[i, m] += weight * a[i, m]
 
 
 @njit(**_JIT)

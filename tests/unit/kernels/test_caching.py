@@ -61,10 +61,27 @@ def test_a_changed_function_counts_for_those_that_call_it(tmp_path):
     assert (first[1], again[1]) == ("0", "1") and first[2] == again[2], "what is unchanged comes from the cache"
     law = tmp_path / "add" / "kernels" / "rotation.py"
     text = law.read_text()
-    law.write_text(text.replace("    return np.eye(3) + b * k + c * (k @ k)\n", "    return 2.0 * np.eye(3)\n"))
+    law.write_text(text.replace("    return _turned(w, b, c)\n", "    return _turned(w, 2.0 * b, c)\n"))
     assert law.read_text() != text
     changed = printed(tmp_path, code)
     assert changed[1] == "0" and float(changed[2]) != float(first[2])
+
+
+def test_what_another_process_compiles_is_not_waited_for_where_nobody_wants_to(tmp_path):
+    copied(tmp_path, "kernels")
+    code = (
+        "import fcntl, numpy as np\n"
+        "from numba import typeof\n"
+        "from add.kernels.caching import executable\n"
+        "from add.kernels.rotation import rotation_matrix as f\n"
+        "kinds = (typeof(np.zeros(3)),)\n"
+        "with open(f'{f.executables_kept._cache_file._index_path}.code.lock', 'wb') as file:\n"
+        "    fcntl.flock(file, fcntl.LOCK_EX)\n"
+        "    print(executable(f, kinds, wait=False))\n"
+        "print(executable(f, kinds, wait=False).signature.args == kinds, f(np.zeros(3))[0, 0])"
+    )
+    (tmp_path / "add" / "kernels" / "__pycache__").mkdir(exist_ok=True)
+    assert printed(tmp_path, code) == ["None", "True", "1.0"]
 
 
 def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled_into_callers(tmp_path):
