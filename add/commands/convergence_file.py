@@ -171,7 +171,7 @@ FORMAT = "add-convergence/1"
 #: How often steps and meshes are halved where nobody says it.
 TIME_LEVELS, MESH_LEVELS = 2, 1
 #: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over.
-REFIT = 4.0
+REFIT = 1.5
 #: Power of the number of coordinates with which the time of a step grows.
 GROWS = 1.2
 
