@@ -187,8 +187,9 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     """Return the bootstrap of a fit, each draw fitted by one step of Gauss-Newton (Davison and Hinkley 1997, ch. 2, 8).
 
     Whole takes are drawn where there are four or more, else stretches that are twice as long as residuals hang
-    together. A draw's estimate is x - (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of times that block b was
-    drawn: it costs no run.
+    together. A draw's estimate is x - s(w) + s(1), s(w) = (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of
+    times that block b was drawn: it costs no run. s(1) is the step that all blocks as they are ask for: none at a
+    minimum, but fits end short of it, on a kink, or with priors, and draws scatter about where the fit ended.
     """
     normals, slopes = [], []
     by_takes = len(found.rows) >= FEWEST_TAKES
@@ -202,11 +203,14 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     h, g = np.array(normals), np.array(slopes)
     generator = np.random.default_rng(seed)
     lower, upper = problem.bounds
-    values = []
+
+    def asked(weight: FloatArray) -> FloatArray:
+        return np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
+
+    values, centre = [], x + asked(np.ones(len(h)))
     for _ in range(draws):
         weight = np.bincount(generator.integers(0, len(h), len(h)), minlength=len(h)).astype(float)
-        step = np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
-        values.append(problem.values(np.clip(x - step, lower, upper)))
+        values.append(problem.values(np.clip(centre - asked(weight), lower, upper)))
     drawn = np.array(values)
     drawn[:, np.isnan(found.noise)] = np.nan
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
