@@ -84,6 +84,7 @@ def specimen(given: Answers) -> dict[str, Any]:
         _fit(scene, given, moduli + clock, displacement=True, markers={name: name for name in places})
         if given["rest"]:
             scene["recording"]["register"] = {"window": given["rest"], "markers": places | given["mount"]}
+            scene["recording"]["rest"] = given["rest"]
     return scene
 
 
