@@ -21,12 +21,12 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, as_numbers, require_inputs, require_step_number
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, require_inputs, require_pair, require_step_number
 from add.scene.build.rollouts import SceneBatch, States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import StepBatch, step_batch
 from add.scene.build.steps import StepFunction
-from add.typing import FloatArray
+from add.typing import BUILT, NAMED, FloatArray, as_numbers, require_count, require_kind
 
 try:
     import jax
@@ -72,6 +72,9 @@ def rollout(
         By the callable: if a name is no input, a shape does not fit, a number is not finite or impossible, or JAX
         computes with 32 bits.
     """
+    require_kind(built, BuiltScene, "built", BUILT)
+    require_count(built.simulation.n_steps if n_steps is None else n_steps, "n_steps")
+    require_count(1 if workers is None else workers, "workers", 1)
     runs = _Runs(built, keep, allow_failures, {"n_steps": n_steps, "step": step, "workers": workers})
     n = built.simulation.system.n
     result = jax.ShapeDtypeStruct(((built.simulation.n_steps if n_steps is None else n_steps) + 1, n), np.float64)
@@ -127,6 +130,7 @@ def step(
     InputError
         If a name is none; by the callable also as that of `rollout`, or if the steps hand on more than pairs.
     """
+    require_kind(built, BuiltScene, "built", BUILT)
     function = built.step_function(tuple(controls), tuple(inputs), bounds)
     function.require_pairs()
     steps = _Steps(function)
@@ -155,6 +159,7 @@ def step(
     take.defvjp(forward, backward)
 
     def call(state: Any, k: Any, control: Named | None = None, inputs: Named | None = None) -> States:
+        require_pair(state)
         pairs = States(*(_double(name, part) for name, part in zip((STATE_Q, STATE_V), state, strict=True)))
         if not pairs.q.shape == pairs.v.shape == (m, n):
             raise InputError(
@@ -170,6 +175,7 @@ def step(
 
 
 def _arrays(inputs: Named) -> dict[str, Any]:
+    require_kind(inputs, Mapping, "inputs", NAMED)
     return {name: _double(name, value) for name, value in inputs.items()}
 
 

@@ -13,17 +13,18 @@ the bit. There are no second derivatives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from add.errors import InputError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import STATE_Q, STATE_V, as_numbers, require_inputs, require_step_number
+from add.scene.build.inputs import STATE_Q, STATE_V, require_inputs, require_pair, require_step_number
 from add.scene.build.rollouts import States
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.step_batch import step_batch
-from add.typing import FloatArray
+from add.typing import BUILT, NAMED, FloatArray, as_numbers, require_count, require_kind
 
 try:
     import torch
@@ -75,6 +76,9 @@ def rollout(
     SolverError
         By the callable: if a step fails.
     """
+    require_kind(built, BuiltScene, "built", BUILT)
+    require_count(built.simulation.n_steps if n_steps is None else n_steps, "n_steps")
+    require_count(1 if workers is None else workers, "workers", 1)
     n = built.simulation.system.n
     state = (n,) if step is None else (built.simulation.stepper.n_history, n)
 
@@ -118,6 +122,7 @@ def step(
     SolverError
         By the callable: if a step fails.
     """
+    require_kind(built, BuiltScene, "built", BUILT)
     function = built.step_function(tuple(controls), tuple(inputs), bounds)
     function.require_pairs()
     m, n = built.simulation.stepper.n_history, built.simulation.system.n
@@ -127,6 +132,8 @@ def step(
 
     def call(state: Any, k: int, control: Named | None = None, inputs: Named | None = None) -> States:
         require_step_number(k, isinstance(k, (int, np.integer)))
+        for place, named in (("control", control), ("inputs", inputs)):
+            require_kind(named, (Mapping, NoneType), place, NAMED)
         numbers = dict(inputs or {})
         signals = {f"signals.{name}": value for name, value in (control or {}).items()}
         function.arguments.require_names(tuple(control or ()), tuple(numbers))
@@ -144,6 +151,7 @@ def step(
 
             return found.q, found.v, back
 
+        require_pair(state)
         given = {STATE_Q: state[0], STATE_V: state[1], **signals, **numbers}
         return _called(run, given, {name: own[name] for name in given})
 

@@ -1,11 +1,67 @@
-"""Array aliases; the shapes stand in the docstrings."""
+"""Array aliases, whose shapes stand in the docstrings; and what callers give with another type, number or shape."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from add.errors import InputError
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
+
+#: What makes the things that functions ask for.
+SCENE = "a scene: add.load_scene(path)"
+BUILT = "a built scene: add.load_scene(path).build()"
+NAMED = "a dictionary: name -> value"
+
+
+def require_kind(value: object, kind: type | tuple[type, ...], place: str, expected: str) -> None:
+    """Refuse a value of another type; ``expected`` says what makes the right one."""
+    if not isinstance(value, kind):
+        what = f" {value!r:.60}" if isinstance(value, (str, int, float)) else ""
+        raise InputError("wrong type", place=place, found=f"{type(value).__name__}{what}", expected=expected)
+
+
+def require_count(value: object, place: str, least: int = 0) -> None:
+    """Refuse what is no whole number from ``least`` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(
+            "impossible number", place=place, found=f"{value!r:.60}", expected=f"a whole number from {least} on"
+        )
+
+
+def as_numbers(name: str, value: object) -> FloatArray:
+    """Return values as an array of numbers.
+
+    Raises
+    ------
+    InputError
+        If they are none: texts, complex numbers, rows of different lengths.
+    """
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            "these are no numbers",
+            place=str(name),
+            found=f"{value!r:.80}",
+            expected="real numbers, in rows of one length",
+        ) from None
+
+
+def as_vector(name: str, value: object, n: int) -> FloatArray:
+    """Return ``n`` numbers as an array.
+
+    Raises
+    ------
+    InputError
+        If they are no numbers, or more or fewer.
+    """
+    found = as_numbers(name, value)
+    if found.shape != (n,):
+        raise InputError("wrong shape", place=name, found=f"{found.shape}", expected=f"({n},)")
+    return found

@@ -16,7 +16,7 @@ from add.errors import InputError, SolverError
 from add.linalg import one_blas_thread
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import Begun
-from add.typing import FloatArray
+from add.typing import FloatArray, require_count
 
 _T = TypeVar("_T")
 
@@ -233,10 +233,10 @@ def rollout_batch(
     if states is not None:
         for name in ("q", "v"):
             _require_finite(np.array([getattr(s, name)[0] for s in states]), name, simulation.system.dofs.describe)
-    workers = workers or os.cpu_count() or 1
+    workers = (os.cpu_count() or 1) if workers is None else workers
+    require_count(workers, "workers", 1)
     steps = simulation.n_steps if n_steps is None else n_steps
-    if not isinstance(steps, (int, np.integer)) or steps < 0:
-        raise InputError("a run has a whole number of steps", place="n_steps", found=f"{steps}", expected="0 or more")
+    require_count(steps, "n_steps")
     # What runs share is made before they begin: threads would make it side by side.
     _ = simulation.packed
     tasks = [(simulation, theta, states[k] if states else None, steps) for k, theta in enumerate(thetas)]

@@ -45,6 +45,8 @@ _log = logging.getLogger(__name__)
 #: Order of the error where one refinement alone says something: impacts make that of steps one, displacements of
 #: elements are of second order.
 ASSUMED = {"time": 1.0, "mesh": 2.0}
+#: Highest order that steps are believed to have.
+HIGHEST = 2.0
 #: A coarser mesh has this many times the width, at least, to say anything.
 COARSER = 1.2
 
@@ -164,11 +166,12 @@ def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene
 
 
 def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[FitRows]) -> dict[str, Any]:
-    """Return how far steps and meshes move the numbers, by two runs: kind -> errors and size, or why nothing is known.
+    """Return how far steps and meshes move the numbers, by a few runs: kind -> errors and size, or what is not known.
 
     One has half the step, one meshes twice as wide. What they change of the residuals, the slopes of the fit turn into
-    numbers v' (`add.inverse.refit.first_step`), and v - limit = (v - v') / (1 - (h'/h)^p) with the assumed order p. The
-    size is that of all errors together, in standard errors of noise, by which errors are ordered, too.
+    numbers v' (`add.inverse.refit.first_step`), and v - limit = (v - v') / (1 - (h'/h)^p). The order p is assumed for
+    meshes; for steps a run with twice the step says it. The size is that of all errors together, in standard errors of
+    noise, by which errors are ordered, too.
     """
     slopes = np.concatenate([item.slopes for item in rows])
     labels = problem.labels()
@@ -185,7 +188,9 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
             width = 0.5 if kind == "time" else (counts[0] / counts[1]) ** (1.0 / 3.0)
             if kind == "mesh" and width < COARSER:
                 raise InputError("the mesh is as coarse as can be")
-            off = (base.x - first_step(other.inverse_problem(), base.x, rows)) / (1.0 - width ** ASSUMED[kind])
+            moved = base.x - first_step(other.inverse_problem(), base.x, rows)
+            order = _order(at_fit, base, rows, slopes @ moved) if kind == "time" else ASSUMED[kind]
+            off = moved / (1.0 - width**order)
         except (InputError, SolverError, ValueError) as error:
             out[kind] = {"unknown": str(error)}
             continue
@@ -194,6 +199,18 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
         size = float(np.linalg.norm(slopes @ off) / deviation) if deviation > 0.0 else None
         out[kind] = {"errors": {labels[k]: float(errors[k]) for k in most}, "size": size}
     return out
+
+
+def _order(at_fit: Scene, base: Refit, rows: list[FitRows], moved: FloatArray) -> float:
+    """Return the order of the error of steps, from what half the step has ``moved`` and what twice the step does."""
+    try:
+        longer = with_shorter_steps(at_fit, 0.5).inverse_problem()
+        before = np.concatenate([item.slopes for item in rows]) @ (first_step(longer, base.x, rows) - base.x)
+    except (InputError, SolverError, ValueError):
+        return ASSUMED["time"]
+    # Along what half the step moves: what is left of other directions would make the ratio too large.
+    ratio = float(before @ moved) / max(float(moved @ moved), 1e-300)
+    return float(np.clip(np.log2(max(ratio, 1.0)), ASSUMED["time"], HIGHEST))
 
 
 def _noise(problem: InverseProblem, base: Refit, slopes: FloatArray) -> tuple[float, FloatArray]:

@@ -28,8 +28,8 @@ def meshed(scene: Scene) -> list[str]:
     return [name for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)]
 
 
-def with_shorter_steps(scene: Scene, factor: int) -> Scene:
-    """Return the scene with its step, and those of its experiments, divided by ``factor``.
+def with_shorter_steps(scene: Scene, factor: float) -> Scene:
+    """Return the scene with its step, and those of its experiments, divided by ``factor``: below one they are longer.
 
     k_t of friction, which is k_n dt where the scene does not say it, stays what it was: the law is not to change with
     the step.
@@ -40,13 +40,13 @@ def with_shorter_steps(scene: Scene, factor: int) -> Scene:
     before = scene.time.dt
     time["dt"] = before / factor
     if time.get("steps") is not None:
-        time["steps"] *= factor
+        time["steps"] = round(time["steps"] * factor)
     for item in raw.get("experiments", []):
         own = item.get("overrides", {})
         if "time.dt" in own:
             own["time.dt"] /= factor
         if own.get("time.steps") is not None:
-            own["time.steps"] *= factor
+            own["time.steps"] = round(own["time.steps"] * factor)
         if any(key == "time" or key == "contact" for key in own):
             raise InputError(
                 "an experiment overrides a whole section, which a convergence study cannot change",
@@ -171,7 +171,7 @@ FORMAT = "add-convergence/1"
 #: How often steps and meshes are halved where nobody says it.
 TIME_LEVELS, MESH_LEVELS = 2, 1
 #: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over.
-REFIT = 4.0
+REFIT = 1.5
 #: Power of the number of coordinates with which the time of a step grows.
 GROWS = 1.2
 
@@ -230,7 +230,7 @@ def estimate_text(found: Mapping[str, Any]) -> str:
     parts += [
         f"nothing is known of {words[kind]}: {item['unknown']}" for kind, item in found.items() if kind not in known
     ]
-    text = f"Estimated from one run each: {'; '.join(parts)}"
+    text = f"Estimated from a run or two each: {'; '.join(parts)}"
     sizes = {kind: item["size"] for kind, item in known.items()}
     if len(sizes) == 2 and None not in sizes.values():
         more, less = sorted(sizes, key=lambda kind: sizes[kind], reverse=True)

@@ -88,6 +88,8 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
     # Within a step of the run a straight line is as good as the step.
     room = (1.0 + 1e-6) * found.dt
     outside = (found.times < -room) | (found.times > found.end + room)
+    # Nothing is off at the frame from which displacements count, wherever it is.
+    outside &= np.nan_to_num(distance).any(axis=1)
     rms = np.sqrt(squares.sum(axis=0) / np.maximum(count, 1))
     of_kind = found.directions if found.directions.all() else ~found.directions
     peak_of_kind = float(peak[of_kind].max(initial=0.0))

@@ -84,6 +84,7 @@ def specimen(given: Answers) -> dict[str, Any]:
         _fit(scene, given, moduli + clock, displacement=True, markers={name: name for name in places})
         if given["rest"]:
             scene["recording"]["register"] = {"window": given["rest"], "markers": places | given["mount"]}
+            scene["recording"]["rest"] = given["rest"]
     return scene
 
 
@@ -121,7 +122,15 @@ def robot(given: Answers) -> dict[str, Any]:
             body["drives"][joint.name] = servo | ({"limit": "file"} if limited else {})
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
-        parameters = [{"path": f"signals.{j.name}.values"} for j in moved]
+        # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
+        leading, link, above = set(), hand, {joint.child: joint for joint in found.joints}
+        while link in above:
+            leading.add(above[link].name)
+            link = above[link].parent
+        free = any(joint.kind == "free" for joint in found.joints)
+        parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
+        if not parameters:
+            raise InputError("no joint with a servo moves this link", place="hand", found=hand)
         scene |= _made("robot on servos", given, signals=signals, parameters=parameters)
     for name in ("markers", "start"):
         _require(name, given, given["recording"] is not None, "a recording")

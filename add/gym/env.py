@@ -6,6 +6,7 @@ The reward of a step is what it adds to the scene's objective, negative; overrid
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Self, final
 
 import gymnasium
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from add.errors import InputError, SolverError
 from add.scene.build.built import BuiltScene
-from add.scene.build.inputs import as_numbers
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.build.observations import Seen, observations as _observations
 from add.scene.build.run_data import run_data
@@ -24,7 +24,7 @@ from add.scene.read.reader import experiment_scenes
 from add.scene.scene import Scene
 from add.simulation import Record
 from add.simulation.run import Trajectory
-from add.typing import FloatArray
+from add.typing import NAMED, SCENE, FloatArray, as_numbers, require_kind
 
 
 @final
@@ -107,11 +107,12 @@ class Env(gymnasium.Env):  # type: ignore[misc]
             raise InputError(
                 "unknown way to draw", place="render_mode", found=render_mode, expected="'rgb_array' or 'human'"
             )
+        require_kind(scene, Scene, "scene", SCENE)
         self.built: BuiltScene = scene.build()
         self.render_mode = render_mode
         if jacobians:
             self.built.simulation.differentiable  # noqa: B018  refused before the first step
-        self._bounds = dict(actions or _declared(scene))
+        self._bounds = _mapping("actions", actions) or dict(_declared(scene))
         if not self._bounds:
             raise InputError(
                 "there is nothing to act with", place="actions",
@@ -129,14 +130,15 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         self.steps_per_action = _count("steps_per_action", steps_per_action, steps)
         most = steps // steps_per_action
         self._most = most if max_steps is None else _count("max_steps", max_steps, most)
-        if failure_reward is not None and not np.isfinite(failure_reward):
+        if failure_reward is not None and not np.isfinite(as_numbers("failure_reward", failure_reward)).all():
             raise InputError("a reward is finite", place="failure_reward", found=failure_reward)
         self._objective = (
             scene_objective(scene, self.built, next(iter(experiment_scenes(scene))), steps) if scene.objective else None
         )
-        self.function.arguments.require_apart(randomise or {})
+        drawn = _mapping("randomise", randomise)
+        self.function.arguments.require_apart(drawn)
         self._randomise = {
-            path: _pair(path, pair, self.built.numbers.place(path).shape) for path, pair in (randomise or {}).items()
+            path: _pair(path, pair, self.built.numbers.place(path).shape) for path, pair in drawn.items()
         }
         self.failure_reward, self._jacobians = failure_reward, jacobians
         self.metadata = self.metadata | {"render_fps": max(1, round(1.0 / (steps_per_action * scene.time.dt)))}
@@ -336,8 +338,7 @@ def _count(name: str, value: Any, most: int) -> int:
 
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
-    if not (value is None or isinstance(value, Mapping)):
-        raise InputError("this is no mapping", place=name, found=f"{value!r:.80}", expected="name -> value")
+    require_kind(value, (Mapping, NoneType), name, NAMED)
     return dict(value or {})
 
 

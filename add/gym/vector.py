@@ -10,9 +10,9 @@ from gymnasium.vector.utils import batch_space
 
 from add.errors import InputError, SolverError
 from add.gym.env import Env, HeldAction
-from add.scene.build.inputs import as_numbers, of_member
+from add.scene.build.inputs import of_member
 from add.scene.build.step_batch import steps_of
-from add.typing import BoolArray, FloatArray
+from add.typing import BoolArray, FloatArray, as_numbers
 
 #: As `Env.step` returns it.
 Outcome = tuple[FloatArray, float, bool, bool, dict[str, Any]]

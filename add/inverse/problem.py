@@ -29,7 +29,7 @@ from add.inverse.maps import Composed, DesignParameter, Injection, Prior, Transf
 from add.linalg import one_blas_thread
 from add.simulation.run import Observer, Replay, Trajectory
 from add.summary import Summarised, Summary
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray, IntArray, as_vector
 
 
 @final
@@ -151,11 +151,11 @@ class InverseProblem(Summarised):
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return the physical values of x."""
-        return self.design.forward(x)
+        return self.design.forward(as_vector("x", x, self.n))
 
     def theta(self, x: FloatArray, experiment: Experiment) -> FloatArray:
         """Return theta of one experiment."""
-        return self.map_of(experiment).forward(x)
+        return self.map_of(experiment).forward(as_vector("x", x, self.n))
 
     def value_and_grad(
         self,
@@ -196,7 +196,7 @@ class InverseProblem(Summarised):
         SolverError
             If a run fails at x.
         """
-        x = np.asarray(x, dtype=float)
+        x = as_vector("x", x, self.n)
         p = self.values(x)
         p_bar = np.zeros(self.n)
         value = 0.0
@@ -259,7 +259,7 @@ class InverseProblem(Summarised):
         InputError
             If the objective is no sum of squares.
         """
-        x = np.asarray(x, dtype=float)
+        x = as_vector("x", x, self.n)
         p = self.values(x)
         of_runs, of_parameters = [np.zeros(0)], [prior.residuals(p) for prior in self.priors]
         runs = {}
@@ -363,7 +363,7 @@ class InverseProblem(Summarised):
         observers: tuple[Observer, ...] = (),
     ) -> tuple[float, dict[str, Trajectory]]:
         """Return the objective and the runs it was found on."""
-        x = np.asarray(x, dtype=float)
+        x = as_vector("x", x, self.n)
         p = self.values(x)
         value, runs = 0.0, {}
         for prior in self.priors:

@@ -18,8 +18,10 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: Most simulations of a refit with derivatives that are at hand.
 MOST_STEPS = 12
-#: A refit ends at a step below this share of the standard error of noise, in the norm of J^T J.
+#: A refit ends at a step below this share of the standard error of noise, in the norm of J^T J, ...
 SMALL = 0.03
+#: ... or of the way from where the fit ended, which is an error of the fit and need not be known better.
+NEAR = 0.05
 #: Evaluations of a fit with derivatives of its own, and the relative decrease at which it ends.
 MOST_EVALUATIONS, TOLERANCE = 40, 1e-7
 
@@ -53,8 +55,9 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
 
     The steps -(J^T J)^-1 J^T rho end where J^T rho = 0: at the minimum as far as J, taken on the coarser mesh, spans
     what the finer residuals' own derivatives span (a difference of second order in what the discretisation changes).
-    A step that does not lower the objective ends that, and Levenberg-Marquardt with the problem's own derivatives goes
-    on from there. Numbers on a bound stay.
+    Each run corrects J along the step before it (Broyden 1965, least change in the norm of J^T J, so that units of the
+    numbers do not matter). Two steps in a row that do not lower the objective end that, and Levenberg-Marquardt with
+    the problem's own derivatives goes on from there. Numbers on a bound stay.
 
     Parameters
     ----------
@@ -73,10 +76,11 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
     slopes = _stacked(rows)
     y = x.copy() if start is None else start.copy()
     rho = _residuals(problem, y, len(slopes))
-    runs = 1
-    while runs < MOST_STEPS:
+    runs, refused = 1, 0
+    while runs < MOST_STEPS and refused < 2:
         step, decrease = _step(problem, y, rho, slopes, held)
-        if decrease <= SMALL**2 * _value(problem, y, rho) / max(rho.size - problem.n, 1):
+        small = SMALL**2 * _value(problem, y, rho) / max(rho.size - problem.n, 1)
+        if decrease <= max(small, NEAR**2 * float(((slopes @ (y - x)) ** 2).sum())):
             return Refit(y, _value(problem, y, rho), runs, True)
         trial = np.clip(y + step, lower, upper)
         runs += 1
@@ -84,9 +88,10 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
             found = _residuals(problem, trial, len(slopes))
         except SolverError:
             break
-        if _value(problem, trial, found) >= _value(problem, y, rho):
-            break
-        y, rho = trial, found
+        slopes = _corrected(slopes, trial - y, found - rho)
+        refused += 1
+        if _value(problem, trial, found) < _value(problem, y, rho):
+            y, rho, refused = trial, found, 0
     phase = Phase("refit", None, None, MOST_EVALUATIONS)
     whole = LevenbergMarquardt((phase,), gradient_tolerance=1e-10, objective_tolerance=TOLERANCE).run(problem, y)
     return Refit(whole.x, whole.value, runs + whole.evaluations, whole.phases[0].success)
@@ -121,6 +126,13 @@ def _residuals(problem: InverseProblem, x: FloatArray, number: int) -> FloatArra
     if rho.size != number:
         raise ValueError(f"the recordings count {rho.size} coordinates here and {number} there: not the same fit")
     return rho
+
+
+def _corrected(slopes: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """Return the slopes with the change of the residuals that a step has made, and as they were across it."""
+    along = slopes.T @ (slopes @ step)
+    length = float(along @ step)
+    return slopes + np.outer(change - slopes @ step, along) / length if length > 0.0 else slopes
 
 
 def _value(problem: InverseProblem, x: FloatArray, rho: FloatArray) -> float:
@@ -175,8 +187,9 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     """Return the bootstrap of a fit, each draw fitted by one step of Gauss-Newton (Davison and Hinkley 1997, ch. 2, 8).
 
     Whole takes are drawn where there are four or more, else stretches that are twice as long as residuals hang
-    together. A draw's estimate is x - (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of times that block b was
-    drawn: it costs no run.
+    together. A draw's estimate is x - s(w) + s(1), s(w) = (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of
+    times that block b was drawn: it costs no run. s(1) is the step that all blocks as they are ask for: none at a
+    minimum, but fits end short of it, on a kink, or with priors, and draws scatter about where the fit ended.
     """
     normals, slopes = [], []
     by_takes = len(found.rows) >= FEWEST_TAKES
@@ -190,11 +203,14 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     h, g = np.array(normals), np.array(slopes)
     generator = np.random.default_rng(seed)
     lower, upper = problem.bounds
-    values = []
+
+    def asked(weight: FloatArray) -> FloatArray:
+        return np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
+
+    values, centre = [], x + asked(np.ones(len(h)))
     for _ in range(draws):
         weight = np.bincount(generator.integers(0, len(h), len(h)), minlength=len(h)).astype(float)
-        step = np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
-        values.append(problem.values(np.clip(x - step, lower, upper)))
+        values.append(problem.values(np.clip(centre - asked(weight), lower, upper)))
     drawn = np.array(values)
     drawn[:, np.isnan(found.noise)] = np.nan
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
-from pydantic import BaseModel
-
 from add.inverse import InverseProblem, PhasedOptimizer
 from add.io.lock import replacing
 from add.scene.build.built import BuiltScene
@@ -43,7 +41,7 @@ class Scene(SceneSpec):
     """
 
     def __init__(self, **given: Any) -> None:
-        checked = check_scene(plain({"schema": SCHEMA, **given}), None, SceneSpec)
+        checked = check_scene({"schema": SCHEMA, **given}, None, SceneSpec)
         super().__init__(**checked.raw)
         self._raw, self._source = checked.raw, None
 
@@ -94,21 +92,3 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
 def scene_from_dict(raw: Mapping[str, Any], *, folder: str | os.PathLike[str] | None = None) -> Scene:
     """Check a scene given as a dictionary; relative paths count from `folder` (default: the working directory)."""
     return check_scene(raw, folder, Scene)
-
-
-def _objects(value: BaseModel) -> dict[str, Any]:
-    """Return the objects within an object, not yet as dictionaries."""
-    fields = type(value).model_fields
-    return {fields[name].alias or name: getattr(value, name) for name in fields if name in value.model_fields_set}
-
-
-def plain(value: Any) -> Any:
-    """Return objects of the format, arrays and tuples as dictionaries, lists and numbers."""
-    if isinstance(value, BaseModel):
-        kinds = {key: getattr(value, key) for key in ("type", "shape", "model") if key in type(value).model_fields}
-        return plain({**kinds, **_objects(value)})
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value

@@ -28,7 +28,7 @@ from add.simulation.step_operators import StepOperators, step_operators
 from add.simulation.stepper import BlockStepper
 from add.solve.step_matrix import Assembler
 from add.summary import Summarised, Summary
-from add.typing import FloatArray
+from add.typing import FloatArray, as_vector, require_count
 
 _log = logging.getLogger(__name__)
 
@@ -361,8 +361,9 @@ class Simulation(Summarised):
         SolverError
             If a step fails; its ``trajectory`` holds the steps that were finished, as that of a `MemoryError` does.
         """
-        theta = self.theta if theta is None else np.asarray(theta, dtype=float)
+        theta = self.theta if theta is None else as_vector("theta", theta, self.theta.size)
         n_steps = self.n_steps if n_steps is None else n_steps
+        require_count(n_steps, "n_steps")
         assembler = self.assembler()
         records = Records()
         with one_blas_thread():

@@ -12,6 +12,7 @@ from typing import Any, final
 from add.errors import InputError
 from add.machine.files import most_of_memory, read_given
 from add.mocap.take import Take
+from add.typing import require_kind
 
 #: Memory that reading takes, in sizes of the file.
 _MEMORY = 30.0
@@ -77,6 +78,7 @@ class Capture:
         InputError
             If it is missing, a folder, empty or larger than the memory.
         """
+        require_kind(path, (str, os.PathLike), "recording", "the path of a file")
         file = os.fspath(path)
         data = read_given(file, most=most_of_memory(_MEMORY), expected="a recording")
         if not data.strip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import final
 
 import numpy as np
@@ -23,7 +24,7 @@ from add.scene.spec.signals import (
     TableSignalSpec,
 )
 from add.simulation.run import Simulation
-from add.typing import FloatArray, IntArray
+from add.typing import NAMED, FloatArray, IntArray, require_kind
 
 #: Names of the coordinates and velocities that a rollout begins with.
 STATE_Q, STATE_V = "state.q", "state.v"
@@ -181,33 +182,23 @@ def require_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...], 
 
 def require_inputs(inputs: Mapping[str, object]) -> None:
     """Refuse a function of a framework without inputs: there is nothing that its batch could have the size of."""
+    require_kind(inputs, (Mapping, NoneType), "inputs", NAMED)
     if not inputs:
         raise InputError("a rollout is a function of its inputs", found="none", expected="one input at least")
+
+
+def require_pair(state: object) -> None:
+    """Refuse a state that is no pair of coordinates and velocities: a tuple of two, or an array of two rows."""
+    size = len(state) if isinstance(state, (tuple, list)) else (*getattr(state, "shape", ()), 0)[0]
+    if size != 2:
+        found = f"{type(state).__name__} of {size}" if size else type(state).__name__
+        raise InputError("wrong type", place="state", found=found, expected="States(q, v)")
 
 
 def require_step_number(k: object, whole: bool) -> None:
     """Refuse a number of steps behind a state that is not ``whole``."""
     if not whole:
         raise InputError("a state has a whole number of steps behind it", place="k", found=f"{k!r:.80}")
-
-
-def as_numbers(name: str, value: object) -> FloatArray:
-    """Return the values of an input as an array of numbers.
-
-    Raises
-    ------
-    InputError
-        If they are none: texts, complex numbers, rows of different lengths.
-    """
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(
-            "these are no numbers",
-            place=str(name),
-            found=f"{value!r:.80}",
-            expected="real numbers, in rows of one length",
-        ) from None
 
 
 def of_member(k: int, b: int, name: str) -> str:

@@ -14,7 +14,7 @@ from add.scene.build.built import BuiltScene, contact_forces
 from add.scene.read.paths import require_known
 from add.scene.spec.couplings import HingeSpec
 from add.simulation import Record
-from add.typing import FloatArray
+from add.typing import FloatArray, require_kind
 
 
 class Seen(NamedTuple):
@@ -98,6 +98,7 @@ def observations(built: BuiltScene, names: Sequence[str]) -> Observations:
 
 def _observation(built: BuiltScene, name: str) -> tuple[int, Callable[[Seen], FloatArray]]:
     """Return the size of an observation, and its function."""
+    require_kind(name, str, "observations", "a list of names such as 'markers.tip'")
     kind, *keys = name.split(".")
     if kind == "time" and not keys:
         return 1, lambda seen: np.array([seen.state.t])

@@ -136,8 +136,32 @@ def load_recording(scene: SceneSpec, place: str) -> Recording:
             recording = recording.mask([name], mask.from_, mask.to)
         if not recording.valid.any():
             raise InputError("no marker is seen while the simulation runs", file=spec.file)
+        if spec.rest is not None and spec.displacement:
+            recording = _after_rest(recording, scene)
     # A frame a rounding error before the start belongs to the start.
     return replace(recording, times=np.where(np.abs(recording.times) < room, 0.0, recording.times))
+
+
+def _after_rest(recording: Recording, scene: SceneSpec) -> Recording:
+    """Return a recording whose first frame has the mean places of its markers at rest, a step before t = 0."""
+    spec, whole = scene.recording, whole_recording(scene)
+    assert spec is not None and spec.rest is not None
+    low, high = np.array(spec.rest) - spec.time_offset
+    still = (whole.times >= low) & (whole.times <= high)
+    seen = whole.valid[still]
+    if not seen.any(axis=0).all():
+        missing = [name for name, ok in zip(whole.names, seen.any(axis=0), strict=True) if not ok]
+        raise InputError("these markers are not seen at rest", place="recording.rest", found=", ".join(missing))
+    sums = np.where(seen[:, :, None], whole.positions[still], 0.0).sum(axis=0)
+    # The run stands still before its start: wherever a fit moves the clock, this frame sees the start.
+    time = np.array([-scene.time.dt])
+    mean = (sums / seen.sum(axis=0)[:, None])[None]
+    return replace(
+        recording,
+        times=np.concatenate([time, recording.times]),
+        positions=np.concatenate([mean, recording.positions]),
+        valid=np.concatenate([np.ones_like(seen[:1]), recording.valid]),
+    )
 
 
 def recording_doubts(spec: RecordingSpec) -> tuple[str, ...]:

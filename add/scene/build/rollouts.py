@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from add.adjoint import Batch, rollout_batch
 from add.equations.kinematics import State
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, as_numbers, of_member
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, of_member
 from add.scene.build.numbers import SceneParameters
 from add.simulation.run import Simulation, Trajectory
-from add.typing import FloatArray
+from add.typing import FloatArray, as_numbers
 
 
 class States(NamedTuple):

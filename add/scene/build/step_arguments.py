@@ -13,7 +13,6 @@ from add.scene.build.inputs import (
     STATE_Q,
     STATE_V,
     Inputs,
-    as_numbers,
     of_member,
     require_finite_rows,
     require_shape,
@@ -24,7 +23,7 @@ from add.scene.read.paths import meant, require_known
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
 from add.ties import Copies, copies_of
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray, IntArray, as_numbers
 
 #: Name -> a row a member.
 Rows = Mapping[str, FloatArray]

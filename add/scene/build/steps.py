@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.scene.build.inputs import Values, as_numbers
+from add.scene.build.inputs import Values
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.step_arguments import Bounds, StepArguments
 from add.scene.spec.scene import SceneSpec
@@ -23,7 +23,7 @@ from add.simulation.step_jacobians import StepDerivatives
 from add.simulation.stepper import TakenStep
 from add.simulation.substeps import whole_steps
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray
+from add.typing import FloatArray, as_numbers
 
 
 class StepCotangents(NamedTuple):

@@ -92,6 +92,8 @@ def from_pydantic(error: ValidationError) -> list[Problem]:
     return [item for item in problems if not (item.message == _MISSING and item.place in meant)]
 
 
+#: Parts of a place that are no keys of the file: kinds, and that a key itself is meant.
+_MARK = re.compile(r"<.*>|\[key\]")
 _UNKNOWN = "unknown key"
 _MISSING = "missing"
 
@@ -102,7 +104,7 @@ def _sibling(place: str, key: str) -> str:
 
 def _translate(error: Any) -> Problem:
     loc, kind, value, context = error["loc"], error["type"], error["input"], error.get("ctx", {})
-    keys = [str(part) for part in loc if not re.fullmatch(r"<.*>|\[key\]", str(part))]
+    keys = [str(part) for part in loc if not _MARK.fullmatch(str(part))]
     place = ".".join(keys) or "scene"
     about = _description(loc)
 
@@ -115,7 +117,8 @@ def _translate(error: Any) -> Problem:
     if kind == "extra_forbidden":
         known, key = sorted(_keys(loc[:-1])), str(loc[-1])
         place = ".".join([*(keys if keys[-1:] != [key] else keys[:-1]), key[:200]])
-        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", nearest(key, known))
+        near = _elsewhere(loc[:-1], key, known) or nearest(key, known)
+        return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", near)
     if kind == "missing":
         if isinstance(loc[-1], int):
             return Problem(".".join(keys[:-1]), "too few entries", shown(value), f"{_length(loc[:-1])} entries")
@@ -226,8 +229,24 @@ def _length(loc: Sequence[Any]) -> int:
 
 
 def _keys(loc: Sequence[Any]) -> set[str]:
-    models = [kind for kind in _kinds(loc) if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return _keys_of(_kinds(loc))
+
+
+def _keys_of(kinds: Iterable[Any]) -> set[str]:
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
+
+
+def _elsewhere(loc: Sequence[Any], key: str, known: Sequence[str]) -> str | None:
+    """Return the place of an object above, or right below, that has the key."""
+    above = [loc[:end] for end in range(len(loc) - 1, -1, -1) if not _MARK.fullmatch(str(loc[end]))]
+    for there in (*above, *((*loc, name) for name in known)):
+        kinds = [(kind, None) for kind in _kinds(there)]
+        while kinds != (inner := [member for kind, _ in kinds for member in _members(kind)]):
+            kinds = [(kind, None) for kind, _ in inner]
+        if key in _keys_of(kind for kind, _ in kinds):
+            return ".".join([*(str(part) for part in there if not _MARK.fullmatch(str(part))), key])
+    return None
 
 
 def _description(loc: Sequence[Any]) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from add.errors import InputError
 from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
@@ -25,6 +25,7 @@ from add.scene.read.problems import Problem, from_pydantic, one_of, raise_proble
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
 from add.scene.spec.scene import SCHEMA, SceneSpec
+from add.typing import SCENE, require_kind
 
 #: A scene: the spec itself, or a subclass of it.
 S = TypeVar("S", bound=SceneSpec)
@@ -38,6 +39,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 def read_scene(path: str | os.PathLike[str], kind: type[S]) -> S:
     """Read and check a scene file (UTF-8 JSON); the scene is a `kind`."""
+    require_kind(path, (str, os.PathLike), "scene", "the path of a file; of a dictionary: add.scene_from_dict(raw)")
     source = Path(path)
     return _scene(_parse(_read(source), source), source, source.absolute().parent, kind)
 
@@ -46,8 +48,27 @@ def check_scene(
     raw: Mapping[str, Any], folder: str | os.PathLike[str] | None, kind: type[S], robots: Robots = NONE_READ
 ) -> S:
     """Check a scene given as a dictionary; relative paths count from `folder` (default: the working directory)."""
+    require_kind(raw, Mapping, "scene", "a dictionary; of a file: add.load_scene(path)")
     require_plain_json(raw, "scene", most=MOST_ENTRIES)
-    return _scene(copy.deepcopy(dict(raw)), None, Path(folder if folder is not None else ".").absolute(), kind, robots)
+    return _scene(plain(raw), None, Path(folder if folder is not None else ".").absolute(), kind, robots)
+
+
+def _objects(value: BaseModel) -> dict[str, Any]:
+    """Return the objects within an object, not yet as dictionaries."""
+    fields = type(value).model_fields
+    return {fields[name].alias or name: getattr(value, name) for name in fields if name in value.model_fields_set}
+
+
+def plain(value: Any) -> Any:
+    """Return objects of the format, arrays and tuples as dictionaries, lists and numbers."""
+    if isinstance(value, BaseModel):
+        kinds = {key: getattr(value, key) for key in ("type", "shape", "model") if key in type(value).model_fields}
+        return plain({**kinds, **_objects(value)})
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def from_source(scene: S, source: Path | None) -> S:
@@ -57,10 +78,12 @@ def from_source(scene: S, source: Path | None) -> S:
 
 def apply_overrides(scene: S, overrides: Mapping[str, Any]) -> S:
     """The scene with the values at some paths replaced, checked again; a path has to exist in `scene.full()`."""
+    require_kind(scene, SceneSpec, "scene", SCENE)
+    require_kind(overrides, Mapping, "overrides", "a dictionary: path -> value")
     raw = copy.deepcopy(scene.raw)
     for path, value in overrides.items():
         require_plain_json(value, scene.source or "scene", path, most=MOST_ENTRIES)
-    raise_problems(_override(raw, scene.full(), overrides, "overrides"), scene.source)
+    raise_problems(_override(raw, scene.full(), plain(overrides), "overrides"), scene.source)
     return _scene(raw, scene.source, _folder(scene.source), type(scene))
 
 

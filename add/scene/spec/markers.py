@@ -210,9 +210,16 @@ class RecordingSpec(Spec):
     displacement: Flag = Field(
         False, description="compare displacements from the first frame that counts instead of positions"
     )
+    rest: Window | None = Field(
+        None,
+        description="recording times before the release between which all markers rest where the simulation starts "
+        "them [s]: `displacement` counts from their mean places there, not from one frame with its noise",
+    )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return {} if self.angles is None else {"displacement": "it is of places, and the file holds angles"}
+        if self.angles is not None:
+            return dict.fromkeys(("displacement", "rest"), "it is of places, and the file holds angles")
+        return {} if self.displacement else {"rest": "positions count, not displacements"}
 
     @model_validator(mode="after")
     def _check(self) -> "RecordingSpec":
@@ -222,6 +229,13 @@ class RecordingSpec(Spec):
                 raise problem("a release is found from markers", key="start")
             if self.register_ is not None:
                 raise problem("only markers can be registered", key="register")
+        if self.rest is not None and self.rest[1] > self.time_offset:
+            raise problem(
+                "markers rest before they are let go",
+                key="rest",
+                found=f"{list(self.rest)}",
+                expected=f"times up to the time_offset of {self.time_offset:g} s",
+            )
             if self.unit not in (None, "m"):
                 raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
         return self

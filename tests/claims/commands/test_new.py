@@ -145,6 +145,31 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
     assert [(drive["stiffness"], drive["limit"]) for drive in drives.values()] == [(90.0, "file")] * 2
 
 
+def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):
+    """Joints that do not lead to the hand have servos and are not looked for; a base that floats needs all of them."""
+    monkeypatch.chdir(tmp_path)
+    finger = '<joint name="finger" type="revolute"><parent link="fore"/><child link="tip"/>'
+    limit = '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+    mass = '<inertial><mass value="0.1"/><inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial>'
+    (tmp_path / "gripper.urdf").write_text(
+        ARM.replace("</robot>", f'<link name="tip">{mass}</link>{finger}{limit}</robot>').replace(
+            '<link name="base"/>', f'<link name="base">{mass}</link>'
+        )
+    )
+    said = ["robot", "--defaults", "-o", "a.json", "--force", "--set", "model=gripper.urdf", "--set", "target=0,0,-0.3"]
+
+    def looked_for(*more):
+        asked = run(*said, *more)
+        assert asked.exit_code == 0, asked.output
+        scene = json.loads((tmp_path / "a.json").read_text())
+        assert list(scene["bodies"]["robot"]["drives"]) == ["shoulder", "elbow", "finger"]
+        return [item["path"].split(".")[1] for item in scene["parameters"]]
+
+    assert looked_for("--set", "hand=fore") == ["shoulder", "elbow"]
+    assert looked_for() == ["shoulder", "elbow", "finger"]
+    assert looked_for("--set", "hand=fore", "--set", "base=free") == ["shoulder", "elbow", "finger"]
+
+
 def test_by_asking(tmp_path, monkeypatch):
     """An answer that is none is asked for again; an empty one is the default."""
     monkeypatch.chdir(tmp_path)

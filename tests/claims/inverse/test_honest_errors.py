@@ -121,6 +121,18 @@ def test_spread_between_takes(tmp_path, rng):
     assert drawn.lower[0] < VELOCITY + offsets.mean() < drawn.upper[0]
 
 
+def test_draws_scatter_about_where_a_fit_ended(tmp_path, rng):
+    """A fit that ends short of its minimum by ten errors: no draw carries on what it left undone."""
+    offsets = np.array([0.02, -0.03, 0.05, 0.01, -0.04])
+    takes = [1e-4 * rng.normal(size=(TIMES.size, 3)) + np.outer(TIMES, [dv, 0, 0]) for dv in offsets]
+    problem, x = fitted(tmp_path, takes)
+    there = bootstrap(problem, x, uncertainty(problem, x), 400)
+    short = x + 10.0 * there.standard_errors
+    drawn = bootstrap(problem, short, uncertainty(problem, short), 400)
+    assert drawn.values.mean() == pytest.approx(problem.values(short)[0], abs=0.2 * there.standard_errors[0])
+    assert drawn.standard_errors[0] == pytest.approx(there.standard_errors[0], rel=1e-6)
+
+
 def test_a_single_take_has_no_spread(tmp_path, rng):
     problem, x = fitted(tmp_path, [1e-3 * rng.normal(size=(TIMES.size, 3))])
     found = uncertainty(problem, x)

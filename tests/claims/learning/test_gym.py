@@ -312,7 +312,7 @@ def test_bad_actions_are_named(pushed, action, words):
         env.step(action)
     with pytest.raises(InputError, match="unknown options of reset"):
         env.reset(options={"wind": 3})
-    with pytest.raises(InputError, match="options: this is no mapping"):
+    with pytest.raises(InputError, match=r"options: wrong type .found list; expected a dictionary"):
         env.reset(options=[1])
     with pytest.raises(InputError, match=r"bodies.ball.mass: these are no numbers"):
         env.reset(options={"inputs": {"bodies.ball.mass": "heavy"}})
@@ -326,3 +326,18 @@ def test_an_episode_that_has_ended_begins_anew(pushed):
         env.step(np.zeros(3))
     env.reset()
     env.step(np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scene": "scene.json"}, r"scene: wrong type \(found str 'scene.json'; expected a scene: add.load_scene"),
+        ({"actions": ["push"]}, r"actions: wrong type \(found list; expected a dictionary"),
+        ({"randomise": ["gravity"]}, r"randomise: wrong type \(found list"),
+        ({"observations": [3]}, r"observations: wrong type \(found int 3"),
+        ({"failure_reward": "low"}, r"failure_reward: these are no numbers \(found 'low'"),
+    ],
+)
+def test_arguments_of_other_types(pushed, options, words):
+    with pytest.raises(InputError, match=words):
+        Env(**({"scene": pushed, "actions": {"push": (-1.0, 1.0)}} | options))

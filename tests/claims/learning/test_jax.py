@@ -241,3 +241,20 @@ def test_the_package_does_not_import_the_framework():
     code = "import sys, add; add.load_scene; print('jax' in sys.modules, 'torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda _: rollout("scene.json"), r"built: wrong type \(found str 'scene.json'; expected a built scene"),
+        (lambda _: step("scene.json"), r"built: wrong type"),
+        (lambda built: rollout(built, n_steps=-1), "n_steps: impossible number"),
+        (lambda built: rollout(built, workers=0), "workers: impossible number"),
+        (lambda built: rollout(built, n_steps=2)([1.0]), r"inputs: wrong type \(found list; expected a dictionary"),
+        (lambda built: step(built, ("push",))(None, 0), r"state: wrong type \(found NoneType; expected States"),
+        (lambda built: step(built, ("push",))((1.0,), 0), r"state: wrong type \(found tuple of 1; expected States"),
+    ],
+)
+def test_arguments_of_other_types(built, call, words):
+    with pytest.raises(InputError, match=words):
+        call(built)

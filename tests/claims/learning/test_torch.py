@@ -186,3 +186,26 @@ def test_bad_steps_are_named(built, add_torch):
         take((first.q, first.v), 0, {"push": np.full(3, np.nan)})
     with pytest.raises(InputError, match=r"k: a state has a whole number of steps behind it"):
         take((first.q, first.v), 1.5, {"push": np.zeros(3)})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t, _: t.rollout("scene.json"), r"built: wrong type \(found str 'scene.json'; expected a built scene"),
+        (lambda t, _: t.step("scene.json"), r"built: wrong type"),
+        (lambda t, built: t.rollout(built, n_steps=-1), "n_steps: impossible number"),
+        (lambda t, built: t.rollout(built, workers=0), "workers: impossible number"),
+        (
+            lambda t, built: t.rollout(built, n_steps=2)([1.0]),
+            r"inputs: wrong type \(found list",
+        ),
+        (lambda t, built: t.step(built, ("push",))(None, 0), r"state: wrong type \(found NoneType; expected States"),
+        (
+            lambda t, built: t.step(built, ("push",))((1.0,), 0),
+            r"state: wrong type \(found tuple of 1",
+        ),
+    ],
+)
+def test_arguments_of_other_types(add_torch, built, call, words):
+    with pytest.raises(InputError, match=words):
+        call(add_torch, built)
