@@ -7,9 +7,7 @@ from typing import final
 import numpy as np
 
 from add.equations.assembly import Assembly
-from add.equations.kinematics import generic
 from add.equations.signals import Signal
-from add.kernels.initial_pose import nodes_pose_vjp
 from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, skew, turn_derivative
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -26,13 +24,29 @@ class Pose(ABC):
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
 
+    @property
     @abstractmethod
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
-        """Fill the body's part of their tangents."""
+    def numbers(self) -> IntArray:
+        """The entries (k,) of theta that it follows from."""
 
     @abstractmethod
+    def derivatives(self, theta: FloatArray) -> FloatArray:
+        """Return those of the body's part of q0 and v0 by `numbers` (2, n, k)."""
+
+    @final
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
+        """Fill the body's part of their tangents."""
+        along, part = theta_dot[self.numbers], self.coordinates
+        # Controls ask this once a step and row, and the start does not depend on them.
+        q_dot[part], v_dot[part] = self.derivatives(theta) @ along if along.any() else (0.0, 0.0)
+
+    @final
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
+        bars = q_bar[self.coordinates], v_bar[self.coordinates]
+        if bars[0].any() or bars[1].any():
+            by_q, by_v = self.derivatives(theta)
+            np.add.at(out, self.numbers, bars[0] @ by_q + bars[1] @ by_v)
 
 
 @final
@@ -66,8 +80,9 @@ class BodyPose(Pose):
         return slice(self.start, self.start + self.rest.size)
 
     @property
-    def _indices(self) -> tuple[IntArray, ...]:
-        return self.position, self.orientation, self.velocity, self.angular_velocity
+    def numbers(self) -> IntArray:
+        """Those of the four vectors (12,)."""
+        return np.concatenate([self.position, self.orientation, self.velocity, self.angular_velocity])
 
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
@@ -76,35 +91,31 @@ class BodyPose(Pose):
         q[self.coordinates] = (theta[self.position] + self.rest @ rotation.T).ravel()
         v[self.coordinates] = (theta[self.velocity] + arm @ skew(theta[self.angular_velocity]).T).ravel()
 
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
-        """Fill the body's part of the tangents."""
-        if not any(theta_dot[index].any() for index in self._indices):
-            # Controls ask this once a step and row, and the initial pose does not depend on them.
-            q_dot[self.coordinates] = 0.0
-            v_dot[self.coordinates] = 0.0
-            return
-        rotation = rotation_matrix(theta[self.orientation])
-        turn = left_jacobian(theta[self.orientation]) @ theta_dot[self.orientation]
-        omega = theta[self.angular_velocity]
-        point = self.rest @ rotation.T
-        arm = (self.rest - self.centre) @ rotation.T
-        q_dot[self.coordinates] = (theta_dot[self.position] + np.cross(turn, point)).ravel()
-        v_dot[self.coordinates] = (
-            theta_dot[self.velocity]
-            + np.cross(theta_dot[self.angular_velocity], arm)
-            + np.cross(omega, np.cross(turn, arm))
-        ).ravel()
-
-    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
-        """Add the cotangent of theta to ``out``."""
-        nodes_pose_vjp(self.rest, self.centre, self.start, theta, *self._indices, q_bar, v_bar, out)
+    def derivatives(self, theta: FloatArray) -> FloatArray:
+        """Return dx = turn x R X and dv = omega x (turn x R (X - X_c)) by turns J_l dw, and those by the others."""
+        rotation, turn = rotation_matrix(theta[self.orientation]), left_jacobian(theta[self.orientation])
+        out = np.zeros((2, len(self.rest), 3, 12))
+        out[0, :, :, :3] = out[1, :, :, 6:9] = np.eye(3)
+        out[0, :, :, 3:6] = -skews(self.rest @ rotation.T) @ turn
+        out[1, :, :, 9:] = -skews((self.rest - self.centre) @ rotation.T)
+        out[1, :, :, 3:6] = skew(theta[self.angular_velocity]) @ (out[1, :, :, 9:] @ turn)
+        return out.reshape(2, -1, 12)
 
 
-def derivative(w: FloatArray, u: FloatArray) -> FloatArray:
-    """Return d(J_l u)/dw (3, 3)."""
+def skews(vectors: FloatArray) -> FloatArray:
+    """Return [x]x (n, 3, 3) of vectors x (n, 3)."""
+    out = np.zeros((len(vectors), 3, 3))
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[:, b, c], out[:, c, b] = -vectors[:, a], vectors[:, a]
+    return out
+
+
+def turn_slope(sign: float, w: FloatArray, u: FloatArray) -> FloatArray:
+    """Return d(J u)/dw (3, 3) at fixed u: J_l for sign 1, J_l^T for sign -1."""
     k, out = np.empty(6), np.empty((3, 3))
     jacobian_coefficients(float(w @ w), k)
-    turn_derivative(1.0, w, u, k, out)
+    turn_derivative(sign, w, np.ascontiguousarray(u), k, out)
     return out
 
 
@@ -147,36 +158,25 @@ class RigidPose(Pose):
         v[x] = theta[self.velocity]
         v[w] = np.linalg.solve(left_jacobian(orientation), theta[self.angular_velocity])
 
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
-        """Fill the body's part of the tangents: J_l w_ddot + D w_dot' = omega_dot with D = d(J_l w_dot)/dw."""
-        x, w = self._parts
-        orientation, change = theta[self.orientation], theta_dot[self.orientation]
-        jacobian = left_jacobian(orientation)
-        q_dot[x], q_dot[w] = theta_dot[self.position], change
-        if self.centre is not None:
-            rotation = rotation_matrix(orientation)
-            q_dot[x] += rotation @ theta_dot[self.centre]
-            q_dot[x] += np.cross(jacobian @ change, rotation @ theta[self.centre])
-        v_dot[x] = theta_dot[self.velocity]
-        rate = np.linalg.solve(jacobian, theta[self.angular_velocity])
-        v_dot[w] = np.linalg.solve(jacobian, theta_dot[self.angular_velocity] - derivative(orientation, rate) @ change)
+    @property
+    def numbers(self) -> IntArray:
+        """Those of the four vectors (12,), then of the centre of mass."""
+        centre = [] if self.centre is None else [self.centre]
+        return np.concatenate([self.position, self.orientation, self.velocity, self.angular_velocity, *centre])
 
-    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
-        """Add the cotangent of theta to ``out``."""
-        x, w = self._parts
-        orientation = theta[self.orientation]
-        jacobian = left_jacobian(orientation)
-        out[self.position] += q_bar[x]
-        out[self.orientation] += q_bar[w]
-        out[self.velocity] += v_bar[x]
+    def derivatives(self, theta: FloatArray) -> FloatArray:
+        """Return dx = dp + turn x R X_c + R dX_c, dw, and dw_dot of J_l dw_dot = domega - D dw, D = d(J_l w_dot)/dw."""
+        orientation, out = theta[self.orientation], np.zeros((2, 6, self.numbers.size))
+        back = np.linalg.inv(left_jacobian(orientation))
+        out[0, :, :6] = np.eye(6)
+        out[1, :3, 6:9] = np.eye(3)
+        out[1, 3:, 9:12] = back
+        out[1, 3:, 3:6] = -back @ turn_slope(1.0, orientation, back @ theta[self.angular_velocity])
         if self.centre is not None:
             rotation = rotation_matrix(orientation)
-            out[self.centre] += rotation.T @ q_bar[x]
-            out[self.orientation] += jacobian.T @ np.cross(rotation @ theta[self.centre], q_bar[x])
-        rate = np.linalg.solve(jacobian, theta[self.angular_velocity])
-        omega_bar = np.linalg.solve(jacobian.T, v_bar[w])
-        out[self.angular_velocity] += omega_bar
-        out[self.orientation] -= derivative(orientation, rate).T @ omega_bar
+            out[0, :3, 3:6] = -skew(rotation @ theta[self.centre]) @ left_jacobian(orientation)
+            out[0, :3, 12:] = rotation
+        return out
 
 
 @final
@@ -281,10 +281,10 @@ class Motion:
     def start_rows(self, theta: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the parameters (k,) that `start` depends on, and its derivative by them (n_p, k)."""
         rows = np.zeros((self.prescribed.size, theta.size))
-        for row, coordinate in zip(rows, self.prescribed, strict=True):
-            unit = np.zeros(self.initial.n)
-            unit[coordinate] = 1.0
-            self._held.vjp(theta, unit, np.zeros(self.initial.n), row)
+        for pose in self._held.bodies:
+            part = pose.coordinates
+            of = np.flatnonzero((self.prescribed >= part.start) & (self.prescribed < part.stop))
+            np.add.at(rows, (of[:, None], pose.numbers), pose.derivatives(theta)[0, self.prescribed[of] - part.start])
         index = np.flatnonzero(rows.any(axis=0))
         return index, np.ascontiguousarray(rows[:, index])
 
@@ -293,10 +293,8 @@ class Motion:
 
         Those that `positions` depends on, one more than once if several moves read it: its derivatives add.
         """
-        found = np.zeros_like(theta)
-        self._held.vjp(theta, generic(self.initial.n), np.zeros(self.initial.n), found)
         index, values = [np.zeros(0, dtype=np.int64)], [np.zeros((self.prescribed.size, 0))]
-        if moved[found != 0.0].any():
+        if any(moved[pose.numbers].any() for pose in self._held.bodies):
             first, start = self.start_rows(theta)
             index, values = [first[moved[first]]], [start[:, moved[first]]]
         for move in self.moves:

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.equations.initial import Pose, derivative
+from add.equations.initial import Pose, turn_slope
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.typing import FloatArray, IntArray
 
@@ -75,40 +75,31 @@ class HingedPose(Pose):
         found = _Found(self, theta)
         q[self.coordinates], v[self.coordinates] = found.q, found.v
 
+    @property
     def _inputs(self) -> IntArray:
-        """Return the entries of theta that are read beside a's start; -1 where the world has none."""
+        """The entries of theta that are read beside a's start; -1 where the world has none."""
         none = np.full(3, -1)
         parent = none if self.parent_centre is None else self.parent_centre
         before = none if self.reference_a is None else self.reference_a
         of_b = self.places[1], self.centre, before, self.reference_b
         return np.concatenate([self.places[0], parent, self.axis, [self.angle, self.rate], *of_b])
 
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
-        """Fill the body's part of their tangents."""
-        q, v = np.zeros(self.n), np.zeros(self.n)
-        if self.parent is not None:
-            self.parent.jvp(theta, theta_dot, q, v)
-        of_parent = slice(self.parent_start, self.parent_start + 6)
-        inputs = self._inputs()
-        own = np.where(inputs < 0, 0.0, theta_dot[inputs])
-        before = np.zeros(12) if self.parent is None else np.concatenate([q[of_parent], v[of_parent]])
-        out = _Found(self, theta).along(np.concatenate([before, own])[:, None])[:, 0]
-        q_dot[self.coordinates], v_dot[self.coordinates] = out[:6], out[6:]
+    @property
+    def numbers(self) -> IntArray:
+        """Those of a's start, then its own."""
+        own = self._inputs[self._inputs >= 0]
+        return own if self.parent is None else np.concatenate([self.parent.numbers, own])
 
-    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
-        """Add the cotangent of theta to ``out``."""
-        bars = np.concatenate([q_bar[self.coordinates], v_bar[self.coordinates]])
-        if not bars.any():
-            return
-        inputs = self._inputs()
-        bar = bars @ _Found(self, theta).along(np.eye(12 + inputs.size))
-        read = inputs >= 0
-        np.add.at(out, inputs[read], bar[12:][read])
+    def derivatives(self, theta: FloatArray) -> FloatArray:
+        """Return those of the body's part of q0 and v0 by `numbers` (2, 6, k)."""
+        read = np.flatnonzero(self._inputs >= 0)
+        along = np.zeros((12 + self._inputs.size, self.numbers.size))
+        along[12 + read, self.numbers.size - read.size + np.arange(read.size)] = 1.0
         if self.parent is not None:
-            q, v = np.zeros(self.n), np.zeros(self.n)
-            q[self.parent_start : self.parent_start + 6] = bar[:6]
-            v[self.parent_start : self.parent_start + 6] = bar[6:12]
-            self.parent.vjp(theta, q, v, out)
+            first = self.parent_start - self.parent.coordinates.start
+            of_parent = self.parent.derivatives(theta)[:, first : first + 6]
+            along[:12, : of_parent.shape[2]] = of_parent.reshape(12, -1)
+        return _Found(self, theta).along(along).reshape(2, 6, -1)
 
 
 class _Found:
@@ -150,7 +141,7 @@ class _Found:
         angle, rate, place_b, centre_b = inputs[21], inputs[22], inputs[23:26], inputs[26:29]
         before, of_b = inputs[29:32], inputs[32:35]
         turn_a = self.J_a @ w_a
-        omega_a = self.J_a @ rate_a + derivative(self.w_a, self.rate_a) @ w_a
+        omega_a = self.J_a @ rate_a + turn_slope(1.0, self.w_a, self.rate_a) @ w_a
         n = _cross(turn_a, self.n) + self.R_a @ axis
         change = self.axis[:, None] * angle + self.angle * axis
         # R_0 = A^T B turns by A^T (turn of B - turn of A) in a's frame.
@@ -160,7 +151,7 @@ class _Found:
         arm_b = _cross(turn_b, self.arm_b) + self.R_b @ (place_b - centre_b)
         omega_b = omega_a + self.n[:, None] * rate + self.rate * n
         w_b = np.linalg.solve(self.J_b, turn_b)
-        rate_b = np.linalg.solve(self.J_b, omega_b - derivative(self.w_b, self.rate_b) @ w_b)
+        rate_b = np.linalg.solve(self.J_b, omega_b - turn_slope(1.0, self.w_b, self.rate_b) @ w_b)
         of_a = _cross(omega_a, self.arm_a) + _cross(self.omega_a, arm_a)
         of_b = _cross(omega_b, self.arm_b) + _cross(self.omega_b, arm_b)
         return np.concatenate([x_a + arm_a - arm_b, w_b, v_a + of_a - of_b, rate_b])

@@ -6,10 +6,10 @@ from typing import final
 
 import numpy as np
 
-from add.equations.initial import Pose, RigidPose
+from add.equations.initial import Pose, RigidPose, skews, turn_slope
 from add.equations.lift import Embedding
 from add.kernels import tree_map as kernel, tree_map_over as over
-from add.kernels.rotation import jacobian_coefficients, left_jacobian, rotation_matrix, skew, turn_derivative
+from add.kernels.rotation import left_jacobian, rotation_matrix, skew
 from add.kernels.trees import Tree
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -149,18 +149,20 @@ class TreePose(Pose):
             self.base.evaluate(theta, q, v)
         q[self._own], v[self._own] = theta[self.value], theta[self.rate]
 
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray, q_dot: FloatArray, v_dot: FloatArray) -> None:
-        """Fill the tree's part of the tangents."""
-        if self.base is not None:
-            self.base.jvp(theta, theta_dot, q_dot, v_dot)
-        q_dot[self._own], v_dot[self._own] = theta_dot[self.value], theta_dot[self.rate]
+    @property
+    def numbers(self) -> IntArray:
+        """Those of the base, of the coordinates, and of their rates."""
+        base = [] if self.base is None else [self.base.numbers]
+        return np.concatenate([*base, self.value, self.rate])
 
-    def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
-        """Add the cotangent of theta to ``out``."""
+    def derivatives(self, theta: FloatArray) -> FloatArray:
+        """Return those of the tree's part of q0 and v0 by `numbers` (2, n, k)."""
+        k, of_base = self.value.size, self.numbers.size - 2 * self.value.size
+        out = np.zeros((2, self.n, of_base + 2 * k))
         if self.base is not None:
-            self.base.vjp(theta, q_bar, v_bar, out)
-        np.add.at(out, self.value, q_bar[self._own])
-        np.add.at(out, self.rate, v_bar[self._own])
+            out[:, :6, :of_base] = self.base.derivatives(theta)
+        out[0, self.n - k :, of_base : of_base + k] = out[1, self.n - k :, of_base + k :] = np.eye(k)
+        return out
 
 
 @final
@@ -202,11 +204,7 @@ class TiedNodes(Embedding):
     def _arms(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return rho (k, 3), -[rho]x (k, 3, 3) and J_l (3, 3)."""
         arms = self.rest @ rotation_matrix(w).T
-        crosses = np.zeros((len(arms), 3, 3))
-        for a in range(3):
-            b, c = (a + 1) % 3, (a + 2) % 3
-            crosses[:, b, c], crosses[:, c, b] = arms[:, a], -arms[:, a]
-        return arms, crosses, left_jacobian(w)
+        return arms, -skews(arms), left_jacobian(w)
 
     def _moved(self, w: FloatArray, by: FloatArray) -> FloatArray:
         """Return the change (3 k, m) of the places by changes (6, m) of the frame."""
@@ -216,7 +214,7 @@ class TiedNodes(Embedding):
     def _rates_moved(self, w: FloatArray, u: FloatArray, by: FloatArray, rates_by: FloatArray) -> FloatArray:
         """Return the change (3 k, m) of the velocities by those (6, m) of frame and rate; ``u`` (3,) is w'."""
         _, crosses, turn = self._arms(w)
-        turned, slope = turn @ by[3:], _slope(1.0, w, u)
+        turned, slope = turn @ by[3:], turn_slope(1.0, w, u)
         faster = slope @ by[3:] + turn @ rates_by[3:]
         out = rates_by[:3] + crosses @ faster + skew(turn @ u) @ (crosses @ turned)
         return np.asarray(out).reshape(-1, by.shape[1])
@@ -244,7 +242,7 @@ class TiedNodes(Embedding):
         moment = np.array([spun[1, 2] - spun[2, 1], spun[2, 0] - spun[0, 2], spun[0, 1] - spun[1, 0]])
         wrench = np.concatenate([f.sum(axis=0), turn.T @ moment])
         turned, spun = turn @ p[3:], spun - np.trace(spun) * np.eye(3)
-        own = p[3:].T @ _slope(-1.0, w, moment) @ p[3:] + turned.T @ spun @ turned
+        own = p[3:].T @ turn_slope(-1.0, w, moment) @ p[3:] + turned.T @ spun @ turned
         return np.asarray(self.frame.curvature(q, theta, wrench) + own)
 
     @property
@@ -262,11 +260,3 @@ class TiedNodes(Embedding):
         x, rate = self.frame.motion(q, u, theta)
         by_place, by_rate = self.frame.by_parameters(q, u, theta)
         return self._moved(x[3:], by_place), self._rates_moved(x[3:], rate[3:], by_place, by_rate)
-
-
-def _slope(sign: float, w: FloatArray, u: FloatArray) -> FloatArray:
-    """Return d(J u)/dw (3, 3) at fixed u: J_l for sign 1, J_l^T for sign -1."""
-    k, out = np.empty(6), np.empty((3, 3))
-    jacobian_coefficients(float(w @ w), k)
-    turn_derivative(sign, w, np.ascontiguousarray(u), k, out)
-    return out

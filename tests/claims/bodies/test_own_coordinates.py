@@ -65,12 +65,12 @@ class YawPose(Pose):
     def evaluate(self, theta, q, v):
         q[self.coordinates], v[self.coordinates] = theta[self.q], theta[self.v]
 
-    def jvp(self, theta, theta_dot, q_dot, v_dot):
-        self.evaluate(theta_dot, q_dot, v_dot)
+    @property
+    def numbers(self):
+        return np.concatenate([self.q, self.v])
 
-    def vjp(self, theta, q_bar, v_bar, out):
-        np.add.at(out, self.q, q_bar[self.coordinates])
-        np.add.at(out, self.v, v_bar[self.coordinates])
+    def derivatives(self, theta):
+        return np.eye(8).reshape(2, 4, 8)
 
 
 @dataclass(frozen=True)
