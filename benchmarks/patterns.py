@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 
 from add.linalg import MultifrontalLU
-from add.linalg.graph import nested_dissection, structure_of
 from add.linalg.pattern import Pattern
 from add.linalg.symbolic import fronts_of
+from add.linalg.tree import nested_dissection, structure_of
 from add.typing import FloatArray, IntArray
 from benchmarks.factorization import tetrahedra
 from benchmarks.timing import least

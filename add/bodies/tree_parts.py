@@ -10,7 +10,7 @@ from add.bodies.base import Block, Layouts
 from add.equations.memory import Memory
 from add.equations.signals import Constant, SignalParameter
 from add.equations.term import Constraint, Term
-from add.kernels.length_drives import AFFINE
+from add.kernels.muscles import AFFINE
 from add.kernels.tree_loops import ALONG, APART, AT
 from add.terms import (
     Activation,
@@ -127,7 +127,7 @@ class TreeTendon:
 @final
 @dataclass(frozen=True)
 class ActuatorState:
-    """How an actuator's activation follows its input; `add.terms.activation` has the equations.
+    """How an actuator's activation follows its input; `add.terms.memories` has the equations.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class LengthDrive:
     control, force : (2,)
         Limits.
     law : int
-        Of `add.kernels.length_drives`.
+        Of `add.kernels.muscles`.
     way, gear : of a spatial tendon, in place of joints and factors
     place, wrench : of a place, a link without mass: force and torque of f = 1 on it (6,)
     state : ActuatorState, optional

@@ -29,11 +29,10 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
-from add.kernels.arena import FORCES, JACOBIAN
+from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable
 from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
 from add.kernels.contact_pairs import STICKS
-from add.kernels.families import signatures
 from add.machine.files import available_memory
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies

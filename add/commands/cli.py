@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands.cli_export import export
-from add.commands.cli_files import mesh, recording
+from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take
 from add.commands.cli_new import new
 from add.commands.cli_predict import predict

@@ -11,10 +11,10 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
-from add.commands.energy_log import gained
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
+from add.commands.sunk_log import gained
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.lock import CannotWrite

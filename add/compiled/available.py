@@ -9,43 +9,36 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
-from add.compiled.each import pull_back_each, take_each
-from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
+from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
+from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
-from add.compiled.tangents import push_steps
 from add.compiled.walk import no_choices
-from add.contact import body_family, mesh_family
+from add.contact import body_family
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
 from add.joints.laws import TERMS
-from add.kernels.arena import Signals
+from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
 from add.kernels.caching import executable, is_kept
-from add.kernels.families import empty_arena, empty_instant, signatures
 from add.materials import MATERIALS
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
     ball_laws,
     elastic,
-    gravity,
     inertia,
-    joint_drives,
     joint_laws,
     lengths,
-    nodal_force,
+    loads,
     rigid_inertia,
-    strained,
-    viscous,
-    wrenches,
 )  # fmt: skip
 
 #: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
 _ALONE: tuple[Kind, ...] = (
-    rigid_inertia.KIND, inertia.KIND, gravity.KIND, nodal_force.KIND, body_family.KIND, mesh_family.KIND,
-    joint_laws.AXES, joint_laws.BALLS, joint_drives.KIND, ball_laws.FRICTION, ball_laws.LIMIT,
-    lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, wrenches.KIND,
+    rigid_inertia.KIND, inertia.KIND, inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
+    joint_laws.AXES, joint_laws.BALLS, joint_laws.DRIVES, ball_laws.FRICTION, ball_laws.LIMIT,
+    lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
 _LAWS = {*MATERIALS, *_STRAINED, *(term.law for term in TERMS)}
@@ -56,8 +49,8 @@ def own_kinds() -> tuple[Kind, ...]:
     """Return the kinds of families of this package, all of them: to make them takes a moment."""
     return (
         *_ALONE,
-        *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, viscous.viscous_kind)),
-        *(strained.strained_kind(law) for law in _STRAINED),
+        *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, elastic.viscous_kind)),
+        *(elastic.strained_kind(law) for law in _STRAINED),
         *(term.law.kind for term in TERMS),
     )
 
@@ -131,18 +124,18 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
     common = (families, NONE, Timing(0.0, 0, one, one, one))
     given = one, no_choices(0)
-    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), 1, one, signals, one, False, given)
+    take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), one, signals, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, ends, one, two, rows, ends)
-    back = (*common, steps, 1, (one, one), signals, one, (three, three), one, one)
+    back = (*common, steps, (one, one), signals, one, (three, three), one, one)
     firsts, four = np.zeros(0, dtype=np.int64), np.zeros((0,) * 4)
-    take_many = (*common, firsts, Criteria(0.0, 0.0, 0.0, 2, 1), (three, three), two, signals, two, False, given)
-    back_many = (*common, firsts, steps, (two, two), signals, two, (four, four), two, two)
+    take_many = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (firsts, three, three), two, signals, two, given)
+    back_many = (*common, steps, (firsts, two, two), signals, two, (four, four), two, two)
     now, counts = empty_instant().signals, np.zeros(0, dtype=np.int64)
     along = Along(counts, counts, one, 0, False)
     matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
-    push = (*common, steps, 0, 1, signals, one, along, counts, four)
+    push = (*common, steps, (0, 1), signals, one, along, counts, four)
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
         (take_each, take_many), (pull_back_each, back_many), (push_steps, push),

@@ -3,6 +3,10 @@
 Values stand over all coordinates (`Layout.size` says how many), dense ones by columns, sparse ones by the structure of
 `add.compiled.structure.Sparse`; factors are of the rows and columns of the free coordinates. Functions of sparse
 matrices are called by address: systems without one do not compile them.
+
+Dense matrices are factored by LAPACK, with one refinement and a test of every solution; sparse ones by the multifrontal
+factorisation of `add.linalg`, as its Python uses it. What that leaves to another back end, these leave to the terms: a
+step that meets it is begun anew.
 """
 
 from __future__ import annotations
@@ -11,11 +15,175 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.dense import add_sizes, add_transposed, factor as factor_dense, solve as solve_dense, take_block
-from add.compiled.structure import layout_of, sparse_of
+from add.compiled.structure import fronts_of_system, layout_of, sparse_of
 from add.kernels.arena import FAMILY
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
+from add.linalg.base import sound
+from add.linalg.blas import N, T, getrf, getrs
+from add.linalg.fronts import factorise, factorise_symmetric, is_symmetric, measure
+from add.linalg.multifrontal import EXTRA_REFINEMENTS, MAX_REPLACED, SMALLEST
+from add.linalg.substitution import refine
 from add.typing import AnyArray, FloatArray
+
+
+@njit(**CALLED)
+def _room(linear, sparse):
+    """Return the stack, the border, and (3, n) the largest entries of rows, columns, and columns as eliminated."""
+    stack, border, n = sparse.sizes[0], sparse.sizes[1], linear.pivots.size
+    more = linear.more
+    return (
+        borrowed(more, 0, (stack,)), borrowed(more, stack, (border,)), borrowed(more, stack + border, (3, n)),
+    )  # fmt: skip
+
+
+@njit(**CALLED)
+def factor_sparse(arrays, blas, linear, data):
+    """Factor the free block of ``data``; return its largest entry, or -1 where it takes more than this."""
+    sparse, fronts = sparse_of(arrays), fronts_of_system(arrays)
+    for k in range(sparse.place.size):
+        linear.matrix[k] = data[sparse.place[k]]
+    stack, _, most = _room(linear, sparse)
+    largest, smallest = measure(
+        sparse.block_indptr, sparse.block_indices, linear.matrix, fronts.order, most[0], most[1], most[2]
+    )
+    if not largest < np.inf or not smallest > SMALLEST:
+        return -1.0
+    linear.info[1] = 0
+    if sparse.mirror.size and is_symmetric(
+        sparse.block_indptr, sparse.block_indices, sparse.mirror, sparse.diagonal, linear.matrix
+    ):
+        if factorise_symmetric(blas, fronts, linear.matrix, linear.factors, stack, linear.info):
+            linear.info[1] = 1
+            return largest
+    replaced = factorise(blas, fronts, linear.matrix, most[2], linear.factors, linear.pivots, stack)
+    return -1.0 if replaced > MAX_REPLACED else largest
+
+
+@njit(**CALLED)
+def solve_sparse(arrays, blas, linear, largest, transposed, b, x, rest):
+    """Fill x with A^-1 b or A^-T b, refined; return whether it is no noise."""
+    sparse, fronts, n = sparse_of(arrays), fronts_of_system(arrays), b.size
+    x[:], rest[:] = 0.0, b
+    matrix = sparse.block_indptr, sparse.block_indices, linear.matrix, transposed
+    _, border, most = _room(linear, sparse)
+    factored, steps = (linear.factors, linear.pivots, linear.info[1] != 0), 2
+    right, found, defect = b.reshape((n, 1)), x.reshape((n, 1)), rest.reshape((n, 1))
+    for _ in range(1 + EXTRA_REFINEMENTS):
+        if refine(blas, fronts, factored, matrix, right, found, defect, border, most[1 if transposed else 0], steps):
+            return sound(largest, x, b, rest)
+        steps = 1
+    return False
+
+
+@njit(**CALLED)
+def add_sparse_product(arrays, data, x, transposed, out):
+    """Add |A| x, or A^T x if ``transposed``, to ``out`` (n,), A over all coordinates."""
+    sparse = sparse_of(arrays)
+    indptr, indices = sparse.indptr, sparse.indices
+    for c in range(x.size):
+        total = 0.0
+        for e in range(indptr[c], indptr[c + 1]):
+            if transposed:
+                total += data[e] * x[indices[e]]
+            else:
+                out[indices[e]] += abs(data[e]) * x[c]
+        if transposed:
+            out[c] += total
+
+
+@njit(**CALLED)
+def take_block(data, n_all, free, out):
+    """Copy the rows and columns ``free`` of a matrix (n_all n_all,) to ``out``, both by columns."""
+    n = free.size
+    if n == n_all:
+        put(data[: n * n], out)
+        return
+    for c in range(n):
+        column = free[c] * n_all
+        for r in range(n):
+            out[c * n + r] = data[column + free[r]]
+
+
+@njit(**CALLED)
+def factor_dense(linear, blas):
+    """Factor the matrix; return its largest entry, or -1 if it is singular or not finite."""
+    n, largest = linear.pivots.size, 0.0
+    for k in range(n * n):
+        x = linear.matrix[k]
+        if not np.isfinite(x):
+            return -1.0
+        largest = max(largest, abs(x))
+        linear.factors[k] = x
+    getrf(blas.getrf, (n, n, linear.factors, 0, n, linear.pivots, 0, linear.info, 0))
+    return -1.0 if linear.info[0] > 0 else largest
+
+
+@njit(**CALLED)
+def solve_dense(linear, largest, transposed, b, x, rest, blas):
+    """Fill x with A^-1 b or A^-T b, refined once; return whether it is no noise. ``rest`` (n,) is scratch."""
+    n = linear.pivots.size
+    kind = T if transposed else N
+    put(b, x)
+    getrs(blas.getrs, (kind, n, 1, linear.factors, 0, n, linear.pivots, 0, x, 0, n, linear.info, 0))
+    _defect(linear.matrix, n, transposed, b, x, rest)
+    getrs(blas.getrs, (kind, n, 1, linear.factors, 0, n, linear.pivots, 0, rest, 0, n, linear.info, 0))
+    for k in range(n):
+        x[k] += rest[k]
+    _defect(linear.matrix, n, transposed, b, x, rest)
+    return sound(largest, x, b, rest)
+
+
+@njit(**CALLED)
+def solve_all(linear, largest, b, x, blas):
+    """Fill the rows of x (k, n) with A^-1 times those of b, refined once; return whether none is noise."""
+    n, k, rest = linear.pivots.size, b.shape[0], np.empty(b.shape)
+    put(b, x)
+    getrs(blas.getrs, (N, n, k, linear.factors, 0, n, linear.pivots, 0, x, 0, n, linear.info, 0))
+    for i in range(k):
+        _defect(linear.matrix, n, False, b[i], x[i], rest[i])
+    getrs(blas.getrs, (N, n, k, linear.factors, 0, n, linear.pivots, 0, rest, 0, n, linear.info, 0))
+    for i in range(k):
+        x[i] += rest[i]
+        _defect(linear.matrix, n, False, b[i], x[i], rest[i])
+        if not sound(largest, x[i], b[i], rest[i]):
+            return False
+    return True
+
+
+@njit(**CALLED)
+def _defect(matrix, n, transposed, b, x, out):
+    """Fill out with b - A x or b - A^T x."""
+    if transposed:
+        for c in range(n):
+            total = 0.0
+            for r in range(n):
+                total += matrix[c * n + r] * x[r]
+            out[c] = b[c] - total
+        return
+    put(b, out)
+    for c in range(n):
+        for r in range(n):
+            out[r] -= matrix[c * n + r] * x[c]
+
+
+@njit(**CALLED)
+def add_transposed(data, n, lam, out):
+    """Add A^T lam to ``out`` (n,), A (n n,) by columns."""
+    for c in range(n):
+        total = 0.0
+        for r in range(n):
+            total += data[c * n + r] * lam[r]
+        out[c] += total
+
+
+@njit(**CALLED)
+def add_sizes(data, n, x, out):
+    """Add |A| x to ``out`` (n,), A (n n,) by columns."""
+    for c in range(n):
+        if x[c] != 0.0:
+            for r in range(n):
+                out[r] += abs(data[c * n + r]) * x[c]
 
 
 class Linear(NamedTuple):
@@ -28,7 +196,7 @@ class Linear(NamedTuple):
     pivots : (n,) int32 exchanges of rows
     info : (2,) int32, what LAPACK says, and whether the factors are those of Cholesky
     more : of sparse matrices: contributions that wait, the rows of the largest border, and three largest entries of
-        each unknown, see `add.compiled.sparse`
+        each unknown, see `add.compiled.linear`
     """
 
     matrix: FloatArray

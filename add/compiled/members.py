@@ -1,4 +1,8 @@
-"""Compiled steps of many states at once, one step each."""
+"""Compiled steps of many states at once, one step each, and the way back through it.
+
+Members do not meet: each one is a block of one step of `add.compiled.steps`, so that its numbers are those of a step
+taken alone, to the bit.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,94 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.each import pull_back_each, take_each
 from add.compiled.newton import Criteria
 from add.compiled.pack import PackedSystem
 from add.compiled.run import Block
-from add.compiled.steps import Steps, Timing
-from add.compiled.walk import no_choices
-from add.compiled.windows import CHUNK, windows
+from add.compiled.steps import Steps, Timing, choices_of, pull_back_steps, take_steps
+from add.compiled.structure import CHUNK, windows
+from add.compiled.walk import no_choices, with_rows
 from add.equations.family_term import plain
 from add.kernels.arena import Signals
+from add.kernels.caching import njit
 from add.typing import BoolArray, FloatArray, IntArray
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def take_each(arrays, routines, timing, criteria, before, starts, signals, thetas, given):
+    """Take one step of each of b states.
+
+    As `add.compiled.steps.take_steps`, where ``before`` are the numbers (b,) of the states before, q and v (b, 2, n),
+    ``starts`` (b, n_p), ``signals`` a row a member and ``thetas`` (b, n_theta); no step is replayed.
+
+    Returns which members (b,) were found by the normal path, and the fields of `Steps` with a row a member.
+    """
+    firsts, q_before, v_before = before
+    b, n = q_before.shape[0], q_before.shape[2]
+    n_choices = given[1].ends.size
+    found = np.zeros(b, dtype=np.bool_)
+    q, v, a = np.zeros((b, n)), np.zeros((b, n)), np.zeros((b, n))
+    states_q, states_v = np.zeros((b, n)), np.zeros((b, n))
+    counts, tolerance = np.zeros((b, 5), dtype=np.int64), np.zeros(b)
+    merits = np.zeros((b, criteria.max_iterations + 1))
+    rows, n_rows = np.empty((4 * b, 3), dtype=np.int64), 0
+    ends = np.zeros((b, n_choices), dtype=np.int64)
+    turned = np.zeros((b, 0), dtype=np.bool_)
+    for k in range(b):
+        own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
+        now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
+        (
+            done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k, rows_k, ends_k,
+        ) = take_steps(
+            arrays, routines, own, criteria, (q_before[k], v_before[k]), starts[k], now, thetas[k], False, given
+        )  # fmt: skip
+        if k == 0:
+            turned = np.zeros((b, turned_k.shape[1]), dtype=np.bool_)
+        ends[k] = n_rows
+        if done == 0:
+            continue
+        found[k] = True
+        q[k], v[k], a[k], states_q[k], states_v[k] = q_k[0], v_k[0], a_k[0], states_q_k[0], states_v_k[0]
+        turned[k], counts[k], tolerance[k] = turned_k[0], counts_k[0], tolerance_k[0]
+        # Beyond the last iterate a row holds whatever the memory held.
+        merits[k, : counts_k[0, 1] + 1] = merits_k[0, : counts_k[0, 1] + 1]
+        rows = with_rows(rows, n_rows, rows_k)
+        for i in range(n_choices):
+            ends[k, i] += ends_k[0, i]
+        n_rows += rows_k.shape[0]
+    return (
+        found, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends,
+    )  # fmt: skip
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def pull_back_each(arrays, routines, timing, steps, before, signals, thetas, bars, by_positions, theta_bars):
+    """Pull the cotangents of the states after the steps of `take_each` back.
+
+    ``before`` are the numbers (b,) of the states before, q and v (b, n) of their newest pairs, ``bars`` those of q and
+    v (b, 2, 2, n): of each member, row 1 the cotangent of the pairs after the step, row 0 takes that of the pairs
+    before. ``by_positions`` (b, n) and ``theta_bars`` (b, n_theta) as in `add.compiled.steps.pull_back_steps`.
+
+    Returns which members (b,) had a matrix that could be solved with.
+    """
+    (firsts, q_before, v_before), (q_bars, v_bars) = before, bars
+    b = thetas.shape[0]
+    solved = np.zeros(b, dtype=np.bool_)
+    for k in range(b):
+        own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
+        now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
+        chosen, part = choices_of(steps, k), slice(k, k + 1)
+        step = Steps(
+            steps.q[part], steps.v[part], steps.a[part], steps.states_q[part], steps.states_v[part],
+            steps.turned[part], steps.counts[part], steps.tolerance[part], steps.merits[part],
+            chosen.rows, chosen.ends.reshape((1, chosen.ends.size)),
+        )  # fmt: skip
+        left = pull_back_steps(
+            arrays, routines, own, step, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),
+            by_positions[k], theta_bars[k],
+        )  # fmt: skip
+        solved[k] = left == 0
+    return solved
+
 
 _NOTHING: FloatArray = np.zeros(0)
 
@@ -115,8 +197,8 @@ class CompiledMembers:
         firsts, thetas = plain(np.asarray(firsts, dtype=np.int64)), plain(thetas)
         q, v = plain(before[0]), plain(before[1])
         found, *steps = take_each(
-            *self.system.common, timing, firsts, criteria, (q, v), self._starts(thetas),
-            self._signals(timing.dt, firsts), thetas, False, self._given,
+            *self.system.common, timing, criteria, (firsts, q, v), self._starts(thetas),
+            self._signals(timing.dt, firsts), thetas, self._given,
         )  # fmt: skip
         return Members(self.system, timing, firsts, Steps(*steps), found, plain(q[:, 0]), plain(v[:, 0]))
 
@@ -134,7 +216,7 @@ class CompiledMembers:
         by_positions = np.zeros((thetas.shape[0], self.system.system.n))
         steps = members.steps._replace(turned=np.zeros_like(members.steps.turned))
         solved: BoolArray = pull_back_each(
-            *self.system.common, members.timing, members.firsts, steps, (members.q, members.v),
+            *self.system.common, members.timing, steps, (members.firsts, members.q, members.v),
             self._signals(members.timing.dt, members.firsts), thetas, bars, by_positions, theta_bars,
         )  # fmt: skip
         if self._prescribed.size:

@@ -14,7 +14,7 @@ from add.compiled.linear import Linear, new_linear
 from add.compiled.routines import add_product, call_jacobian, call_residual, factor, solve
 from add.compiled.structure import layout_of
 from add.compiled.tree_equations import new_lifted
-from add.kernels.arena import Instant
+from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.linalg.blas import of_two
@@ -52,6 +52,17 @@ class Criteria(NamedTuple):
     max_iterations: int
 
 
+class Step(NamedTuple):
+    """What a step is solved for: formula and criteria, q_star and v_star (2, n), signals, theta; whether replayed."""
+
+    formula: Formula
+    criteria: Criteria
+    stars: FloatArray
+    signals: Signals
+    theta: FloatArray
+    replay: bool
+
+
 class Iterate(NamedTuple):
     """Room for an iterate."""
 
@@ -83,17 +94,17 @@ def _free_norm(r, free, order):
 
 
 @njit(**CALLED)
-def _evaluate(arrays, routines, formula, stars, signals, theta, replay, given, norm, measured, point):
+def _evaluate(arrays, routines, step, given, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, lifted, free = point
-    q_star, v_star = stars[0], stars[1]
+    formula, norm, q_star, v_star = step.formula, step.criteria.norm, step.stars[0], step.stars[1]
     for i in range(u.size):
         v[i] = formula.c * u[i]
         a[i] = formula.c * (v[i] - v_star[i])
         q[i] = q_star[i] + u[i]
-    at = Instant(formula.t, q, v, a, theta, signals)
+    at = Instant(formula.t, q, v, a, step.theta, step.signals)
     order = norm if measured else 0
-    chosen, scale = call_residual(routines.residual, (arrays, at, lifted, replay, given, order, r))
+    chosen, scale = call_residual(routines.residual, (arrays, at, lifted, step.replay, given, order, r))
     return _free_norm(r, free, norm), chosen, scale
 
 
@@ -178,24 +189,22 @@ def _natural(arrays, room, largest, size, free, routines):
 
 
 @njit(**CALLED)
-def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines):
+def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
     """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
-    free, step, size, length = point.free, room.step, 0.0, 1.0
+    free, way, size, length = point.free, room.step, 0.0, 1.0
     for k in range(free.size):
-        size += step[k] * step[k]
+        size += way[k] * way[k]
     size = np.sqrt(size)
-    if routines.limit and not replay:
+    if routines.limit and not step.replay:
         put(point.q, trial.q)
         for k in range(free.size):
-            trial.q[free[k]] += step[k]
+            trial.q[free[k]] += way[k]
         length = free_share(routines, point.q, trial.q)
     for halving in range(MAX_HALVINGS):
         if not length > BLOCKED:
             break
-        _take_trial(trial, point, step, length, free)
-        found, choices, _ = _evaluate(
-            arrays, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
-        )
+        _take_trial(trial, point, way, length, free)
+        found, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
         if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
             return True, found, choices
         if halving <= NATURAL_AFTER:
@@ -205,27 +214,24 @@ def _search(arrays, stars, signals, theta, replay, chosen, formula, norm, point,
             if natural == -2:
                 return False, merit, chosen
             if natural >= 0:
-                _take_trial(trial, point, step, room.lengths[natural], free)
-                found, choices, _ = _evaluate(
-                    arrays, routines, formula, stars, signals, theta, replay, chosen, norm, False, trial
-                )
+                _take_trial(trial, point, way, room.lengths[natural], free)
+                found, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
                 return True, found, choices
         length *= 0.5
     return False, merit, chosen
 
 
 @njit(**CALLED)
-def solve_step(arrays, routines, formula, criteria, stars, signals, theta, replay, chosen, point, trial, room, merits):
+def solve_step(arrays, routines, step, chosen, point, trial, room, merits):
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
 
     Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
     place of ``point``, and the choices made there.
     """
+    formula, criteria = step.formula, step.criteria
     free, c, norm = point.free, formula.c, criteria.norm
     n_free, swapped = free.size, False
-    merit, chosen, scale = _evaluate(
-        arrays, routines, formula, stars, signals, theta, replay, chosen, norm, True, point
-    )
+    merit, chosen, scale = _evaluate(arrays, routines, step, chosen, True, point)
     merits[0] = merit
     iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
     if not np.isfinite(merit):
@@ -234,7 +240,7 @@ def solve_step(arrays, routines, formula, criteria, stars, signals, theta, repla
     for iteration in range(criteria.max_iterations + 1):
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
-        at = Instant(formula.t, point.q, point.v, point.a, theta, signals)
+        at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
         if stalled and _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
             return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
@@ -250,9 +256,7 @@ def solve_step(arrays, routines, formula, criteria, stars, signals, theta, repla
             room.b[k] = -point.r[free[k]]
         if not solve(arrays, routines, room.linear, largest, False, room.b, room.step, room.rest):
             break
-        found, following, choices = _search(
-            arrays, stars, signals, theta, replay, chosen, formula, norm, point, trial, merit, room, largest, routines
-        )
+        found, following, choices = _search(arrays, routines, step, chosen, point, trial, merit, room, largest)
         if reuse and (not found or following > 0.5 * merit):
             reuse = False
             continue

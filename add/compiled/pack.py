@@ -21,7 +21,7 @@ from add.kernels.arena import COLUMNS, FIELD, INPUTS, SLOTS, Arena, fields_of, p
 from add.kernels.trees import Tree
 from add.linalg.multifrontal import analysis_of
 from add.linalg.pattern import Pattern, PatternCache
-from add.terms.tree_inertia import TreeInertia
+from add.terms.rigid_inertia import TreeInertia
 from add.typing import AnyArray, BoolArray, IntArray
 
 #: Up to so many coordinates the matrix of a step is a dense one; without trees larger ones are sparse.

@@ -1,19 +1,64 @@
-"""The routines that compiled steps call by address: LAPACK, the equations of a state, and sparse matrices."""
+"""The routines that compiled steps call by address: LAPACK, equations of a state, sparse matrices, limits of trials."""
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numba import typeof
 
-from add.compiled import equations, sparse as sparse_matrix, tree_equations
+from add.compiled import linear, tree_equations, walk
 from add.compiled.linear import make, no_linear
 from add.compiled.walk import Choices
+from add.equations.lifted import StepLimit
+from add.kernels.arena import empty_arena, empty_instant
 from add.kernels.by_address import Callee, address, by_address
-from add.kernels.families import empty_arena, empty_instant
 from add.linalg.blas import Blas, addresses
+from add.typing import FloatArray
+
+#: Without a result: three addresses.
+_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@final
+class AskedLimit:
+    """A `StepLimit` that compiled functions ask, of one run: it says nothing of a step that they have not begun.
+
+    What it raises waits until the call is over, for nothing passes through compiled functions.
+    """
+
+    def __init__(self, limit: StepLimit, n: int) -> None:
+        self._limit, self._theta = limit, np.zeros(0)
+        self._way = ctypes.c_double * n
+        self._raised: BaseException | None = None
+        self._call = _CALL(self._share)
+        self._address = ctypes.cast(self._call, ctypes.c_void_p).value or 0
+
+    def asked_at(self, theta: FloatArray) -> int:
+        """Return the address at which ways with these numbers are asked for; see `add.compiled.routines.Routines`."""
+        self._theta = theta
+        return self._address
+
+    def check(self) -> None:
+        """Raise what asking has raised."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+    def _share(self, begin: int, end: int, out: int) -> None:
+        share = np.nan
+        try:
+            share = self._limit.share(self._at(begin), self._at(end), self._theta)
+        except BaseException as error:  # also a signal of the user's
+            self._raised = error
+        ctypes.c_double.from_address(out).value = share
+
+    def _at(self, address: int) -> FloatArray:
+        """Return a copy of the coordinates at an address."""
+        found: Any = self._way.from_address(address)
+        return np.array(found)
 
 
 class Routines(NamedTuple):
@@ -42,7 +87,7 @@ NONE = Routines(Blas(*[0] * len(Blas._fields)), 0, 0, 0, 0, 0, 0, 0, 0, 0)
 @cache
 def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
     """Return the equations of systems with trees, or without, and the functions of ``sparse`` matrices, with types."""
-    of = tree_equations if trees else equations
+    of = tree_equations if trees else walk
     families, at, one = empty_arena(), empty_instant(), np.zeros(0)
     many, counts = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     choices = Choices(np.zeros((0, 3), dtype=np.int64), counts)
@@ -55,9 +100,9 @@ def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
     )
     matrices = (families, NONE.blas, no_linear())
     of_matrices = (
-        (sparse_matrix.factor, (*matrices, one), 0.0),
-        (sparse_matrix.solve, (*matrices, 0.0, False, one, one, one), False),
-        (sparse_matrix.add_product, (families, one, one, False, one), None),
+        (linear.factor_sparse, (*matrices, one), 0.0),
+        (linear.solve_sparse, (*matrices, 0.0, False, one, one, one), False),
+        (linear.add_sparse_product, (families, one, one, False, one), None),
     )
     return tuple(
         Callee(function, tuple(map(typeof, arguments)), typeof(result))

@@ -9,16 +9,14 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.asked_limit import AskedLimit
-from add.compiled.matrices import Along, Reading, state_matrices, step_matrices
+from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.newton import Criteria
 from add.compiled.pack import Others, PackedSystem
-from add.compiled.routines import Routines
+from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import Tableau, pull_back_stages, take_stages
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
-from add.compiled.tangents import push_steps
+from add.compiled.structure import CHUNK, windows
 from add.compiled.walk import Choices, no_choices
-from add.compiled.windows import CHUNK, windows
 from add.equations.family_term import plain
 from add.equations.kinematics import Columns, Directions, Kinematics, StateTangents
 from add.equations.term import AllCandidates, Decisions
@@ -178,7 +176,7 @@ class CompiledRun:
         if self._limit is not None:
             routines = routines._replace(limit=self._limit.asked_at(theta))
         found, *fields = take_steps(
-            arena, routines, timing, criteria, (q, v), n,
+            arena, routines, timing, criteria, (q, v),
             self._start, self._signals(timing, n), theta, replay is not None, given,
         )  # fmt: skip
         if self._limit is not None:
@@ -206,7 +204,7 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         left = pull_back_steps(
-            *self._of_block(block), block.timing, block.steps, n, (block.q, block.v),
+            *self._of_block(block), block.timing, block.steps, (block.q, block.v),
             self._signals(block.timing, n), theta, bars, by_position, theta_bar,
         )  # fmt: skip
         return int(left)
@@ -220,7 +218,7 @@ class CompiledRun:
         """
         theta, (q, v) = plain(theta), before
         found, q_end, v_end, finite = take_stages(
-            *self.system.common, tableau, *instant, (plain(q), plain(v)), self._at_stages(tableau, *instant), theta,
+            *self.system.common, tableau, instant, (plain(q), plain(v)), self._at_stages(tableau, *instant), theta,
             self._none,
         )  # fmt: skip
         return (found, q_end, v_end) if finite else None
@@ -236,7 +234,7 @@ class CompiledRun:
     ) -> FloatArray | None:
         """Return the cotangents (2, n) of q and v before an explicit step from those behind it; None if singular."""
         before, solved = pull_back_stages(
-            *self.system.common, tableau, *instant, plain(stages), self._at_stages(tableau, *instant), plain(theta),
+            *self.system.common, tableau, instant, plain(stages), self._at_stages(tableau, *instant), plain(theta),
             self._none, plain(bars), theta_bar,
         )  # fmt: skip
         return before if solved else None
@@ -311,7 +309,7 @@ class CompiledRun:
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
-            *self._of_block(block), block.timing, block.steps, first, n, self._signals(block.timing, block.n),
+            *self._of_block(block), block.timing, block.steps, (first, n), self._signals(block.timing, block.n),
             theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
         )  # fmt: skip
         return found

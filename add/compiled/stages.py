@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.compiled.dense import factor, solve
-from add.compiled.linear import new_linear
+from add.compiled.linear import factor_dense, new_linear, solve_dense
 from add.compiled.routines import call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.structure import links_of
 from add.compiled.tree_equations import new_lifted
@@ -32,7 +31,7 @@ def _matrices(arrays, routines, at, lifted, choices, r, over_rows, parts, linear
     call_matrices(routines.matrices, (arrays, at, lifted, choices, over_rows, parts))
     for k in range(linear.matrix.size):
         linear.matrix[k] = parts[2, k]
-    return factor(linear, routines.blas)
+    return factor_dense(linear, routines.blas)
 
 
 @njit(**CALLED)
@@ -44,13 +43,13 @@ def _over_rows(arrays):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def take_stages(arrays, routines, tableau, t, dt, before, signals, theta, choices):
+def take_stages(arrays, routines, tableau, instant, before, signals, theta, choices):
     """Return q, v and a of the stages (3, s, n) of a step from ``before``, q and v; q and v behind it; success.
 
-    q_i = q + dt sum a_ij v_j, v_i = v + dt sum a_ij a_j, M(q_i) a_i = -r(q_i, v_i, 0). ``signals`` are those of the
-    stages.
+    q_i = q + dt sum a_ij v_j, v_i = v + dt sum a_ij a_j, M(q_i) a_i = -r(q_i, v_i, 0). ``instant`` are t and dt,
+    ``signals`` those of the stages.
     """
-    (q, v), n, s = before, before[0].size, tableau.b.size
+    (t, dt), (q, v), n, s = instant, before, before[0].size, tableau.b.size
     found, still, r = np.zeros((3, s, n)), np.zeros(n), np.empty(n)
     lifted, linear, mass, x, rest = new_lifted(arrays), new_linear(arrays), np.empty(n * n), np.empty(n), np.empty(n)
     for i in range(s):
@@ -67,10 +66,10 @@ def take_stages(arrays, routines, tableau, t, dt, before, signals, theta, choice
         call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, r))
         call_jacobian(routines.jacobian, (arrays, at, lifted, choices, 0.0, 0.0, 1.0, mass))
         put(mass, linear.matrix)
-        largest = factor(linear, routines.blas)
+        largest = factor_dense(linear, routines.blas)
         for k in range(n):
             r[k] = -r[k]
-        if largest < 0.0 or not solve(linear, largest, False, r, x, rest, routines.blas):
+        if largest < 0.0 or not solve_dense(linear, largest, False, r, x, rest, routines.blas):
             return found, found[0, 0], found[1, 0], False
         for k in range(n):
             found[2, i, k] = x[k]
@@ -84,13 +83,13 @@ def take_stages(arrays, routines, tableau, t, dt, before, signals, theta, choice
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def pull_back_stages(arrays, routines, tableau, t, dt, stages, signals, theta, choices, bars, theta_bar):
+def pull_back_stages(arrays, routines, tableau, instant, stages, signals, theta, choices, bars, theta_bar):
     """Return the cotangents (2, n) of q and v before a step from those behind it, ``bars`` (2, n), and success.
 
     With those of a stage's q and v, of what later ones make of them, lambda = M^-T a_bar, and all of r moves:
     q_bar_i = -dr/dq^T lambda, v_bar_i -= dr/dv^T lambda, theta_bar -= dr/dtheta^T lambda.
     """
-    s, n = tableau.b.size, bars.shape[1]
+    (t, dt), s, n = instant, tableau.b.size, bars.shape[1]
     of_stages, before = np.zeros((2, s, n)), bars.copy()
     lifted, linear, parts, rest = new_lifted(arrays), new_linear(arrays), np.empty((3, n * n)), np.empty(n)
     over_rows, lam, a_bar, r = _over_rows(arrays), np.empty(n), np.empty(n), np.empty(n)
@@ -107,7 +106,7 @@ def pull_back_stages(arrays, routines, tableau, t, dt, stages, signals, theta, c
         now = Signals(signals.weights[i], signals.table[i])
         at = Instant(t + tableau.c[i] * dt, stages[0, i], stages[1, i], stages[2, i], theta, now)
         largest = _matrices(arrays, routines, at, lifted, choices, r, over_rows, parts, linear)
-        if largest < 0.0 or not solve(linear, largest, True, a_bar, lam, rest, routines.blas):
+        if largest < 0.0 or not solve_dense(linear, largest, True, a_bar, lam, rest, routines.blas):
             return before, False
         for column in range(n):
             by_q, by_v = 0.0, 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.linear import Linear, new_linear
-from add.compiled.newton import GIVEN_UP, Formula, free_share, new_iterate, new_room, solve_step
+from add.compiled.newton import GIVEN_UP, Formula, Step, free_share, new_iterate, new_room, solve_step
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
@@ -15,7 +15,7 @@ from add.compiled.walk import Choices, with_rows
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
-from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
+from add.kernels.rotation import beyond_pi, change_chart, change_chart_pullback
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -102,14 +102,12 @@ def _reach(routines, layout, origin, q_star, point):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def take_steps(
-    arrays, routines, timing, criteria, before, n_steps, start, signals, theta, replay, given
-):  # fmt: skip
+def take_steps(arrays, routines, timing, criteria, before, start, signals, theta, replay, given):
     """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
 
     ``arrays`` is an `Arena`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
-    the `Signals` of every step, with one axis more. ``given``: for a ``replay`` of one step, u to begin with (n,) and
-    the choices to hold.
+    the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, u to begin with
+    (n,) and the choices to hold.
 
     Returns how many were found, and the fields of their `Steps`.
     """
@@ -117,6 +115,7 @@ def take_steps(
     q_before, v_before = before
     n, n_rotations = layout.size[0], layout.rotations.size
     u_given, none = given
+    n_steps = signals.weights.shape[0]
     n_choices = none.ends.size
     q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
     states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
@@ -145,7 +144,7 @@ def take_steps(
         if routines.limit and not replay and not _reach(routines, layout, old_q[0], stars[0], point):
             break
         status, iterations, factorizations, allowed, swapped, chosen = solve_step(
-            arrays, routines, formula, criteria, stars, now, theta, replay, none, point, trial, room, merits[k]
+            arrays, routines, Step(formula, criteria, stars, now, theta, replay), none, point, trial, room, merits[k]
         )
         if status == GIVEN_UP:
             break
@@ -242,10 +241,8 @@ class BackRoom(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def pull_back_steps(
-    arrays, routines, timing, steps, n_steps, before, signals, theta, bars, by_position, theta_bar
-):  # fmt: skip
-    """Pull cotangents back through the first ``n_steps`` of consecutive steps, the last first.
+def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bars, by_position, theta_bar):
+    """Pull cotangents back through the first of consecutive steps, as many as ``signals`` has, the last first.
 
     ``bars``, of q and of v (k + 1, 2, n), are the cotangents of the state before the steps and of the state after each,
     of its two pairs; row 0 ends as the whole cotangent of the state before the first step, whose newest pair (q, v)
@@ -265,7 +262,7 @@ def pull_back_steps(
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
     bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
-    for left in range(n_steps, 0, -1):
+    for left in range(signals.weights.shape[0], 0, -1):
         k = left - 1
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         put(q_bars[left], bar_q)

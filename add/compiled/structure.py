@@ -1,16 +1,18 @@
-"""Arrays of the arena of a system beside its families: coordinates, given motions, trees and rows of links."""
+"""Arrays beside the families of a system: coordinates, given motions, trees, rows of links, signals at many steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.arena import Ints, Ints2, fields_of, unpacker
+from add.equations.signals import Signal
+from add.kernels.arena import Ints, Ints2, Signals, fields_of, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import CALLED, njit
 from add.kernels.trees import Tree
-from add.typing import AnyArray
+from add.typing import AnyArray, FloatArray
 
 
 class Layout(NamedTuple):
@@ -71,7 +73,7 @@ class Sparse(NamedTuple):
     indptr, indices : of the whole matrix by columns
     block_indptr, block_indices : of the rows and columns of the free coordinates
     place : where each value of the block stands in the whole
-    mirror, diagonal : of the block, see `add.linalg.cholesky.is_symmetric`
+    mirror, diagonal : of the block, see `add.linalg.fronts.is_symmetric`
     sizes : (4,) numbers of the stack, rows of the largest border, numbers of the factors, values of the block
     """
 
@@ -175,3 +177,21 @@ def move_parameters(arena, at, bar, out):
         for j in range(width):
             for c in range(3):
                 out[moves.rows[begin + row + j, c]] += at.signals.weights[start + j] * by_axis[c]
+
+
+#: Steps whose signals are evaluated together. Chunks begin at multiples, so that a step meets the same numbers
+#: whatever the step that a run began with.
+CHUNK = 64
+
+
+def windows(signals: Sequence[Signal], times: FloatArray) -> Signals:
+    """Return the signals at each of the times (k,): weights (k, m) and tables (k, s, 3)."""
+    k = times.size
+    table = np.zeros((k, len(signals), 3), dtype=np.int64)
+    parts, begin = [np.zeros((k, 0))], 0
+    for i, signal in enumerate(signals):
+        first, weights = signal.windows(times)
+        table[:, i, 0], table[:, i, 1], table[:, i, 2] = first, begin, weights.shape[1]
+        parts.append(weights)
+        begin += weights.shape[1]
+    return Signals(np.ascontiguousarray(np.concatenate(parts, axis=1)), table)

@@ -339,7 +339,7 @@ def _scatter(tree, own, armature, gravity, out):
 
 @njit(**CALLED)
 def inputs(arrays, at, room, choices, indptr):
-    """Return what `add.compiled.equations.inputs` does."""
+    """Return what `add.compiled.walk.inputs` does."""
     links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     same, p = links.sizes[1], lifted.p
     found = new_found(arrays, at, lifted.x.size)

@@ -1,4 +1,4 @@
-"""Contact between bodies as compiled steps take it."""
+"""Contact between bodies, and between meshes, as compiled steps take it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Contacts, Packed, no_growth
-from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian
+from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth
+from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import meeting_pairs
-from add.kernels.contact_numbers import body_contact_parameters
+from add.kernels.contact_pairs import Law
+from add.kernels.mesh_arrays import Meshes, Near
+from add.kernels.mesh_contact import found_mesh_contact_force, mesh_contact_force
+from add.kernels.mesh_derivatives import (
+    Slots as MeshSlots,
+    block_entries,
+    mesh_contact_jacobian,
+    mesh_contact_parameters,
+)
+from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
 MOST_ENTRIES = 2_000_000
@@ -51,9 +60,8 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         return
     own = _own(arena, arena.families[k, FIELD])
     blocks = Slots(own.own, own.keys, own.first[0])
-    body_contact_jacobian(
-        at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, rows, weight_q, weight_v, blocks, data, slots
-    )
+    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(own.ints, own.floats, own.places)
+    body_contact_jacobian(motion, packed, rows, (weight_q, weight_v), blocks, data, slots)
 
 
 @njit(**FAMILY)
@@ -62,9 +70,8 @@ def _parameters(arena, k, at, rows, forward, along, out):
         return
     own = _own(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
-    body_contact_parameters(
-        at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, no_growth(), rows, forward, by_theta, force
-    )
+    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(own.ints, own.floats, own.places)
+    body_contact_parameters(motion, packed, no_growth(), rows, forward, by_theta, force)
 
 
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian)
@@ -91,3 +98,65 @@ def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
         raise NotCompiled(f"{every.size} pairs of bodies that may touch")
     arrays = _Arrays(*packed, blocks.own, every, np.array([blocks.rows.size]))
     return Family(KIND, arrays, blocks.pattern(every))
+
+
+class _MeshArrays(NamedTuple):
+    """``law`` are the fields of `add.kernels.contact_pairs.Law`."""
+
+    near: Near
+    meshes: Meshes
+    slots: MeshSlots
+    law: Ints
+
+
+_own_mesh = unpacker(_MeshArrays)
+
+
+@njit(**FAMILY)
+def _law_of(own):
+    return Law(own.law[0], own.law[1], own.law[2], own.law[3])
+
+
+@njit(**FAMILY)
+def _mesh_forces(arena, k, at, replay, rows, out):
+    if replay and not rows.size:
+        return rows
+    own = _own_mesh(arena, arena.families[k, FIELD])
+    if replay:
+        mesh_contact_force(at.q, at.v, at.theta, own.meshes, _law_of(own), rows, out)
+        return rows
+    return found_mesh_contact_force(at.q, at.v, at.theta, own.meshes, _law_of(own), own.near, out)
+
+
+@njit(**FAMILY)
+def _mesh_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if rows.size == 0 or (weight_q == 0.0 and weight_v == 0.0):
+        return
+    own = _own_mesh(arena, arena.families[k, FIELD])
+    mesh_contact_jacobian(
+        at.q, at.v, at.theta, own.meshes, _law_of(own), rows, (weight_q, weight_v), own.slots, data, slots
+    )
+
+
+@njit(**FAMILY)
+def _mesh_parameters(arena, k, at, rows, forward, along, out):
+    if rows.size == 0:
+        return
+    own = _own_mesh(arena, arena.families[k, FIELD])
+    by_theta, force = (along, out) if forward else (out, along)
+    mesh_contact_parameters(at.q, at.v, at.theta, own.meshes, _law_of(own), rows, forward, by_theta, force)
+
+
+MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameters, _mesh_jacobian)
+
+
+def nothing_near(n_bodies: int) -> Near:
+    """Return pairs that cover nothing."""
+    none, widths = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies)
+    return Near(np.zeros((0, 3)), widths, widths, none, none)
+
+
+def mesh_family(near: Near, meshes: Meshes, law: Law, keys: IntArray) -> Family:
+    """Return the family with the places of the blocks ``keys``; see `add.kernels.mesh_derivatives.Slots`."""
+    first, rows, cols = block_entries(keys, meshes)
+    return Family(MESH_KIND, (*near, *meshes, keys, first, np.array(law)), (rows, cols), changes=True)

@@ -13,7 +13,7 @@ from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm, Term
-from add.kernels import sticking_rows as kernel
+from add.kernels import sticking as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 

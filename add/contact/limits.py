@@ -18,7 +18,7 @@ import numpy as np
 from add.contact.branches import PairContact
 from add.contact.crossings import Candidates, Primitives, candidates, crossings
 from add.contact.surfaces import ContactSurface
-from add.equations.step_limit import StepLimit
+from add.equations.lifted import StepLimit
 from add.kernels.primitives import box_gaps, may_collide, way_from
 from add.typing import BoolArray, FloatArray, IntArray
 

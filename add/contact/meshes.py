@@ -7,9 +7,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.contact.body_family import mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, refuse_laws
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.mesh_family import mesh_family, nothing_near
 from add.contact.sticking import StickingPrimitives, StickingRows
 from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
@@ -26,7 +26,7 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_parameters,
 )
 from add.kernels.mesh_held import holdable_rows
-from add.kernels.mesh_near import greatest_skin, near_pairs
+from add.kernels.mesh_pairs import greatest_skin, near_pairs
 from add.kernels.stencil import edges_region, face_region, stencil
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -327,7 +327,7 @@ class MeshContactBranch(ContactBranch):
         contact, (places, _, _) = self.contact, self._blocks
         mesh_contact_jacobian(
             kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision,
-            weights.q, weights.v, places, data, slots,
+            (float(weights.q), float(weights.v)), places, data, slots,
         )  # fmt: skip
 
     def _parameters(

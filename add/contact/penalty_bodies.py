@@ -30,8 +30,8 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
+from add.kernels.contact_bodies import body_contact_parameters
 from add.kernels.contact_detection import FIRST, meeting_pairs
-from add.kernels.contact_numbers import body_contact_parameters
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
@@ -315,15 +315,15 @@ class BodyContactBranch(ContactBranch):
             return
         contact = self.contact
         kernel.body_contact_jacobian(
-            kin.t, kin.q, kin.v, theta, *contact.at(theta).packed, self.decision,
-            weights.q, weights.v, contact.blocks.slots(self._keys), data, slots,
+            contact.motion(kin, theta), contact.at(theta).packed, self.decision,
+            (float(weights.q), float(weights.v)), contact.blocks.slots(self._keys), data, slots,
         )  # fmt: skip
 
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
         motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
-        body_contact_parameters(*motion, *packed, self.contact.growth, self.decision, forward, by_theta, force)
+        body_contact_parameters(motion, packed, self.contact.growth, self.decision, forward, by_theta, force)
 
 
 @final
@@ -369,11 +369,11 @@ class StickingBodies(StickingPairs):
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions of forces and matrices, with the types of their arguments."""
     numbers, counts, table = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
-    packed, rows = (counts, numbers, table), np.zeros((0, 3), dtype=np.int64)
+    packed, rows = Packed(counts, numbers, table), np.zeros((0, 3), dtype=np.int64)
     slots = kernel.Slots(counts, counts, 0)
-    at = (0.0, numbers, numbers, numbers, *packed)
+    motion = Motion(0.0, numbers, numbers, numbers)
     calls = (
-        (kernel.body_contact_force, (*at, False, rows, numbers)),
-        (kernel.body_contact_jacobian, (*at, rows, 0.0, 0.0, slots, numbers, counts)),
+        (kernel.body_contact_force, (*motion, *packed, False, rows, numbers)),
+        (kernel.body_contact_jacobian, (motion, packed, rows, (0.0, 0.0), slots, numbers, counts)),
     )
     return [(function, tuple(map(typeof, arguments))) for function, arguments in calls]

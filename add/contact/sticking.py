@@ -8,7 +8,7 @@ import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import NO_NUMBERS, Decision, Entries, StickConstraint, StickOperators
-from add.kernels import sticking_rows as kernel
+from add.kernels import sticking as kernel
 from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import PAIR, Law
 from add.kernels.mesh_arrays import Meshes

@@ -24,8 +24,14 @@ import numpy as np
 
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
-from add.kernels.charts import beyond_pi, change_chart, change_chart_pullback
-from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn_derivative
+from add.kernels.rotation import (
+    beyond_pi,
+    change_chart,
+    change_chart_pullback,
+    fill_jacobian,
+    jacobian_coefficients,
+    turn_derivative,
+)
 from add.typing import FloatArray, IntArray
 
 

@@ -10,9 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from add.equations.signals import Signal
-from add.kernels.arena import entries
+from add.kernels.arena import entries, signatures
 from add.kernels.by_address import Callee, address
-from add.kernels.families import signatures
 from add.typing import AnyArray, IntArray
 
 #: The pattern of forces that do not depend on the motion.

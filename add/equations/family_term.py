@@ -10,7 +10,7 @@ from numba import config
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Constant
-from add.equations.term import Decision, Term
+from add.equations.term import NO_INPUTS, Decision, Term
 from add.kernels.arena import (
     COLUMNS,
     FORCES,
@@ -22,8 +22,10 @@ from add.kernels.arena import (
     Signals,
     fields_of,
     packed,
+    run_forces,
+    run_jacobian,
+    run_parameters,
 )
-from add.kernels.families import run_forces, run_jacobian, run_parameters
 from add.typing import AnyArray, FloatArray, IntArray
 
 _NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
@@ -108,6 +110,12 @@ class OverFamily(ABC):
     def one(self) -> OneFamily:
         """The family by itself."""
         return OneFamily(self.family())
+
+    @property
+    def inputs(self) -> IntArray:
+        """See `Term.inputs`: what the array `rows` of a family has that follows a signal."""
+        family: Any = self.one.family
+        return NO_INPUTS if family.signal is None else family.arrays.rows[family.arrays.rows >= 0]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave what has addresses of this process here."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from add.equations.layout import node_dofs
 from add.equations.points import Along, PointMap
 from add.equations.signals import Constant, Signal
 from add.kernels import sites as kernel
-from add.kernels.law_numbers import LawNumbers
 from add.kernels.site_points import points_jvp, points_vjp
 from add.typing import FloatArray, IntArray
 
@@ -83,6 +82,11 @@ class Sites:
         """Number of interactions."""
         return self.kind.size // self.arity
 
+    @property
+    def arrays(self) -> kernel.SiteArrays:
+        """All of them, as the kernels take them."""
+        return kernel.SiteArrays(self.kind, self.dofs, self.weights, self.place)
+
     def grouped(self, arity: int) -> Sites:
         """Return the same sites with ``arity`` of them an interaction."""
         return self if arity == self.arity else replace(self, arity=arity)
@@ -138,14 +142,12 @@ class LawValues:
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
-    __slots__ = ("frame", "p", "values", "weights", "y", "y_dot")
+    __slots__ = ("frame", "p", "y", "y_dot")
 
     y: FloatArray
     y_dot: FloatArray
     frame: FloatArray
     p: FloatArray
-    values: LawValues
-    weights: FloatArray
 
     def __init__(
         self, sites: Sites, values: LawValues, q: FloatArray, v: FloatArray, t: float, theta: FloatArray
@@ -155,36 +157,8 @@ class Evaluation:
         self.y_dot = np.empty((n_f, 3))
         self.frame = np.empty((n_f, 12))
         self.p = np.empty((values.index.shape[0], values.index.shape[1] + values.rows.shape[2]))
-        self.values, self.weights = values, values.signal.weights(t)
-        kernel.evaluate(
-            q,
-            v,
-            theta,
-            sites.kind,
-            sites.dofs,
-            sites.weights,
-            sites.place,
-            values.index,
-            self.weights,
-            values.rows,
-            self.y,
-            self.y_dot,
-            self.frame,
-            self.p,
-        )
-
-    @property
-    def numbers(self) -> LawNumbers:
-        """The places of the law's numbers, as the kernels of derivatives by theta take them."""
-        return LawNumbers(self.values.index, self.weights, self.values.rows)
-
-    def pull(self, sites: Sites, q: FloatArray, f: FloatArray, out: FloatArray) -> None:
-        """Add -J^T f to ``out``."""
-        kernel.pull(-1.0, q, sites.kind, sites.dofs, sites.weights, self.frame, f, out)
-
-    def arguments(self, sites: Sites, q: FloatArray) -> tuple[Any, ...]:
-        """Return the arguments of the kernels between their first and the forces."""
-        return q, sites.kind, sites.dofs, sites.weights, self.frame
+        numbers = kernel.LawNumbers(values.index, values.signal.weights(t), values.rows)
+        kernel.evaluate(q, v, theta, sites.arrays, numbers, self.y, self.y_dot, self.frame, self.p)
 
 
 #: Indices in theta of a vector that is zero.
@@ -278,9 +252,7 @@ class SitePoints(PointMap):
         along = [np.ascontiguousarray(x.reshape(x.shape[0], math.prod(x.shape[1:])).T) for x in dot]
         x_dot, rate_dot = np.empty((2, along[0].shape[0], n, 3))
         for one in zip(*along, x_dot, rate_dot, strict=True):
-            points_jvp(
-                *one[:3], kin.q, kin.v, f.kind, f.dofs, f.weights, f.arm, f.centre, found.frame, *one[3:]
-            )  # fmt: skip
+            points_jvp(*one[:3], kin.q, kin.v, f.arrays, found.frame, *one[3:])
         shape = (n, 3, *dot.q.shape[1:])
         return np.moveaxis(x_dot, 0, -1).reshape(shape), np.moveaxis(rate_dot, 0, -1).reshape(shape)
 
@@ -309,10 +281,8 @@ class SitePoints(PointMap):
     def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
         """Add the cotangents of (q, v, theta), theta for arms and centres of mass."""
         f, found = self.sites, self._evaluate(kin, theta)
-        points_vjp(
-            np.ascontiguousarray(x_bar), np.ascontiguousarray(xv_bar), kin.q, kin.v, f.kind, f.dofs, f.weights, f.arm,
-            f.centre, found.frame, *out,
-        )  # fmt: skip
+        bars = np.ascontiguousarray(x_bar), np.ascontiguousarray(xv_bar)
+        points_vjp(*bars, kin.q, kin.v, f.arrays, found.frame, *out)
 
     def select(self, rows: IntArray) -> SitePoints:
         """Return the map of some of the points."""

@@ -13,7 +13,7 @@ import numpy as np
 from add.equations.initial import Motion
 from add.equations.kinematics import Columns, Directions, Kinematics, ThetaMap, push
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
-from add.equations.step_limit import StepLimit
+from add.equations.lifted import StepLimit
 from add.equations.term import (
     UNIT,
     AllCandidates,

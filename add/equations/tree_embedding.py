@@ -8,7 +8,7 @@ import numpy as np
 
 from add.equations.initial import Pose, RigidPose, skews, turn_slope
 from add.equations.lift import Embedding
-from add.kernels import tree_map as kernel, tree_map_over as over
+from add.kernels import tree_map as kernel
 from add.kernels.rotation import left_jacobian, rotation_matrix, skew
 from add.kernels.trees import Tree
 from add.typing import BoolArray, FloatArray, IntArray
@@ -95,13 +95,13 @@ class TreeEmbedding(Embedding):
     def place_over(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Phi and P at k places."""
         x, p = np.empty((q.shape[0], self.n_rows)), np.empty((q.shape[0], self.n_rows, self.n))
-        over.place_links_over(self.tree, theta, self.links, np.ascontiguousarray(q), x, p)
+        kernel.place_links_over(self.tree, theta, self.links, np.ascontiguousarray(q), x, p)
         return x, p
 
     def rates_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return Q at k states."""
         out = np.empty((q.shape[0], self.n_rows, self.n))
-        over.link_rates_over(self.tree, theta, self.links, np.ascontiguousarray(q), np.ascontiguousarray(v), out)
+        kernel.link_rates_over(self.tree, theta, self.links, np.ascontiguousarray(q), np.ascontiguousarray(v), out)
         return out
 
     def by_parameters_over(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -109,7 +109,7 @@ class TreeEmbedding(Embedding):
         shape = (q.shape[0], self.n_rows, *self.tree.placement.shape)
         place, rate = np.empty(shape), np.empty(shape)
         q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
-        over.link_parameters_over(self.tree, theta, self.links, q, u, place, rate)
+        kernel.link_parameters_over(self.tree, theta, self.links, q, u, place, rate)
         rows, columns = self._placed
         return place[:, :, rows, columns], rate[:, :, rows, columns]
 

@@ -1,13 +1,6 @@
 """Meshes, elements and solids: quadrature, mass, inertia, surfaces and where points lie. No I/O."""
 
-from add.geometry.boundary import Surface, boundary_faces, facets, surface
-from add.geometry.contact_points import (
-    box_points,
-    capsule_points,
-    cylinder_points,
-    sphere_points,
-    surface_points,
-)
+from add.geometry.boundary import Surface, boundary_faces, edge_lengths, facets, surface, validate
 from add.geometry.elements import (
     FAMILIES,
     HEX8,
@@ -34,5 +27,11 @@ from add.geometry.mass_properties import (
     sphere_solid,
 )
 from add.geometry.mesh_box import box_mesh, to_tet10
-from add.geometry.mesh_check import edge_lengths, validate
+from add.geometry.shapes import (
+    box_points,
+    capsule_points,
+    cylinder_points,
+    sphere_points,
+    surface_points,
+)
 from add.geometry.triangle_surface import box_surface, check_surface, cylinder_surface

@@ -1,12 +1,15 @@
-"""The boundary of a volume mesh."""
+"""The boundary of a volume mesh, and quality of meshes: what cannot be simulated is refused, what can be mended is."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy import sparse
 
-from add.geometry.elements import TET10, SoftMesh
-from add.typing import FloatArray, IntArray
+from add.errors import InputError
+from add.geometry.elements import TET10, SoftMesh, determinants, element_volumes, volume
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 class Surface(NamedTuple):
@@ -158,3 +161,194 @@ def _lattice(cuts: int) -> tuple[FloatArray, IntArray]:
     up = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in number if i + j < cuts]
     down = [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in number if i + j < cuts - 1]
     return np.column_stack([1.0 - at.sum(axis=1), at]), np.array(up + down)
+
+
+DEGENERATE_RATIO = 1e-9
+"""An element is degenerate where its volume density falls below this times its longest edge cubed [-]."""
+
+
+class Validated(NamedTuple):
+    """A mesh that may be simulated.
+
+    `mesh`; `n_dropped`: nodes that no element used; `n_flipped`: elements whose node order was reversed; `kept`
+    (n,): the old number of every node of `mesh`.
+    """
+
+    mesh: SoftMesh
+    n_dropped: int
+    n_flipped: int
+    kept: IntArray
+
+
+def numbers(indices: IntArray, limit: int = 8) -> str:
+    """Write a list of numbers for a message: all of them, or the first few and how many there are."""
+    listed = ", ".join(str(int(i)) for i in indices[:limit])
+    return listed if len(indices) <= limit else f"{listed}, ... ({len(indices)} in all)"
+
+
+def edge_lengths(mesh: SoftMesh) -> FloatArray:
+    """Lengths of the straight edges of every element, (ne, n_edges) [m]."""
+    ends = mesh.points[mesh.cells[:, mesh.family.edges]]
+    return np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
+
+
+def relative_determinants(mesh: SoftMesh) -> FloatArray:
+    """Least det(dX/dxi) over all quadrature points, times the reference volume, over longest edge^3, (ne,) [-]."""
+    family = mesh.family
+    least = np.minimum(
+        determinants(mesh, family.quadrature).min(axis=1), determinants(mesh, family.mass_quadrature).min(axis=1)
+    )
+    longest = edge_lengths(mesh).max(axis=1)
+    return least * family.quadrature.weights.sum() / np.maximum(longest, np.finfo(np.float64).tiny ** 0.25) ** 3
+
+
+def _check_numbers(mesh: SoftMesh) -> None:
+    if mesh.n_elements == 0:
+        raise InputError("the mesh has no elements", expected="at least one")
+    outside = np.flatnonzero(((mesh.cells < 0) | (mesh.cells >= mesh.n_nodes)).any(axis=1))
+    if len(outside):
+        worst = mesh.cells[outside[0]]
+        raise InputError(
+            f"element {numbers(outside)} (counted from 0) names a node that is not there",
+            found=int(worst[(worst < 0) | (worst >= mesh.n_nodes)][0]),
+            expected=f"0 to {mesh.n_nodes - 1}",
+        )
+
+
+def _check_topology(mesh: SoftMesh) -> None:
+    order = np.sort(mesh.cells, axis=1)
+    repeated = np.flatnonzero((np.diff(order, axis=1) == 0).any(axis=1))
+    if len(repeated):
+        raise InputError(f"element {numbers(repeated)} (counted from 0) is degenerate: it has one node twice")
+    _, first, slot = np.unique(order, axis=0, return_index=True, return_inverse=True)
+    original = first[slot.ravel()]
+    copies = np.flatnonzero(original != np.arange(mesh.n_elements))
+    if len(copies):
+        raise InputError(
+            f"element {numbers(copies)} (counted from 0) is a duplicate: "
+            f"it has the same nodes as element {numbers(original[copies])}"
+        )
+    crowded = np.flatnonzero((face_multiplicity(mesh) > 2).any(axis=1))
+    if len(crowded):
+        raise InputError(f"element {numbers(crowded)} (counted from 0) has a face that three or more elements share")
+
+
+def _check_tangles(mesh: SoftMesh, inverted: BoolArray) -> None:
+    """Refuse elements that overlap their neighbours; `mesh` has positive volumes only, `inverted` those it had not."""
+    a, b = folded_faces(mesh)
+    if not len(a):
+        return
+    # Of two neighbours on one side of a face, one went round it against the other before: the rarer kind is to blame.
+    touched = np.unique(np.concatenate([a, b]))
+    rarer = inverted if inverted.mean() <= 0.5 else ~inverted
+    named = touched[rarer[touched]] if rarer[touched].any() else touched
+    what = "1 element overlaps a neighbour" if len(named) == 1 else f"{len(named)} elements overlap their neighbours"
+    raise InputError(
+        f"the mesh is tangled: {what}, {numbers(named)} (counted from 0); a node is probably misplaced",
+        found=f"{len(a)} faces with both of their elements on one side of them",
+        expected="none",
+    )
+
+
+def validate(mesh: SoftMesh) -> Validated:
+    """Check a mesh, drop its unused nodes and reverse inverted elements.
+
+    An element of negative volume is given the opposite node order (tet10: mid-edge nodes along with the corners): there
+    are programs that count the other way round, and files joined from both. An element that a misplaced node has turned
+    inside out is not mended like this, though its volume would be positive then: it would overlap its neighbours, and
+    the body would be heavier than its shape. So that is an error.
+
+    Raises
+    ------
+    InputError
+        naming elements (counted from 0) or nodes: no elements; node numbers out of range; coordinates that are not
+        finite; a node twice in one element; duplicate elements; a face shared by more than two elements; two elements
+        on the same side of a face; degenerate
+        elements (det(dX/dxi) at some quadrature point below `DEGENERATE_RATIO` of the longest edge cubed, which
+        includes hexahedra and curved tetrahedra that fold over).
+    """
+    _check_numbers(mesh)
+    kept, slot = np.unique(mesh.cells, return_inverse=True)
+    cells = slot.reshape(mesh.cells.shape)
+    n_dropped = mesh.n_nodes - len(kept)
+    mesh = SoftMesh(mesh.points[kept], cells, mesh.family)
+    broken = kept[~np.isfinite(mesh.points).all(axis=1)]
+    if len(broken):
+        raise InputError(f"the position of node {numbers(broken)} (counted from 0) is not finite")
+    _check_topology(mesh)
+    inverted = element_volumes(mesh) < 0.0
+    if inverted.any():
+        cells = np.where(inverted[:, None], mesh.cells[:, mesh.family.flip], mesh.cells)
+        mesh = SoftMesh(mesh.points, cells, mesh.family)
+    _check_tangles(mesh, inverted)
+    ratio = relative_determinants(mesh)
+    degenerate = np.flatnonzero(~(ratio > DEGENERATE_RATIO))
+    if len(degenerate):
+        raise InputError(
+            f"element {numbers(degenerate)} (counted from 0) is degenerate: flat, folded or empty",
+            found=f"volume / edge^3 = {ratio[degenerate].min():.2e}",
+            expected=f"more than {DEGENERATE_RATIO:g}",
+        )
+    return Validated(mesh, n_dropped, int(inverted.sum()), kept)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MeshQuality:
+    """Shape of the elements of a mesh of tetrahedra.
+
+    Attributes
+    ----------
+    nodes, elements : counts
+    volume : of the mesh, in the cube of its unit
+    edges : (n_edges of all elements,) lengths
+    shapes : (ne,) 3 r_in / r_circum, one for the regular tetrahedron, zero for a flat one [-]
+    smallest_angle, largest_angle : between two faces [deg]
+    """
+
+    nodes: int
+    elements: int
+    volume: float
+    edges: FloatArray
+    shapes: FloatArray
+    smallest_angle: float
+    largest_angle: float
+
+    def lines(self) -> list[str]:
+        """Return it in words."""
+        low, middle, high = np.percentile(self.edges, [5, 50, 95])
+        poor = int((self.shapes < 0.1).sum())
+        return [
+            f"{self.nodes} nodes, {self.elements} tetrahedra, volume {self.volume:.5g}",
+            f"edges {middle:.3g} (5 to 95 %: {low:.3g} to {high:.3g})",
+            f"shape 3 r_in / r_circum: {self.shapes.min():.2f} at worst, {np.median(self.shapes):.2f} in the middle; "
+            f"{poor} elements below 0.1",
+            f"angles between faces {self.smallest_angle:.0f} to {self.largest_angle:.0f} degrees",
+        ]
+
+
+def mesh_quality(mesh: SoftMesh) -> MeshQuality:
+    """Return the quality of the corners of a tetrahedral mesh (Shewchuk 2002)."""
+    at = mesh.points[mesh.cells[:, :4]]
+    sides = np.stack([at[:, b] - at[:, a] for a, b in combinations(range(4), 2)], axis=1)
+    lengths = np.linalg.norm(sides, axis=2)
+    a, b, c = (at[:, k] - at[:, 0] for k in (1, 2, 3))
+    six = np.abs(np.einsum("ij,ij->i", a, np.cross(b, c)))
+    normals = np.stack([np.cross(at[:, j] - at[:, i], at[:, k] - at[:, i]) for i, j, k in _FACES], axis=1)
+    areas = 0.5 * np.linalg.norm(normals, axis=2)
+    inner = 0.5 * six / np.maximum(areas.sum(axis=1), 1e-300)
+    squares = [np.einsum("ij,ij->i", v, v)[:, None] for v in (a, b, c)]
+    centre = squares[0] * np.cross(b, c) + squares[1] * np.cross(c, a) + squares[2] * np.cross(a, b)
+    outer = np.linalg.norm(centre, axis=1) / np.maximum(2.0 * six, 1e-300)
+    unit = normals / np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), 1e-300)
+    # Normals point outward all or inward all, so that the angle inside is the supplement of that between them.
+    cosines = [-np.einsum("ij,ij->i", unit[:, i], unit[:, j]) for i, j in combinations(range(4), 2)]
+    angles = np.degrees(np.arccos(np.clip(np.stack(cosines, axis=1), -1.0, 1.0)))
+    shapes = 3.0 * inner / np.maximum(outer, 1e-300)
+    return MeshQuality(
+        mesh.n_nodes, mesh.n_elements, volume(mesh), lengths.ravel(), shapes, float(angles.min()), float(angles.max())
+    )
+
+
+#: Faces of a tetrahedron, all outward for a positive volume.
+_FACES = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (2, 0, 3))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.errors import InputError
-from add.geometry.contact_points import box_size, length
 from add.geometry.elements import SoftMesh, determinants
+from add.geometry.shapes import box_size, length
 from add.geometry.triangle_surface import check_surface
 from add.typing import FloatArray, IntArray
 

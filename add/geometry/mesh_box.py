@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.errors import InputError
-from add.geometry.boundary import boundary_faces
+from add.geometry.boundary import DEGENERATE_RATIO, boundary_faces, relative_determinants, validate
 from add.geometry.elements import HEX8, TET4, TET10, ElementFamily, SoftMesh
-from add.geometry.mesh_check import DEGENERATE_RATIO, relative_determinants, validate
 from add.typing import FloatArray, IntArray
 
 

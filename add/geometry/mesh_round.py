@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
-from add.geometry.contact_points import length
 from add.geometry.elements import TET4
 from add.geometry.mesh_box import box_lengths
+from add.geometry.shapes import length
 from add.typing import FloatArray, IntArray
 
 _DIGITS = 12

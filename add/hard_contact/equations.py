@@ -33,7 +33,7 @@ from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.geometry import ContactPairs, TouchDerivatives, touches
 from add.hard_contact.law import Branch, Contacts, ExactOptions
-from add.kernels.contact_hard import staggered_projections
+from add.kernels.contact_rows import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
 from add.solve.newton import ROUND_OFF

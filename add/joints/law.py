@@ -17,7 +17,8 @@ from add.kernels import sites as kernel
 from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import CALLED, njit
-from add.kernels.law_numbers import LawNumbers
+from add.kernels.site_points import parameter_jvp, parameter_vjp
+from add.kernels.sites import LawNumbers, SiteArrays
 from add.typing import AnyArray, FloatArray
 
 #: What may stand in a slot.
@@ -40,30 +41,27 @@ class _Arrays(NamedTuple):
 
 _own = unpacker(_Arrays)
 evaluate, pull, assemble = kernel.evaluate, kernel.pull, kernel.assemble
-parameter_vjp, parameter_jvp = kernel.parameter_vjp, kernel.parameter_jvp
 
 
 @njit(**FAMILY)
-def _numbers(arena, k, at):
-    """Return the arrays of a family, and where its law's numbers stand at this instant."""
+def _arrays(arena, k, at):
+    """Return the sites of a family, and where its law's numbers stand at this instant."""
     own = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
     _, n, n_s = own.rows.shape
     begin = arena.fields[arena.families[k, FIELD] + 5, 0]
     rows = borrowed(arena.ints, begin + first * n * n_s, (weights.size, n, n_s))
-    return own, LawNumbers(own.numbers, weights, rows)
+    sites = SiteArrays(own.kind, own.dofs, own.shares, own.place)
+    return sites, LawNumbers(own.numbers, weights, rows)
 
 
 @njit(**CALLED)
-def _evaluated(own, numbers, arity, at):
+def _evaluated(sites, numbers, arity, at):
     """Return y, its rates and the frames of all sites, the law's numbers, and room for the forces."""
-    sites = own.kind.size
-    y, y_dot, frame, f = np.empty((sites, 3)), np.empty((sites, 3)), np.empty((sites, 12)), np.empty((sites, 3))
-    p = np.empty((sites // arity, numbers.index.shape[1] + numbers.rows.shape[2]))
-    evaluate(
-        at.q, at.v, at.theta, own.kind, own.dofs, own.shares, own.place, numbers.index, numbers.weights, numbers.rows,
-        y, y_dot, frame, p,
-    )  # fmt: skip
+    n = sites.kind.size
+    y, y_dot, frame, f = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 12)), np.empty((n, 3))
+    p = np.empty((n // arity, numbers.index.shape[1] + numbers.rows.shape[2]))
+    evaluate(at.q, at.v, at.theta, sites, numbers, y, y_dot, frame, p)
     return y, y_dot, frame, p, f
 
 
@@ -130,16 +128,16 @@ def _kind(law: Law) -> Kind:
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own, numbers = _numbers(arena, k, at)
-        y, y_dot, frame, p, f = _evaluated(own, numbers, arity, at)
+        sites, numbers = _arrays(arena, k, at)
+        y, y_dot, frame, p, f = _evaluated(sites, numbers, arity, at)
         codes = codes_of(p.shape[0] if branches else 0, rows)
         if law_force(y, y_dot, p, replay, codes, f):
-            pull(-1.0, at.q, own.kind, own.dofs, own.shares, frame, f, out)
+            pull(-1.0, at.q, sites, frame, f, out)
         return rows if replay or not branches else rows_of(codes)
 
     @njit(variant=law.name, **CALLED)
-    def linearised(own, numbers, at, rows):
-        y, y_dot, frame, p, f = _evaluated(own, numbers, arity, at)
+    def linearised(sites, numbers, at, rows):
+        y, y_dot, frame, p, f = _evaluated(sites, numbers, arity, at)
         n, size = p.shape[0], 3 * arity
         f_y, f_v, f_p = np.zeros((n, size, size)), np.zeros((n, size, size)), np.zeros((n, size, p.shape[1]))
         law_derivatives(y, y_dot, p, codes_of(n if branches else 0, rows), f, f_y, f_v, f_p)
@@ -149,26 +147,24 @@ def _kind(law: Law) -> Kind:
     def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q == 0.0 and (weight_v == 0.0 or not reads_rates):
             return
-        own, numbers = _numbers(arena, k, at)
-        frame, f, f_y, f_v, _ = linearised(own, numbers, at, rows)
-        assemble(weight_q, weight_v, at.q, at.v, own.kind, own.dofs, own.shares, frame, f, f_y, f_v, data, slots)
+        sites, numbers = _arrays(arena, k, at)
+        frame, f, f_y, f_v, _ = linearised(sites, numbers, at, rows)
+        assemble((weight_q, weight_v), at.q, at.v, sites, frame, f, f_y, f_v, data, slots)
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own, numbers = _numbers(arena, k, at)
-        frame, f, f_y, f_v, f_p = linearised(own, numbers, at, rows)
-        arm, centre = np.ascontiguousarray(own.place[:, :3]), np.ascontiguousarray(own.place[:, 3:])
-        sites = at.q, own.kind, own.dofs, own.shares, frame
+        sites, numbers = _arrays(arena, k, at)
+        frame, f, f_y, f_v, f_p = linearised(sites, numbers, at, rows)
         if forward:
-            parameter_jvp(along, *sites, f, f_y, f_v, f_p, arm, centre, numbers, out)
+            parameter_jvp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
         else:
-            parameter_vjp(along, *sites, f, f_y, f_v, f_p, arm, centre, numbers, out)
+            parameter_vjp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
 
     @njit(**FAMILY)
     def inputs(arena, k, at, rows, indptr, found):
-        own, numbers = _numbers(arena, k, at)
+        sites, numbers = _arrays(arena, k, at)
         n_i, n_s = numbers.index.shape[1], numbers.rows.shape[2]
-        frame, _, _, _, f_p = linearised(own, numbers, at, rows)
+        frame, _, _, _, f_p = linearised(sites, numbers, at, rows)
         f = np.empty((arity, 3))
         for e in range(f_p.shape[0]):
             part = slice(arity * e, arity * e + arity)
@@ -178,10 +174,8 @@ def _kind(law: Law) -> Kind:
                 for j in range(numbers.weights.size):
                     to = row_of(numbers.rows[j, e, s], indptr, found)
                     if to >= 0:
-                        pull(
-                            -numbers.weights[j], at.q, own.kind[part], own.dofs[part], own.shares[part], frame[part],
-                            f, found.values[to],
-                        )  # fmt: skip
+                        one = SiteArrays(sites.kind[part], sites.dofs[part], sites.shares[part], sites.place[part])
+                        pull(-numbers.weights[j], at.q, one, frame[part], f, found.values[to])
 
     return Kind(law.name, _Arrays, forces, parameters, jacobian, inputs if law.driven else None, law=law)
 

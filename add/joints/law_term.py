@@ -32,7 +32,7 @@ from add.joints.law import PLACE, VECTOR, Law, Slots, family_of, grouped
 from add.kernels.joints import angle_law
 from add.kernels.springs import line_law
 from add.laws import ZERO, Expression, compiled, derivative, evaluate, parse, symbols, unknown_sign
-from add.typing import AnyArray, FloatArray, IntArray
+from add.typing import AnyArray, FloatArray
 
 _SMOOTH: AnyArray = np.zeros(0, dtype=np.int8)
 
@@ -46,11 +46,6 @@ class _OverSites(OverFamily):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", grouped(self.law, self.sites, self.values))
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.values.rows[self.values.rows >= 0]
 
     def family(self) -> Family:
         """See `Term.family`."""

@@ -20,9 +20,12 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.cone_linear import least_norm_inverse, least_norm_solution, max_norm, norm
 from add.kernels.cone_shares import (
     follows_rule,
+    least_norm_inverse,
+    least_norm_solution,
+    max_norm,
+    norm,
     redundant_normals,
     share_normals,
     spread_sticking,

@@ -1,12 +1,13 @@
 """Complementarity problems over cones, solved: Gauss-Seidel's method or ADMM finds the modes, Newton the digits."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import typeof, types
 
 from add.kernels.borrowed import put
 from add.kernels.by_address import Callee, by_address
 from add.kernels.caching import CALLED, njit
-from add.kernels.cone_linear import max_norm
 from add.kernels.cone_modes import (
     EXACT,
     SEPARATE,
@@ -19,14 +20,29 @@ from add.kernels.cone_modes import (
     revise,
     ruled_residual,
 )
-from add.kernels.cone_shares import follows_rule, redundant_normals
-from add.kernels.cone_sweeps import sweeps
-from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting
+from add.kernels.cone_shares import follows_rule, max_norm, redundant_normals
+from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting, sweeps
 from add.kernels.ordering import order_of
+from add.typing import FloatArray
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _ROWS, _MATRIX, _MODES = types.float64[::1], types.float64[:, ::1], types.int64[::1]
-_BLOCKS = typeof(Blocks(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)))
+_NO_BLOCKS = Blocks(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+_BLOCKS = typeof(_NO_BLOCKS)
+
+
+class Problem(NamedTuple):
+    """A scaled problem u = G l + g over the cones of blocks, and the scale (m,) of its rows."""
+
+    G: FloatArray
+    g: FloatArray
+    blocks: Blocks
+    scale: FloatArray
+
+
+_PROBLEM = typeof(Problem(np.zeros((0, 0)), np.zeros(0), _NO_BLOCKS, np.zeros(0)))
+#: l, u and modes.
+_ANSWER = types.Tuple((_ROWS, _ROWS, _MODES))  # type: ignore[attr-defined]
 
 #: Newton on the mode equations, called from four levels of functions: each would compile it anew.
 POLISH = Callee(polish, (_MATRIX, _ROWS, _BLOCKS, _ROWS, types.boolean, _MODES, _ROWS, _ROWS, types.int64), types.none)
@@ -46,11 +62,11 @@ _DOUBT = 1e-6
 
 
 @njit(nogil=True, **CALLED)
-def _keep(l, u, modes, kept_l, kept_u, kept_modes):
-    """Copy an answer."""
-    put(l, kept_l)
-    put(u, kept_u)
-    put(modes, kept_modes)
+def _keep(l, u, modes, answer):
+    """Make these the answer, l, u and modes."""
+    put(l, answer[0])
+    put(u, answer[1])
+    put(modes, answer[2])
 
 
 @njit(nogil=True, **CALLED)
@@ -65,17 +81,18 @@ def _joints_disagree(blocks, closed, velocity, scale, g):
 
 
 @njit(nogil=True, **CALLED)
-def _settle_shares(polishing, G, g, blocks, scale, l, u, modes):
+def _settle_shares(polishing, problem, answer):
     """Choose among shares that follow no rule: contacts let go, the least loaded first, until nothing is open.
 
     Where the rule of shares has no solution, those of an iteration depend on where it began, and so would the motion;
     with as many contacts as the bodies need, both have derivatives.
     """
+    (G, g, blocks, scale), (l, u, modes) = problem, answer
     for _ in range(modes.size):
         rows, _, N = redundant_normals(G, blocks, modes, scale)
         if follows_rule(rows, N, l, 1e-8):
             return
-        found, open_l, open_u, open_modes = False, l, u, modes
+        found, open_answer = False, answer
         for k in order_of(l[rows]):
             trial_modes = modes.copy()
             for b in range(modes.size):
@@ -86,26 +103,29 @@ def _settle_shares(polishing, G, g, blocks, scale, l, u, modes):
                 _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
                 if natural_map(blocks, trial, velocity) < EXACT:
                     if ruled:
-                        _keep(trial, velocity, trial_modes, l, u, modes)
+                        _keep(trial, velocity, trial_modes, answer)
                         return
                     if not found:
-                        found, open_l, open_u, open_modes = True, trial, velocity, trial_modes
+                        found, open_answer = True, (trial, velocity, trial_modes)
         if not found:
             return
-        _keep(open_l, open_u, open_modes, l, u, modes)
+        _keep(open_answer[0], open_answer[1], open_answer[2], answer)
 
 
 @njit(nogil=True, **CALLED)
-def _finish_alone(polishing, G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
-    """Polish an approximate answer, with modes revised; keep it if it is better. Returns its natural map and rounds.
+def _finish_alone(polishing, problem, agree, others, l, modes, answer):
+    """Polish an approximate answer, with modes revised; keep it as the answer if it is better.
+
+    Returns the natural map of the answer, and rounds.
 
     Where the rule of shares leads nowhere (friction may need another), any shares will do. Two points of an edge that
     is tilted by a millionth of a radian cannot both come to rest on a plane: what redundant rows disagree about by next
     to nothing, redundant normals by less than ``agree``, others by ``others``, is of second order, and left out of the
     velocities.
     """
+    G, g, blocks, scale = problem
     u = G @ l + g
-    best, rounds = natural_map(blocks, best_l, best_u), 0
+    best, rounds = natural_map(blocks, answer[0], answer[1]), 0
     for ruled in (True, False):
         trial_modes = modes.copy()
         for _ in range(_ROUNDS):
@@ -124,11 +144,11 @@ def _finish_alone(polishing, G, g, blocks, scale, agree, others, l, modes, best_
                     size = natural_map(blocks, trial, velocity)
             if size < best:
                 best = size
-                _keep(trial, velocity, trial_modes, best_l, best_u, best_modes)
+                _keep(trial, velocity, trial_modes, answer)
             if size < EXACT:
                 if not ruled:
-                    _settle_shares(polishing, G, g, blocks, scale, best_l, best_u, best_modes)
-                return natural_map(blocks, best_l, best_u), rounds
+                    _settle_shares(polishing, problem, answer)
+                return natural_map(blocks, answer[0], answer[1]), rounds
             if revise(blocks, trial, velocity, trial_modes) == 0:
                 break
     return best, rounds
@@ -137,29 +157,30 @@ def _finish_alone(polishing, G, g, blocks, scale, agree, others, l, modes, best_
 #: What polishes an approximate answer, with the address of `POLISH`.
 FINISH = Callee(
     _finish_alone,
-    (types.int64, _MATRIX, _ROWS, _BLOCKS, _ROWS, types.float64, types.float64, _ROWS, _MODES, _ROWS, _ROWS, _MODES),
+    (types.int64, _PROBLEM, types.float64, types.float64, _ROWS, _MODES, _ANSWER),
     types.Tuple((types.float64, types.int64)),  # type: ignore[attr-defined]
 )
 _finish_there = by_address("Newton on revised modes", lambda: FINISH)
 
 
 @njit(nogil=True, **CALLED)
-def _finish(calls, G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes):
-    return _finish_there(calls[0], (calls[1], G, g, blocks, scale, agree, others, l, modes, best_l, best_u, best_modes))
+def _finish(calls, problem, agree, others, l, modes, answer):
+    return _finish_there(calls[0], (calls[1], problem, agree, others, l, modes, answer))
 
 
 @njit(nogil=True, **CALLED)
-def _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes):
+def _by_sweeps(calls, problem, agree, answer):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
     Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
     """
+    (G, g, blocks, scale), (l, u, modes) = problem, answer
     trial, trial_modes, rounds, done = np.zeros(g.size), modes.copy(), 0, 0
     for most in (4, 16, 64):
         done = sweeps(G, g, blocks, trial, most)
         velocity = G @ trial + g
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, trial, trial_modes, l, u, modes)
+        best, more = _finish(calls, problem, agree, _DISAGREES, trial, trial_modes, answer)
         rounds += more
         if best < EXACT:
             if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
@@ -171,7 +192,7 @@ def _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes):
 
 
 @njit(nogil=True, **CALLED)
-def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, start_modes):
+def solve(calls, problem, agree, left_over, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
     ``calls`` are the addresses of `FINISH` and `POLISH`. Before that, Newton is tried from ``start`` (m,) on
@@ -180,19 +201,21 @@ def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, sta
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
     """
+    G, g, blocks, _ = problem
     m = g.size
     l, u, modes = np.zeros(m), g.copy(), np.zeros(blocks.kind.size, dtype=np.int64)
+    answer = l, u, modes
     identify(blocks, l, u, 0.0, modes)
     best = natural_map(blocks, l, u)
     rounds, iterations, tolerance = 0, 0, 1e-4
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, start, start_modes.copy(), l, u, modes)
+        best, rounds = _finish(calls, problem, agree, _DISAGREES, start, start_modes.copy(), answer)
         if best < EXACT:
             return l, u, modes, best, 0, rounds
     if convex:
-        rounds = _by_sweeps(calls, G, g, blocks, scale, agree, l, u, modes)
+        rounds = _by_sweeps(calls, problem, agree, answer)
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
         l[:] = 0.0
@@ -218,15 +241,15 @@ def solve(calls, G, g, blocks, scale, agree, left_over, convex, most, start, sta
             size = natural_map(blocks, state.z, velocity)
             if size < best:
                 best = size
-                _keep(state.z, velocity, trial_modes, l, u, modes)
-            best, more = _finish(calls, G, g, blocks, scale, agree, _DISAGREES, state.z, trial_modes, l, u, modes)
+                _keep(state.z, velocity, trial_modes, answer)
+            best, more = _finish(calls, problem, agree, _DISAGREES, state.z, trial_modes, answer)
             rounds += more
             if best < EXACT:
                 break
         if done > 0:
             tolerance *= 1e-2
     if EXACT <= best < left_over:
-        best, more = _finish(calls, G, g, blocks, scale, agree, left_over, l.copy(), modes.copy(), l, u, modes)
+        best, more = _finish(calls, problem, agree, left_over, l.copy(), modes.copy(), answer)
         rounds += more
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
@@ -274,9 +297,8 @@ def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, s
         if blocks.kind[b] == DISC:
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
-    l, u, modes, best, iterations, rounds = solve(
-        calls, scaled, offset, inner, scale, agree, left_over, convex, most, begin, start_modes
-    )
+    problem = Problem(scaled, offset, inner, scale)
+    l, u, modes, best, iterations, rounds = solve(calls, problem, agree, left_over, convex, most, begin, start_modes)
     for i in range(m):
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]

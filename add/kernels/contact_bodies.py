@@ -1,4 +1,4 @@
-"""Penalty contact of points on any body with shapes on any body: force, places, energy, derivatives by the state.
+"""Penalty contact of points on any body with shapes on any body: force, places, energy, all derivatives.
 
 Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common arguments, always in this order
 
@@ -21,22 +21,36 @@ from add.kernels.contact_blocks import (
     BODY,
     COUNT,
     FIRST as FIRST_POINT,
+    N_NUMBERS,
+    N_WAYS,
     NODES,
     OTHER,
     add_turned_rows,
+    count,
+    count_numbers,
     couple,
     couple_slopes,
     fill_rows,
     force_columns,
     force_slopes,
     hold,
+    law_columns,
+    law_slopes,
     new_store,
     room_in,
 )
 from add.kernels.contact_detection import detect, frames_of, point_place, reach_of
 from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
-from add.kernels.contact_points import SCRATCH, coefficients_of, coordinate_columns, evaluate, scratch_in
+from add.kernels.contact_points import (
+    SCRATCH,
+    coefficients_of,
+    coordinate_columns,
+    evaluate,
+    scratch_in,
+    size_ways,
+    way_column,
+)
 from add.kernels.distance import distance_branch
 from add.kernels.ordering import distinct, first_not_below
 from add.kernels.rotation import turn
@@ -220,19 +234,18 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_jacobian(t, q, v, theta, ints, floats, fields, rows, weight_q, weight_v, slots, data, places):
-    """See `_add_jacobian`."""
-    motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, fields), unpacked_law(ints)
-    _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places, *new_store())
+def body_contact_jacobian(motion, packed, rows, weights, slots, data, places):
+    """See `_add_jacobian`; ``packed`` is a `Packed`."""
+    contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
+    _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, places, floats, integers):
-    """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
+def _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, floats, integers):
+    """Add w_q dr/dq + w_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
 
     A block is over the coordinates of the point's carrier, then those of the shape's body: 12 x 12, or 9 x 9 for a
-    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places. ``ints``, ``floats`` and
-    ``fields`` are a `Packed`.
+    node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places.
     """
     nb, frames, scratch, room = (
         contacts.bodies.shape[0],
@@ -247,7 +260,7 @@ def _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, 
         i, _, lever, braked, _ = prepare(pair, motion, contacts, frames, law, rows, scratch, room)
         a, b = ends[0, BODY], ends[1, BODY]
         levers = a >= 0 or b >= 0
-        coordinate_columns(a, b, lever, 0.0, weight_q, weight_v, frames.B, S, L, room.Z, Y)
+        coordinate_columns((a, b), lever, 0.0, weights, frames.B, S, L, room.Z, Y)
         at = slots.own[i] if b < 0 else first_entry(i, a, b, nb, slots)
         if not levers:  # a node and the world
             force_columns(0, 3, False, False, F, room.W, Y, E)
@@ -259,7 +272,7 @@ def _add_jacobian(motion, contacts, law, rows, weight_q, weight_v, slots, data, 
             first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
             force_columns(first, stop, braked, True, F, room.W, Y, E)
             fill_rows(first, stop, frames.B, ends, room.shares, room.arms, F, Y, E, block)
-        add_turned_rows(weight_q, motion.q, dofs, frames.k, ends, room.arms, F, room.Z, room.G, block)
+        add_turned_rows(weights[0], motion.q, dofs, frames.k, ends, room.arms, F, room.Z, room.G, block)
         size, width = ends[0, COUNT], ends[0, COUNT] + ends[1, COUNT]
         for r in range(width):
             row = r if r < size else OTHER + r - size
@@ -283,3 +296,69 @@ def block_keys(rows, contacts, always):
         return always
     put(always, keys[n:])
     return distinct(keys[: n + always.size])
+
+
+@njit(cache=True, error_model="numpy")
+def body_contact_parameters(motion, packed, growth, rows, forward, theta_p, f):
+    """See `_add_parameters`; ``packed`` is a `Packed`."""
+    contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
+    _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, *new_store())
+
+
+@njit(cache=True, error_model="numpy")
+def _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, floats, integers):
+    """Derivatives of r by the numbers of the law, centres of mass and sizes, in either direction.
+
+    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
+    forward True  (jvp)  f (n,) += dr/dtheta theta_p
+
+    A size moves a point by R_a dX - n dradius, as far as both go, and a shape by what `size_ways` says.
+    """
+    frames, scratch, room = frames_of(2, motion, contacts), scratch_in(floats), room_in(floats, integers)
+    bodies, B, S, M = contacts.bodies, frames.B, scratch.S, room.G
+    F, Y, E, Z, block, ends, dofs = room.F, room.Y, room.E, room.Z, room.block, room.ends, room.dofs
+    numbers, index = borrowed(integers, 24, (N_NUMBERS,)), borrowed(integers, 34, (3,))
+    slopes, sums = borrowed(floats, SCRATCH, (N_NUMBERS, N_WAYS)), borrowed(floats, SCRATCH + 60, (N_WAYS,))
+    causes = 4 if growth.points.shape[0] + growth.shapes.shape[0] > 0 else 2
+    for pair in range(rows.shape[0]):
+        if rows[pair, BITS] & ACTIVE == 0:
+            continue
+        i, o, lever, braked, found = prepare(pair, motion, contacts, frames, law, rows, scratch, room)
+        table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]
+        for number in range(N_NUMBERS):
+            numbers[number] = table[number if number < 4 else number + 1]
+        columns = law_columns(contacts.arms[i, 4], braked, found[1][0], S, Z, E)
+        fill_rows(0, columns, B, ends, room.shares, room.arms, F, Y, E, block)
+        law_slopes(found, slopes)
+        count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
+        # The centres of mass of both bodies, then the sizes of the point and of the shape.
+        for cause in range(causes):
+            side = cause % 2
+            body = ends[side, BODY]
+            if body < 0:
+                continue
+            for c in range(3):
+                if cause < 2:
+                    index[c] = bodies[body, 1 + c]
+                else:
+                    index[c] = growth.points[i, c] if side == 0 else growth.shapes[o, c]
+            if index[0] < 0 and index[1] < 0 and index[2] < 0:
+                continue
+            if cause == 3:
+                size_ways(o, rows[pair, FEATURE], scratch.x[0], frames, S[0], M)
+            for r in range(3):
+                for c in range(3):
+                    if cause < 2:
+                        M[r, c] = B[body, r, c] if side == 1 else -B[body, r, c]
+                    elif cause == 2:
+                        M[r, c] = -S[0, r] * growth.arms[i, c, 3]
+                        for e in range(3):
+                            M[r, c] += B[body, r, e] * growth.arms[i, c, e]
+            for c in range(3):
+                if index[c] >= 0:
+                    way_column(c, side, M[:, c], lever, 0.0, (ends[0, BODY], ends[1, BODY]), B, S, Z, Y)
+            force_columns(0, 3, braked, True, F, room.W, Y, E)
+            fill_rows(0, 3, B, ends, room.shares, room.arms, F, Y, E, block)
+            for c in range(3):
+                if index[c] >= 0:
+                    count(index[c], c, dofs, ends, forward, theta_p, f, block)

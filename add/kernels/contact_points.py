@@ -135,7 +135,7 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
 
 
 @njit(**_JIT, forceinline=True)
-def _finish(c, weight_q, lever, slope, a, b, B, S, Z, Y):
+def _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y):
     """Fill column c of Y from Z: way ds, turn dphi, explicit changes of l_a, l_b and v; S as `gap` leaves it.
 
     The lever changes by ``slope`` dg.
@@ -152,7 +152,7 @@ def _finish(c, weight_q, lever, slope, a, b, B, S, Z, Y):
         Y[WAY + r, c], Y[AXES + r, c] = weight_q * Z[0, r], weight_q * Z[1, r]
         Y[VELOCITY + r, c] = Z[4, r]
     for side in range(2):
-        body = a if side == 0 else b
+        body = bodies[side]
         if body >= 0:
             sign, at = (1.0, ARM) if side == 0 else (-1.0, ARM + 3)
             w0, w1, w2 = sign * B[body, OMEGA, 0], sign * B[body, OMEGA, 1], sign * B[body, OMEGA, 2]
@@ -162,11 +162,13 @@ def _finish(c, weight_q, lever, slope, a, b, B, S, Z, Y):
 
 
 @njit(**_JIT)
-def coordinate_columns(a, b, lever, slope, weight_q, weight_v, B, S, L, Z, Y):
+def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
     """Fill the columns of Y of the coordinates of a (-1: a node, three of them) and, from `OTHER` on, of b (-1: none).
 
-    They are weight_q d/dq + weight_v d/dv. B as `frames_of` with order 2 fills it, S and L as `evaluate`.
+    ``bodies`` are a and b. They are w_q d/dq + w_v d/dv, ``weights`` both. B as `frames_of` with order 2 fills it,
+    S and L as `evaluate`.
     """
+    (a, b), (weight_q, weight_v) = bodies, weights
     if a < 0 and b < 0:
         for c in range(3):
             Y[DEPTH, c] = -weight_q * S[0, c]
@@ -203,11 +205,11 @@ def coordinate_columns(a, b, lever, slope, weight_q, weight_v, B, S, L, Z, Y):
             Z[0, axis] = Z[3, axis] = sign
             Z[4, axis] = sign * weight_v
             Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
-        _finish(c, weight_q, lever, slope, a, b, B, S, Z, Y)
+        _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y)
 
 
 @njit(**_JIT)
-def way_column(c, side, way, lever, slope, a, b, B, S, Z, Y):
+def way_column(c, side, way, lever, slope, bodies, B, S, Z, Y):
     """Fill column c of Y for a number that moves the point (side 0), or the shape (side 1), relative to the other.
 
     ``way`` (3,) is that of the point relative to the shape.
@@ -215,25 +217,25 @@ def way_column(c, side, way, lever, slope, a, b, B, S, Z, Y):
     for r in range(3):
         Z[0, r], Z[1, r], Z[4, r] = way[r], 0.0, 0.0
         Z[2, r] = Z[3, r] = way[r] if side == 0 else 0.0
-    _finish(c, 1.0, lever, slope, a, b, B, S, Z, Y)
+    _finish(c, 1.0, lever, slope, bodies, B, S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
 
 
 @njit(**_JIT)
-def centre_columns(a, b, lever, slope, B, S, Z, Y):
+def centre_columns(bodies, lever, slope, B, S, Z, Y):
     """Fill the columns of Y of the centres of mass, three of a and three of b; those of what is no body are left.
 
     A centre of mass moves the points of its body by -R dX_c, or its shapes.
     """
     for side in range(2):
-        body = a if side == 0 else b
+        body = bodies[side]
         if body < 0:
             continue
         for c in range(3):
             sign = -1.0 if side == 0 else 1.0
             for r in range(3):
                 Z[5, r] = sign * B[body, r, c]
-            way_column(3 * side + c, side, Z[5], lever, slope, a, b, B, S, Z, Y)
+            way_column(3 * side + c, side, Z[5], lever, slope, bodies, B, S, Z, Y)
 
 
 @njit(**_JIT)

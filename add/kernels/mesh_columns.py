@@ -95,8 +95,9 @@ def _set_motion(side, column, n, weight_q, weight_v, B, work, ends):
 
 
 @njit(**_JIT)
-def _finish(c, side, n, d, weight_q, turning, mollified, B, work, ends, Y):
+def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
     """Fill column c of Y from what `_set_motion` left, of a number of ``side``."""
+    ends, Y = room.ends, room.Y
     U, W, A, V, S, P, Q, g, shares = work.U, work.W, work.A, work.V, work.S, work.P, work.Q, work.g, work.c
     first, stop = _points_of_side(side, n, ends)
     Y[DEPTH, c], Y[WAY, c] = 0.0, 0.0
@@ -144,12 +145,13 @@ def _finish(c, side, n, d, weight_q, turning, mollified, B, work, ends, Y):
 
 
 @njit(**_JIT)
-def coordinate_columns(n, d, weight_q, weight_v, turning, mollified, B, work, ends, Y):
-    """Fill the columns of Y of the coordinates of both sides: weight_q d/dq + weight_v d/dv."""
+def coordinate_columns(n, d, weights, turning, mollified, B, work, room):
+    """Fill the columns of Y of the coordinates of both sides: w_q d/dq + w_v d/dv, ``weights`` both."""
+    (weight_q, weight_v), ends = weights, room.ends
     for side in range(2):
         for column in range(ends[side, COUNT]):
             _set_motion(side, column, n, weight_q, weight_v, B, work, ends)
-            _finish(OTHER * side + column, side, n, d, weight_q, turning, mollified, B, work, ends, Y)
+            _finish(OTHER * side + column, side, n, d, weight_q, turning, mollified, B, work, room)
 
 
 @njit(**_JIT)
@@ -169,10 +171,10 @@ def _set_centre(side, axis, n, B, work, ends):
 
 
 @njit(**_JIT)
-def centre_column(c, side, axis, n, d, turning, mollified, B, work, ends, Y):
+def centre_column(c, side, axis, n, d, turning, mollified, B, work, room):
     """Fill column c of Y by an axis of the centre of mass of a side's body."""
-    _set_centre(side, axis, n, B, work, ends)
-    _finish(c, side, n, d, 1.0, turning, mollified, B, work, ends, Y)
+    _set_centre(side, axis, n, B, work, room.ends)
+    _finish(c, side, n, d, 1.0, turning, mollified, B, work, room)
 
 
 # --- the mollifier's forces ------------------------------------------------------------------------------------------
@@ -205,11 +207,12 @@ def add_point_forces(c, n, B, work, ends, block):
 
 
 @njit(**_JIT)
-def _add_mollified(c, side, n, weight_q, scale, energy, slope, B, work, ends, Y, block):
-    """Add the change of scale e_int dm/dx_k by a number of ``side`` to column c of ``block``; U has what it moves.
+def _add_mollified(c, side, n, weight_q, scale, energy, slope, B, work, room):
+    """Add the change of scale e_int dm/dx_k by a number of ``side`` to column c of the block; U has what it moves.
 
     ``scale``, ``energy``, ``slope`` are the area times k_n, e_int and e.
     """
+    ends, Y, block = room.ends, room.Y, room.block
     U, M, N = work.U, work.M, work.N
     first, stop = _points_of_side(side, n, ends)
     for j in range(n):
@@ -237,7 +240,7 @@ def mollified_coordinates(n, weight_q, scale, energy, slope, q, k, B, work, room
     for side in range(2):
         for column in range(ends[side, COUNT]):
             _set_motion(side, column, n, weight_q, 0.0, B, work, ends)
-            _add_mollified(OTHER * side + column, side, n, weight_q, scale, energy, slope, B, work, ends, room.Y, block)
+            _add_mollified(OTHER * side + column, side, n, weight_q, scale, energy, slope, B, work, room)
         body, at = ends[side, BODY], OTHER * side + 3
         if body < 0:
             continue
@@ -257,4 +260,4 @@ def mollified_coordinates(n, weight_q, scale, energy, slope, q, k, B, work, room
 def mollified_centre(c, side, axis, n, scale, energy, slope, B, work, room):
     """Add the change of the mollifier's forces by an axis of a centre of mass to column c."""
     _set_centre(side, axis, n, B, work, room.ends)
-    _add_mollified(c, side, n, 1.0, scale, energy, slope, B, work, room.ends, room.Y, room.block)
+    _add_mollified(c, side, n, 1.0, scale, energy, slope, B, work, room)

@@ -44,8 +44,7 @@ from add.kernels.mesh_arrays import (
     weight_of,
 )
 from add.kernels.mesh_held import with_given_rows
-from add.kernels.mesh_near import near_pairs
-from add.kernels.mesh_pairs import touching_rows
+from add.kernels.mesh_pairs import near_pairs, touching_rows
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
 from add.typing import FloatArray, IntArray
@@ -247,8 +246,9 @@ def add_generalised(force, torque, places, meshes, q, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _add_force(places, theta, meshes, law, replay, rows, half, q, out, floats, integers):
+def _add_force(places, theta, meshes, law, replay, rows, half, q, out, store):
     """Add minus the generalised forces of the rows to out (n,)."""
+    floats, integers = store
     work, residual, torque = work_in(floats, integers), np.zeros(places.x.shape), np.zeros((meshes.bodies.shape[0], 3))
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
@@ -275,7 +275,7 @@ def mesh_contact_force(q, v, theta, meshes, law, rows, out):
     """Add minus the generalised forces of replayed rows to out (n,)."""
     if rows.shape[0]:
         places = places_of(1, q, v, theta, meshes)
-        _add_force(places, theta, meshes, law, True, rows, half_thicknesses(theta, meshes), q, out, *new_store())
+        _add_force(places, theta, meshes, law, True, rows, half_thicknesses(theta, meshes), q, out, new_store())
 
 
 @njit(cache=True, error_model="numpy")
@@ -289,7 +289,7 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
         return np.zeros((0, 3), dtype=np.int64), False
     rows = with_given_rows(touching_rows(near.vf, near.ee, places.x, half, meshes), given, places.x, half, meshes)
     if rows.shape[0]:
-        _add_force(places, theta, meshes, law, False, rows, half, q, out, *new_store())
+        _add_force(places, theta, meshes, law, False, rows, half, q, out, new_store())
     return rows, True
 
 

@@ -159,13 +159,14 @@ def _mollify(first, stop, weight, Y, E, work):
 
 
 @njit(cache=True, error_model="numpy")
-def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, slots, data, entries):
-    """Add weight_q dr/dq + weight_v dr/dv, r minus the generalised forces, to data[entries], of replayed rows."""
-    _add_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, slots, data, entries, *new_store())
+def mesh_contact_jacobian(q, v, theta, meshes, law, rows, weights, slots, data, entries):
+    """Add w_q dr/dq + w_v dr/dv, r minus the generalised forces, to data[entries], of replayed rows."""
+    _add_jacobian((q, v, theta), meshes, law, rows, weights, slots, data, entries, new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, slots, data, entries, floats, integers):
+def _add_jacobian(state, meshes, law, rows, weights, slots, data, entries, store):
+    (q, v, theta), (floats, integers), weight_q = state, store, weights[0]
     places, half = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes)
     work, room = work_in(floats, integers), room_in(floats, integers)
     B, F, W, Y, E, block, ends = places.B, room.F, room.W, room.Y, room.E, room.block, room.ends
@@ -177,7 +178,7 @@ def _add_jacobian(q, v, theta, meshes, law, rows, weight_q, weight_v, slots, dat
             row, theta, places, meshes, law, rows, half, work, room
         )
         levers = ends[0, BODY] >= 0 or ends[1, BODY] >= 0
-        coordinate_columns(n, d, weight_q, weight_v, turning, mollified, B, work, ends, Y)
+        coordinate_columns(n, d, weights, turning, mollified, B, work, room)
         for side in range(2):
             first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
             force_columns(first, stop, False, levers, F, W, Y, E)
@@ -228,11 +229,12 @@ def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f)
     forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
     """
-    _add_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f, *new_store())
+    _add_parameters((q, v, theta), meshes, law, rows, forward, theta_p, f, new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f, floats, integers):
+def _add_parameters(state, meshes, law, rows, forward, theta_p, f, store):
+    (q, v, theta), (floats, integers) = state, store
     places, half = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes)
     work, room = work_in(floats, integers), room_in(floats, integers)
     B, F, W, Y, E, Z = places.B, room.F, room.W, room.Y, room.E, room.Z
@@ -276,7 +278,7 @@ def _add_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f, floats,
                 index = bodies[body, 1 + axis]
                 if index < 0:
                     continue
-                centre_column(axis, side, axis, n, d, turning, mollified, B, work, ends, Y)
+                centre_column(axis, side, axis, n, d, turning, mollified, B, work, room)
                 force_columns(axis, axis + 1, False, True, F, W, Y, E)
                 if mollified:
                     _mollify(axis, axis + 1, weight, Y, E, work)

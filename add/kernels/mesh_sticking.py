@@ -156,12 +156,13 @@ def _set_plane(edge, frame, meshes, normal, plane):
 
 
 @njit(cache=True, error_model="numpy")
-def _held(first, stop, weight_q, plane, on_face, on, m, B, work, room, out):
-    """Fill the columns first to stop of ``out`` (3, WIDTH) with dc, and those of E with the change of F = -P m.
+def _held(columns, weight_q, plane, on_face, on, m, B, work, room, out):
+    """Fill ``columns``, first and stop, of ``out`` (3, WIDTH) with dc, and those of E with the change of F = -P m.
 
     ``on_face``: the plane is that of a face of side ``on``, whose body turns it; of a side that stands it stands, too.
     """
     Y, E, F, S = room.Y, room.E, room.F, work.S
+    first, stop = columns
     for c in range(first, stop):
         if on_face:
             side = 0 if c < OTHER else 1
@@ -234,18 +235,18 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
         for centre in range(6):
             if ends[centre // 3, BODY] < 0:
                 continue
-            centre_column(centre, centre // 3, centre % 3, n, d, skin, False, B, work, ends, Y)
-            _held(centre, centre + 1, 0.0, plane, on_face, -1, mu, B, work, room, wide)
+            centre_column(centre, centre // 3, centre % 3, n, d, skin, False, B, work, room)
+            _held((centre, centre + 1), 0.0, plane, on_face, -1, mu, B, work, room, wide)
             put(wide[:, centre], by_centre[row, :, centre])
             fill_rows(centre, centre + 1, B, ends, room.shares, room.arms, F, Y, E, block)
         put(block[:, :6], geometric_by_centre[row])
         block[:] = 0.0
         for way in range(2):
-            weight_q, weight_v, by = (1.0, 0.0, by_q[row]) if way == 0 else (0.0, 1.0, by_v[row])
-            coordinate_columns(n, d, weight_q, weight_v, skin, False, B, work, ends, Y)
+            weights, by = ((1.0, 0.0), by_q[row]) if way == 0 else ((0.0, 1.0), by_v[row])
+            coordinate_columns(n, d, weights, skin, False, B, work, room)
             for part in range(2):
                 first, stop = OTHER * part, OTHER * part + ends[part, COUNT]
-                _held(first, stop, weight_q, plane, on_face, 1 - side, mu, B, work, room, by)
+                _held((first, stop), weights[0], plane, on_face, 1 - side, mu, B, work, room, by)
                 if way == 0:
                     fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(1.0, q, dofs, places.k, ends, room.arms, F, room.Z, room.G, block)

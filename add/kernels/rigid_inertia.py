@@ -107,8 +107,8 @@ def _rate_derivative(sign, w, h, k, B):
 
 
 @njit(cache=True)
-def inertia_jacobian(theta, start, mass, inertia, q, v, a, wq, wv, wa, data, slots):
-    """Add wq dr/dq + wv dr/dv + wa dr/da; twelve entries a body: three of the mass, nine of the rotation.
+def inertia_jacobian(theta, start, mass, inertia, q, v, a, weights, data, slots):
+    """Add w_q dr/dq + w_v dr/dv + w_a dr/da, twelve entries a body: three of the mass, nine of the rotation.
 
     dr/dw = D_+(w, m) + J_l dm/dw, and dm = I dalpha + ([omega]x I - [I omega]x) domega with
 
@@ -116,6 +116,7 @@ def inertia_jacobian(theta, start, mass, inertia, q, v, a, wq, wv, wa, data, slo
         dalpha/dw  = D_-(w, w_ddot) + E_-(w, w_dot, w_dot)
         dalpha/dw_dot = D_-(w, w_dot) + dJ_r/dw[w_dot]    dalpha/dw_ddot = J_r
     """
+    wq, wv, wa = weights
     k, S, T = np.empty(6), np.empty((8, 3)), np.empty((7, 3, 3))
     I, J, D, O, A, B, X = T[0], T[1], T[2], T[3], T[4], T[5], T[6]
     for b in range(start.size):
@@ -169,11 +170,11 @@ def inertia_jacobian(theta, start, mass, inertia, q, v, a, wq, wv, wa, data, slo
 
 
 @njit(cache=True)
-def inertia_parameters(theta, start, mass, inertia, q, v, a, forward, lam, theta_dot, out):
+def inertia_parameters(theta, start, mass, inertia, q, v, a, forward, along, out):
     """Derivatives by masses and inertias.
 
-    forward False (vjp)  out (n_theta,) += lam^T dr/dtheta
-    forward True  (jvp)  out (n,) += dr/dtheta theta_dot
+    forward False (vjp)  out (n_theta,) += along^T dr/dtheta
+    forward True  (jvp)  out (n,) += dr/dtheta along
     """
     k, S, I = np.empty(6), np.empty((8, 3)), np.empty((3, 3))
     for b in range(start.size):
@@ -182,8 +183,8 @@ def inertia_parameters(theta, start, mass, inertia, q, v, a, forward, lam, theta
         _motion(w, v[s + 3 : s + 6], a[s + 3 : s + 6], k, S)
         if forward:
             for i in range(3):
-                out[s + i] += theta_dot[mass[b]] * a[s + i]
-            fill_inertia(theta_dot, inertia[b], I)
+                out[s + i] += along[mass[b]] * a[s + i]
+            fill_inertia(along, inertia[b], I)
             _times(I, S[1], S[2])
             _times(I, S[0], S[3])
             _cross(S[0], S[3], S[4])
@@ -194,8 +195,8 @@ def inertia_parameters(theta, start, mass, inertia, q, v, a, forward, lam, theta
                 out[s + 3 + i] += S[3, i]
         else:
             for i in range(3):
-                out[mass[b]] += lam[s + i] * a[s + i]
-            turn(-1.0, w, lam[s + 3 : s + 6], k, S[2])  # cotangent of m
+                out[mass[b]] += along[s + i] * a[s + i]
+            turn(-1.0, w, along[s + 3 : s + 6], k, S[2])  # cotangent of m
             _cross(S[2], S[0], S[3])  # of I omega: m . (omega x I omega) = (m x omega) . I omega
             for e in range(6):
                 i, j = ROW[e], COL[e]

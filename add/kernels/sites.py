@@ -1,4 +1,4 @@
-"""Vectors y carried by bodies: values, rates, forces, and the local matrices of a law of forces over them.
+"""Vectors y carried by bodies: values, rates, forces, and the matrices of a law of forces over them; its numbers.
 
 A site is one of
 
@@ -16,16 +16,62 @@ Columns of J: a node's three coordinates each, x and w of a POINT, w of a DIRECT
 rho, the coefficients of J_l and omega of rigid sites from `evaluate` for the other kernels.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.law_numbers import LawNumbers, entry, law_values
 from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+
+_JIT = {"cache": True, "error_model": "numpy"}
+
+
+class LawNumbers(NamedTuple):
+    """Where the numbers p of a law stand: ``index`` (n, n_i) and ``rows`` (n_rows, n, n_s) in theta, -1 for zero.
+
+    ``weights`` (n_rows,) are those of the signal at this time.
+    """
+
+    index: Any
+    weights: Any
+    rows: Any
+
+
+@njit(**_JIT)
+def entry(theta, i):
+    """Return theta[i], or zero for i = -1."""
+    return theta[i] if i >= 0 else 0.0
+
+
+@njit(**_JIT)
+def law_values(theta, numbers, p):
+    """Fill p (n, n_i + n_s): columns read from theta at ``index``, then a signal's, sum_k weights_k theta[rows_k]."""
+    index, weights, rows = numbers
+    n_i = index.shape[1]
+    for e in range(p.shape[0]):
+        for j in range(n_i):
+            p[e, j] = entry(theta, index[e, j])
+        for j in range(rows.shape[2]):
+            total = 0.0
+            for k in range(weights.size):
+                total += weights[k] * entry(theta, rows[k, e, j])
+            p[e, n_i + j] = total
+
 
 WORLD, NODES, POINT, DIRECTION, SPIN = 0, 1, 2, 3, 4
 
-_JIT = {"cache": True, "error_model": "numpy"}
+
+class SiteArrays(NamedTuple):
+    """Of each site: the code of its kind, coordinates (n_f, m) that move it, shares (n_f, m // 3) of its nodes.
+
+    ``place`` (n_f, 6) are the indices in theta of X, then of X_c.
+    """
+
+    kind: Any
+    dofs: Any
+    shares: Any
+    place: Any
 
 
 @njit(**_JIT)
@@ -37,12 +83,10 @@ def cross(a, b, out):
 
 
 @njit(**_JIT)
-def evaluate(q, v, theta, kind, dofs, shares, place, index, weights, rows, y, y_dot, frame, p):
-    """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p.
-
-    ``place`` (n_f, 6): indices in theta of X, then of X_c. Called at every residual, where tuples of arrays are slow.
-    """
-    law_values(theta, LawNumbers(index, weights, rows), p)
+def evaluate(q, v, theta, sites, numbers, y, y_dot, frame, p):
+    """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p."""
+    kind, dofs, shares, place = sites.kind, sites.dofs, sites.shares, sites.place
+    law_values(theta, numbers, p)
     R = np.empty((3, 3))
     X = np.empty(3)
     for b in range(kind.size):
@@ -87,8 +131,9 @@ def evaluate(q, v, theta, kind, dofs, shares, place, index, weights, rows, y, y_
 
 
 @njit(**_JIT)
-def pull(factor, q, kind, dofs, shares, frame, f, out):
+def pull(factor, q, sites, frame, f, out):
     """Add factor J^T f to ``out`` (n,); for a POINT J^T f = [f, J_l^T (rho x f)]."""
+    kind, dofs, shares = sites.kind, sites.dofs, sites.shares
     couple = np.empty(3)
     turned = np.empty(3)
     for b in range(kind.size):
@@ -117,7 +162,7 @@ def pull(factor, q, kind, dofs, shares, frame, f, out):
 
 
 @njit(**_JIT)
-def jacobians(b, q, v, kind, dofs, shares, frame, f, J, J_v, G, work):
+def jacobians(b, q, v, sites, frame, f, J, J_v, G, work):
     """Fill J and J_v = d(rate)/dq (3, m), and G (3, 3), the w-w block of d(J^T f)/dq at fixed f; return their columns.
 
     POINT, DIRECTION  J_w = -[rho]x J_l =: A,  J_v,w = -[rho]x D + [omega]x A,  G = d(J_l^T (rho x f))/dw - J_l^T [f]x A
@@ -125,6 +170,7 @@ def jacobians(b, q, v, kind, dofs, shares, frame, f, J, J_v, G, work):
 
     with D = d omega/dw. ``work`` is (2, 3, 3). G is left alone for other kinds.
     """
+    kind, dofs, shares = sites.kind, sites.dofs, sites.shares
     code = kind[b]
     if code == WORLD:
         return 0
@@ -178,13 +224,15 @@ def jacobians(b, q, v, kind, dofs, shares, frame, f, J, J_v, G, work):
 
 
 @njit(**_JIT)
-def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, data, slots):
-    """Add weight_q dr/dq + weight_v dr/dv of r = -J^T f(y, y_dot) to ``data[slots]``.
+def assemble(weights, q, v, sites, frame, f, f_y, f_v, data, slots):
+    """Add w_q dr/dq + w_v dr/dv of r = -J^T f(y, y_dot) to ``data[slots]``.
 
     dr_a/dq_b = -J_a^T (df_a/dy_b J_b + df_a/dy_dot_b J_v,b) - G_a,  dr_a/dv_b = -J_a^T df_a/dy_dot_b J_b
 
     Dense over the columns of all sites of an interaction, in the order of `add.equations.sites.Sites.pattern`.
     """
+    weight_q, weight_v = weights
+    kind, dofs, shares = sites.kind, sites.dofs, sites.shares
     n, r, m = f_y.shape[0], f_y.shape[1] // 3, dofs.shape[1]
     J, J_v, G = np.empty((r, 3, m)), np.empty((r, 3, m)), np.empty((r, 3, 3))
     work, T = np.empty((2, 3, 3)), np.empty((3, m))
@@ -207,7 +255,7 @@ def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, d
         total = 0
         for a in range(r):
             b = r * e + a
-            counts[a] = jacobians(b, q, v, kind, dofs, shares, frame, f, J[a], J_v[a], G[a], work)
+            counts[a] = jacobians(b, q, v, sites, frame, f, J[a], J_v[a], G[a], work)
             total += counts[a]
         row = 0
         for a in range(r):
@@ -249,127 +297,3 @@ def assemble(weight_q, weight_v, q, v, kind, dofs, shares, frame, f, f_y, f_v, d
                         data[slots[position + (at + i) * total + at + j]] -= weight_q * G[a, i, j]
             row += counts[a]
         position += total * total
-
-
-@njit(**_JIT)
-def parameter_vjp(lam, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out):
-    """Add lam^T dr/dtheta, r = -J^T f, to ``out``: the law's numbers, the arms X and the centres X_c.
-
-    With u_a = J_a lam, omega_lam = J_l lam_w, g_b = sum_a (df_a/dy_b)^T u_a, h_b = sum_a (df_a/dy_dot_b)^T u_a, minus
-
-        WORLD              g
-        POINT, DIRECTION   R^T (f x omega_lam + g + h x omega)
-
-    is the cotangent of X, its opposite that of X_c.
-    """
-    n, r, n_p = f_y.shape[0], f_y.shape[1] // 3, f_p.shape[2]
-    u, spin = np.empty(3 * r), np.empty((r, 3))
-    bar, turned, g, h, R = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
-    index, weights, rows = numbers
-    n_i = index.shape[1]
-    for e in range(n):
-        for a in range(r):
-            b = r * e + a
-            code = kind[b]
-            u_a = u[3 * a : 3 * a + 3]
-            u_a[:] = 0.0
-            if code == WORLD:
-                continue
-            if code == NODES:
-                for k in range(shares.shape[1]):
-                    if dofs[b, 3 * k] < 0:
-                        break
-                    for i in range(3):
-                        u_a[i] += shares[b, k] * lam[dofs[b, 3 * k + i]]
-                continue
-            first = dofs[b, 3] if code == POINT else dofs[b, 0]
-            turn(1.0, q[first : first + 3], lam[first : first + 3], frame[b, 3:9], spin[a])
-            if code == SPIN:
-                put(spin[a], u_a)
-                continue
-            cross(spin[a], frame[b, :3], u_a)
-            if code == POINT:
-                for i in range(3):
-                    u_a[i] += lam[dofs[b, i]]
-        for j in range(n_p):
-            total = 0.0
-            for i in range(3 * r):
-                total -= u[i] * f_p[e, i, j]
-            if j < n_i:
-                if index[e, j] >= 0:
-                    out[index[e, j]] += total
-            else:
-                for k in range(weights.size):
-                    if rows[k, e, j - n_i] >= 0:
-                        out[rows[k, e, j - n_i]] += weights[k] * total
-        for a in range(r):
-            b = r * e + a
-            code = kind[b]
-            if code == NODES or code == SPIN:
-                continue
-            for i in range(3):
-                g[i] = 0.0
-                h[i] = 0.0
-                for k in range(3 * r):
-                    g[i] -= f_y[e, k, 3 * a + i] * u[k]
-                    h[i] -= f_v[e, k, 3 * a + i] * u[k]
-            if code != WORLD:
-                cross(spin[a], f[b], turned)  # minus f x omega_lam
-                cross(h, frame[b, 9:], bar)
-                for i in range(3):
-                    turned[i] += bar[i] + g[i]
-                first = dofs[b, 3] if code == POINT else dofs[b, 0]
-                fill_rotation(q[first : first + 3], frame[b, 3:9], R)
-                for i in range(3):
-                    g[i] = R[0, i] * turned[0] + R[1, i] * turned[1] + R[2, i] * turned[2]
-            for i in range(3):
-                if arm[b, i] >= 0:
-                    out[arm[b, i]] += g[i]
-                if code == POINT and centre[b, i] >= 0:
-                    out[centre[b, i]] -= g[i]
-
-
-@njit(**_JIT)
-def parameter_jvp(theta_dot, q, kind, dofs, shares, frame, f, f_y, f_v, f_p, arm, centre, numbers, out):
-    """Add dr/dtheta theta_dot, r = -J^T f, to ``out``: -J^T f' - [0, J_l^T (rho' x f)] with rho' = R (X' - X_c')."""
-    n, r, n_p = f_y.shape[0], f_y.shape[1] // 3, f_p.shape[2]
-    p_dot = np.empty((n, n_p))
-    law_values(theta_dot, numbers, p_dot)
-    f_dot = np.zeros((kind.size, 3))
-    y_dot, rate_dot = np.empty(3 * r), np.empty(3 * r)
-    moved, couple, R = np.empty(3), np.empty(3), np.empty((3, 3))
-    for e in range(n):
-        for a in range(r):
-            b = r * e + a
-            code = kind[b]
-            y_a, rate_a = y_dot[3 * a : 3 * a + 3], rate_dot[3 * a : 3 * a + 3]
-            y_a[:] = 0.0
-            rate_a[:] = 0.0
-            if code == NODES or code == SPIN:
-                continue
-            for i in range(3):
-                moved[i] = entry(theta_dot, arm[b, i])
-                if code == POINT:
-                    moved[i] -= entry(theta_dot, centre[b, i])
-            if code == WORLD:
-                put(moved, y_a)
-                continue
-            first = dofs[b, 3] if code == POINT else dofs[b, 0]
-            w = q[first : first + 3]
-            fill_rotation(w, frame[b, 3:9], R)
-            for i in range(3):
-                y_a[i] = R[i, 0] * moved[0] + R[i, 1] * moved[1] + R[i, 2] * moved[2]
-            cross(frame[b, 9:], y_a, rate_a)
-            cross(y_a, f[b], couple)
-            turn(-1.0, w, couple, frame[b, 3:9], moved)
-            for i in range(3):
-                out[first + i] -= moved[i]
-        for a in range(r):
-            for i in range(3):
-                total = 0.0
-                for k in range(3 * r):
-                    total += f_y[e, 3 * a + i, k] * y_dot[k] + f_v[e, 3 * a + i, k] * rate_dot[k]
-                for j in range(n_p):
-                    total += f_p[e, 3 * a + i, j] * p_dot[e, j]
-                f_dot[r * e + a, i] = total
-    pull(-1.0, q, kind, dofs, shares, frame, f_dot, out)

@@ -85,11 +85,12 @@ def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
 
 
 @njit(**_JIT)
-def along_line(force, by_length, by_rate, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
-    """Fill f (2, 3) of a pull F along n, F(l, l_dot) with its slopes, and its derivatives (6, 6); l > 0.
+def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
+    """Fill f (2, 3) of a ``pull`` F(l, l_dot) along n, given with its slopes, and its derivatives (6, 6); l > 0.
 
     df_a/dy_a = -n (F_l n + F_rate P v)^T - F P,  df_a/dv_a = -F_rate n n^T,  P = (I - n n^T) / l
     """
+    force, by_length, by_rate = pull
     for i in range(3):
         f[0, i] = -force * n[i]
         f[1, i] = force * n[i]
@@ -134,10 +135,8 @@ def line_law(name, formula):
             if length == 0.0:
                 f[a : a + 2] = 0.0
                 continue
-            pull, by_length, by_rate = formula(length, rate, p[e], slopes)
-            along_line(
-                pull, by_length, by_rate, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e]
-            )
+            pull = formula(length, rate, p[e], slopes)
+            along_line(pull, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
             for i in range(3):
                 for k in range(p.shape[1]):
                     f_p[e, i, k] = -slopes[k] * n[i]
@@ -166,7 +165,7 @@ def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
             pair_block(block, f_y[e])
             continue
         force = k * (length - p[e, 2]) + c * rate
-        along_line(force, k, c, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
+        along_line((force, k, c), length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
         for i in range(3):
             f_p[e, i, 0] = -(length - p[e, 2]) * n[i]
             f_p[e, i, 1] = -rate * n[i]

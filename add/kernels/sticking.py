@@ -12,6 +12,9 @@ the part of mu along n does nothing.
 A point that has gone into a shape would be held by its place inside. The points of a body's face that leans a little go
 in to different depths; held there, they could bear a torque, and the body could not rock. So bodies are held where the
 surfaces meet: v and the arms are those of the place c - g n, with the gap g of the point in place of the radius.
+
+A pair k has up to m coordinates, ``dofs[k]`` (-1 for none). Its share of a matrix is the dense block over those it has,
+row by row, from entry ``first[k]`` on.
 """
 
 from typing import NamedTuple
@@ -34,7 +37,7 @@ from add.kernels.contact_blocks import (
 from add.kernels.contact_bodies import set_ends
 from add.kernels.contact_detection import frames_of, point_place
 from add.kernels.contact_laws import NONE
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, Law, static_coefficient, to_frame
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch, distance_feature
 from add.typing import FloatArray
@@ -144,7 +147,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             F[r] = m_n * n[r] - m[r]
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, L, ends, dofs, room.arms)
         block[:] = 0.0
-        centre_columns(a, b, lever, slope, B, S, Z, Y)
+        centre_columns((a, b), lever, slope, B, S, Z, Y)
         for side in range(2):
             if ends[side, BODY] >= 0:
                 first, stop = 3 * side, 3 * side + 3
@@ -153,8 +156,8 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         put(block[:12, :6], geometric_by_centre[k])
         block[:] = 0.0
         for way_of in range(2):
-            weight_q, weight_v, by = (1.0, 0.0, by_q[k]) if way_of == 0 else (0.0, 1.0, by_v[k])
-            coordinate_columns(a, b, lever, slope, weight_q, weight_v, B, S, L, Z, Y)
+            weights, by = ((1.0, 0.0), by_q[k]) if way_of == 0 else ((0.0, 1.0), by_v[k])
+            coordinate_columns((a, b), lever, slope, weights, B, S, L, Z, Y)
             for side in range(2):
                 first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
                 _held(first, stop, R[o], m, S, room, by_row, by)
@@ -162,3 +165,89 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
                     fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(1.0, q, dofs, frames.k, ends, room.arms, F, Z, room.G, block)
         put(block[:12, :12], geometric[k])
+
+
+@njit(cache=True)
+def with_sticking(rows, slipping):
+    """Return a copy of a decision with all pairs sticking that touch, those that slip only if ``slipping``."""
+    out = rows.copy()
+    for k in range(rows.shape[0]):
+        bits = rows[k, BITS]
+        if bits & ACTIVE != 0 and (slipping or bits & SLIP == 0):
+            out[k, BITS] = bits | STICKS
+    return out
+
+
+@njit(cache=True)
+def all_sticking(rows):
+    """Whether all pairs stick that touch."""
+    for k in range(rows.shape[0]):
+        if rows[k, BITS] & (ACTIVE | STICKS) == ACTIVE:
+            return False
+    return True
+
+
+@njit(cache=True)
+def beyond(reactions, limits, margin):
+    """Which reactions (k, 3) are longer than margin times their limits (k,), or have none (below zero)."""
+    out = np.empty(limits.size, dtype=np.bool_)
+    for k in range(limits.size):
+        length = np.sqrt(reactions[k, 0] ** 2 + reactions[k, 1] ** 2 + reactions[k, 2] ** 2)
+        out[k] = limits[k] < 0.0 or length > margin * limits[k]
+    return out
+
+
+@njit(cache=True)
+def meet(dofs, taken):
+    """Whether two of the points, with coordinates dofs (k, m), share one.
+
+    ``taken`` (n,) is 0 for a coordinate without a point so far, 1 with one, 2 for one that does not count.
+    """
+    for k in range(dofs.shape[0]):
+        for m in range(dofs.shape[1]):
+            i = dofs[k, m]
+            if i >= 0:
+                if taken[i] == 1:
+                    return True
+                if taken[i] == 0:
+                    taken[i] = 1
+    return False
+
+
+@njit(cache=True, error_model="numpy")
+def add_forces(dofs, by_v, reactions, out):
+    """Add by_v^T reactions to ``out``; by_v (k, 3, m), reactions (k, 3)."""
+    for k in range(dofs.shape[0]):
+        for m in range(dofs.shape[1]):
+            i = dofs[k, m]
+            if i >= 0:
+                out[i] += (
+                    by_v[k, 0, m] * reactions[k, 0] + by_v[k, 1, m] * reactions[k, 1] + by_v[k, 2, m] * reactions[k, 2]
+                )
+
+
+@njit(cache=True, error_model="numpy")
+def add_blocks(dofs, first, factor, blocks, data, slots):
+    """Add factor times blocks (k, m, m) to ``data[slots]``."""
+    for k in range(dofs.shape[0]):
+        at = first[k]
+        for m in range(dofs.shape[1]):
+            if dofs[k, m] >= 0:
+                for n in range(dofs.shape[1]):
+                    if dofs[k, n] >= 0:
+                        data[slots[at]] += factor * blocks[k, m, n]
+                        at += 1
+
+
+@njit(cache=True, error_model="numpy")
+def add_products(dofs, first, factor, left, right, data, slots):
+    """Add factor left^T right, both (k, 3, m), to ``data[slots]``."""
+    for k in range(dofs.shape[0]):
+        at = first[k]
+        for m in range(dofs.shape[1]):
+            if dofs[k, m] >= 0:
+                a, b, c = factor * left[k, 0, m], factor * left[k, 1, m], factor * left[k, 2, m]
+                for n in range(dofs.shape[1]):
+                    if dofs[k, n] >= 0:
+                        data[slots[at]] += a * right[k, 0, n] + b * right[k, 1, n] + c * right[k, 2, n]
+                        at += 1

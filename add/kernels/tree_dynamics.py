@@ -265,14 +265,15 @@ def _moved(tree, motion, lam, start, out):
 
 
 @njit(cache=True)
-def tree_parameters(tree, theta, start, n, q, v, a, lam, own, armature, gravity):
-    """Fill the cotangents lam^T dr/dtheta of the elements ``own`` (N, 16), ``armature`` (C,) and ``gravity`` (3,).
+def tree_parameters(tree, theta, start, n, q, v, a, lam, bars):
+    """Fill the cotangents lam^T dr/dtheta: ``bars`` of the elements (N, 16), of armatures (C,) and of gravity (3,).
 
     r is linear in mass, first moment and inertia: with U the twists at velocities lam,
     lam^T r = sum U . I A - (V x U) . I V.
     """
     part = slice(start, start + n)
     motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    own, armature, gravity = bars
     fill_parameters(tree, theta, motion, wrenches, start, a, lam, own, armature, gravity)
 
 

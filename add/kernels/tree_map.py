@@ -372,3 +372,24 @@ def _ball_change(tree, i, motion, q, l, c, out):
         b, d = (a + 1) % 3, (a + 2) % 3
         out[a] = omega[a]
         out[3 + a] = x[b] * omega[d] - x[d] * omega[b]
+
+
+@njit(cache=True)
+def place_links_over(tree, theta, links, q, X, P):
+    """Fill X (k, 6 n_l) and P (k, 6 n_l, n) at k places q (k, n)."""
+    for k in range(q.shape[0]):
+        place_links(tree, theta, links, q[k], X[k], P[k])
+
+
+@njit(cache=True)
+def link_rates_over(tree, theta, links, q, v, Q):
+    """Fill Q = d(P v)/dq (k, 6 n_l, n) at k states."""
+    for k in range(q.shape[0]):
+        link_rates(tree, theta, links, q[k], v[k], Q[k])
+
+
+@njit(cache=True)
+def link_parameters_over(tree, theta, links, q, u, dX, dU):
+    """Fill the derivatives of X and of P u by the numbers of the placements, (k, 6 n_l, N, 6) each."""
+    for k in range(q.shape[0]):
+        link_parameters(tree, theta, links, q[k], u[k], dX[k], dU[k])

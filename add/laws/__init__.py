@@ -1,5 +1,14 @@
 """Formulas of local laws: a small grammar, exact derivatives, and compiled functions made from them."""
 
 from add.laws.expression import ZERO, Expression, Number, total
-from add.laws.grammar import derivative, evaluate, parse, require_names, substitute, symbols, unknown_sign, walk
-from add.laws.source import compiled
+from add.laws.grammar import (
+    compiled,
+    derivative,
+    evaluate,
+    parse,
+    require_names,
+    substitute,
+    symbols,
+    unknown_sign,
+    walk,
+)

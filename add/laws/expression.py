@@ -2,7 +2,7 @@
 
 Numbers are fractions, sums c + sum a_k t_k collect like terms and products f prod b_k^e_k like powers, so that much
 simplifies as it is made; nothing is expanded. Two expressions are equal where their keys are: a key is a hash of the
-normal form, the same in every process, and what is equal is computed once (`add.laws.source`).
+normal form, the same in every process, and what is equal is computed once (`add.laws.grammar`).
 """
 
 from __future__ import annotations

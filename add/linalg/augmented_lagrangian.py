@@ -132,7 +132,7 @@ class AugmentedSolve(LinearSolve):
         defect, rhs = b.copy(), np.empty((n, b.shape[1]))
         most = np.empty(b.shape[1])
         matrix = pattern.indptr, pattern.indices, self.data, transposed
-        equations = *matrix, columns.index, columns.blocks, rows.index, rows.blocks
+        equations = matrix, (columns.index, columns.blocks), (rows.index, rows.blocks)
         size = np.inf
         for k in range(MAX_PASSES):
             _right_hand_side(columns.index, columns.blocks, p, defect, rhs)
@@ -211,13 +211,12 @@ def _advance(index, blocks, p, step, defect, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _defect(
-    indptr, indices, data, transposed, column_index, column_blocks, row_index, row_blocks, out, b, defect, most
-):
+def _defect(matrix, columns, rows, out, b, defect, most):
     """Fill the defects: b - K x - G^T y, or with K^T, and c - G_u x; K in compressed columns.
 
     ``most`` (j,) takes the largest product or number of b in the first of them, column by column.
     """
+    (indptr, indices, data, transposed), (column_index, column_blocks), (row_index, row_blocks) = matrix, columns, rows
     n = indptr.size - 1
     x, y = out[:n], out[n:]
     put(b, defect)

@@ -11,14 +11,12 @@ import numpy as np
 from add.errors import SolverError
 from add.linalg.base import Factorization, check_solution
 from add.linalg.blas import addresses
-from add.linalg.cholesky import factorise_symmetric, is_symmetric
-from add.linalg.fronts import factorise, measure
-from add.linalg.graph import Structure, nested_dissection, postponed, structure_of, weak_vertices
+from add.linalg.fronts import factorise, factorise_symmetric, is_symmetric, measure
 from add.linalg.pattern import MOST_PATTERNS, Pattern
-from add.linalg.refinement import refine
-from add.linalg.substitution import substitute_rows
+from add.linalg.substitution import refine, substitute_rows
 from add.linalg.superlu import SparseLU
 from add.linalg.symbolic import Fronts, Sizes, fronts_of
+from add.linalg.tree import Structure, nested_dissection, postponed, structure_of, weak_vertices
 from add.typing import AnyArray, FloatArray
 
 _log = logging.getLogger(__name__)
@@ -192,10 +190,10 @@ class MultifrontalLU(Factorization):
         x, defect = np.zeros_like(rhs), rhs.copy()
         work = np.empty(rhs.shape[1] * sizes.border)
         most = self._column_sizes if transposed else self._row_sizes
-        factors = self._factors, self._swaps, self._symmetric
+        factored = self._factors, self._swaps, self._symmetric
         matrix = pattern.indptr, pattern.indices, self._data, transposed
         for steps in (2, *([1] * EXTRA_REFINEMENTS)):
-            if refine(self._blas, fronts, *factors, matrix, rhs, x, defect, work, most, steps):
+            if refine(self._blas, fronts, factored, matrix, rhs, x, defect, work, most, steps):
                 break
         else:
             fallback = self._fall_back()

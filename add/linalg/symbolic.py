@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.linalg.graph import Structure
-from add.linalg.tree import column_counts, elimination_tree, postorder, supernodes
+from add.linalg.tree import Structure, column_counts, elimination_tree, postorder, supernodes
 from add.typing import AnyArray
 
 #: A front of at most ``SMALL[i]`` pivots may store the share ``SHARE[i]`` of zeros, a larger one the last. Measured on

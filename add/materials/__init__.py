@@ -1,12 +1,12 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
-from add.materials.base import DIRECTIONS, Material
 from add.materials.elements import ElementLoops, Elements, element_loops
-from add.materials.formulas import INVARIANTS, Formula
+from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material
 from add.materials.laws import (
     FOAMS,
     GENT,
     HYPERFOAM,
+    LINEAR,
     MATERIALS,
     MOONEY_RIVLIN,
     NAMES,
@@ -19,4 +19,3 @@ from add.materials.laws import (
     material,
 )
 from add.materials.relaxation import StressLoops, relaxing, stress_loops
-from add.materials.small_strain import LINEAR

@@ -14,7 +14,6 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
-from add.materials.base import Material
 from add.materials.dilatation import (
     add_blocks,
     add_element,
@@ -24,6 +23,7 @@ from add.materials.dilatation import (
     dilated_tangent,
     scatter,
 )
+from add.materials.formulas import Material
 from add.typing import FloatArray, IntArray
 
 _JIT = {"error_model": "numpy", "nogil": True}

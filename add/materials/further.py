@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.deformation import add_scaled
+from add.kernels.deformation import add_scaled, cauchy_green
 from add.laws import compiled, derivative
 from add.materials.formulas import FIBRES, STRETCHES, Formula
-from add.materials.symmetric import cauchy_green
 from add.typing import IntArray
 
 _JIT = {"nogil": True, "error_model": "numpy"}

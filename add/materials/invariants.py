@@ -23,11 +23,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from add.kernels.caching import njit
+from add.kernels.deformation import add_to, cauchy_green, multiply
 from add.laws import ZERO, Expression, compiled, derivative
-from add.materials.base import DIRECTIONS, LawFunctions, Material, Modulus
-from add.materials.formulas import Formula
+from add.materials.formulas import DIRECTIONS, Formula, LawFunctions, Material, Modulus
 from add.materials.further import Further, further_part
-from add.materials.symmetric import add_to, cauchy_green, multiply
 
 _JIT = {"nogil": True, "error_model": "numpy"}
 _INLINE = _JIT | {"inline": "always"}

@@ -27,8 +27,8 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.deformation import gradient_of
-from add.materials.base import LawFunctions, Material, Modulus
 from add.materials.dilatation import contract, dilatation, dilate
+from add.materials.formulas import LawFunctions, Material, Modulus
 
 _JIT = {"error_model": "numpy", "nogil": True}
 _INLINE = _JIT | {"inline": "always"}

@@ -25,7 +25,7 @@ _JIT = {"nogil": True, "error_model": "numpy"}
 
 
 class StrainLoops(NamedTuple):
-    """Compiled loops over the stencils of a law; all begin with (q, own, moduli), ``own`` of `add.terms.strained`.
+    """Compiled loops over the stencils of a law; all begin with (q, own, moduli), ``own`` of `add.terms.elastic`.
 
     energy : (q, own, moduli) -> E [J]
     residual : (q, own, moduli, v, out)

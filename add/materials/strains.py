@@ -14,7 +14,7 @@ import numpy as np
 from add.errors import InputError
 from add.kernels import strains
 from add.laws import Expression, derivative, evaluate, parse, symbols, unknown_sign
-from add.materials.base import Modulus
+from add.materials.formulas import Modulus
 from add.typing import FloatArray
 
 

@@ -16,12 +16,11 @@ from add.equations.initial_on_hinge import HingedPose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lift import Lift
-from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import AllLimits, LiftedDecidingTerm, LiftedLimit, LiftedTerm, StepLimit
 from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.points import LiftedPoints, PointMap
 from add.equations.signals import Signal
 from add.equations.sites import NO_INDICES, LawValues, Site, SiteKind, gather
-from add.equations.step_limit import AllLimits, LiftedLimit, StepLimit
 from add.equations.system import System
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.errors import InputError

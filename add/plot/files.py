@@ -10,7 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.geometry import SoftMesh, boundary_faces
-from add.geometry.mesh_check import mesh_quality
+from add.geometry.boundary import mesh_quality
 from add.io.lock import remove_killed, replacing
 from add.mocap import Take
 

@@ -4,6 +4,7 @@ Whatever has no underscore is such a name, which type checkers, completion and `
 """
 
 from add.scene.spec import (
+    actuation as _actuation,
     articulated as _articulated,
     bodies as _bodies,
     common as _common,
@@ -18,7 +19,6 @@ from add.scene.spec import (
     rigid as _rigid,
     scene as _scene,
     signals as _signals,
-    tree_parts as _tree_parts,
 )
 
 ArticulatedBody = _articulated.ArticulatedBodySpec
@@ -180,6 +180,6 @@ SineSignal = _signals.SineSignalSpec
 SplineSignal = _signals.SplineSignalSpec
 TableSignal = _signals.TableSignalSpec
 
-JointDrive = _tree_parts.DriveSpec
+JointDrive = _actuation.DriveSpec
 
 UncertaintySettings = _optimizer.UncertaintySpec

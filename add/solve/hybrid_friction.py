@@ -33,7 +33,7 @@ from scipy.sparse.csgraph import connected_components
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
-from add.kernels.sticking_rows import beyond, meet
+from add.kernels.sticking import beyond, meet
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
 from add.typing import FloatArray, IntArray

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.step_limit import StepLimit
+from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
 from add.errors import SolverError

@@ -12,8 +12,8 @@ from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
-from add.kernels.ball_laws import ball_friction, ball_limit
 from add.kernels.caching import njit
+from add.kernels.joint_laws import ball_friction, ball_limit
 from add.typing import FloatArray, IntArray
 
 
@@ -27,7 +27,7 @@ _own = unpacker(_Arrays)
 
 
 def _kind(name: str, law: Any) -> Kind:
-    """Return the compiled functions of families of a law of `add.kernels.ball_laws`."""
+    """Return the compiled functions of families of a law of `add.kernels.joint_laws`."""
 
     @njit(**FAMILY)
     def found(arena, k, at):
@@ -73,7 +73,7 @@ FRICTION, LIMIT = _kind("ball_friction", ball_friction), _kind("ball_limit", bal
 
 
 class BallLaw(FamilyTerm):
-    """A law of `add.kernels.ball_laws` on every ball."""
+    """A law of `add.kernels.joint_laws` on every ball."""
 
     kind: ClassVar[Kind]
 

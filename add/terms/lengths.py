@@ -11,12 +11,11 @@ from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
-from add.equations.term import NO_INPUTS
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_laws
-from add.kernels.length_drives import length_drive
+from add.kernels.muscles import length_drive
 from add.kernels.paths import path_length
 from add.terms.joint_laws import AxisLaw
 from add.typing import AnyArray, FloatArray, IntArray
@@ -211,7 +210,7 @@ DRIVE_OF_PATH = length_kind("drive_of_path", _DriveOfPath, _paths, driven=True, 
 @final
 @dataclass(frozen=True)
 class LengthActuator:
-    """A force on one length, affine in it and its rate or a Hill muscle's: `add.kernels.length_drives`.
+    """A force on one length, affine in it and its rate or a Hill muscle's: `add.kernels.muscles`.
 
     Beyond a limit what is clipped is constant.
 
@@ -283,11 +282,6 @@ class OnLengths(FamilyTerm):
     factor: IntArray
     m: int
 
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.law.rows if isinstance(self.law, LengthActuator) else NO_INPUTS
-
     def family(self) -> Family:
         """Return the entries of the coordinates of each length."""
         left, right = (np.asarray(part, dtype=np.int64) for part in np.nonzero(self.length[:, None] == self.length))
@@ -326,11 +320,6 @@ class OnPaths(FamilyTerm):
 
     law: AxisLaw | LengthActuator
     paths: tuple[Path, ...]
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.law.rows if isinstance(self.law, LengthActuator) else NO_INPUTS
 
     def family(self) -> Family:
         """Return a dense block for each path."""

@@ -232,11 +232,6 @@ class Muscle(FamilyTerm):
     numbers: IntArray
     remembered: bool = False
 
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.rows
-
     def family(self) -> Family:
         """Return a dense block a line."""
         own = self.lines
@@ -368,11 +363,6 @@ class VolumetricActuator(FamilyTerm):
     signal: Signal
     rows: IntArray
     stiffness: int
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.rows
 
     def family(self) -> Family:
         """Return dense element blocks."""

@@ -14,9 +14,9 @@ from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import Constraint, Entries
+from add.kernels.air import add_pressed, add_pressed_blocks, enclosed_volume
 from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
-from add.kernels.gas_faces import add_pressed, add_pressed_blocks, enclosed_volume
 from add.typing import FloatArray, IntArray
 
 #: The standard atmosphere [Pa].
@@ -110,11 +110,6 @@ class Pressure(FamilyTerm):
     signal: Signal
     rows: IntArray
     closed: bool
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return self.rows
 
     def family(self) -> Family:
         """Return a dense block a triangle."""

@@ -51,7 +51,7 @@ def inflated_sphere(
     ]
     times = np.linspace(0.0, steps * dt, len(stretches))
     from add.geometry import surface
-    from add.kernels.gas_faces import enclosed_volume
+    from add.kernels.air import enclosed_volume
 
     faces = surface(mesh).triangles[:, ::-1]
     hollow = np.ascontiguousarray(faces[(np.linalg.norm(mesh.points[faces], axis=2) < radius + 1e-9).all(axis=1)])

@@ -251,7 +251,7 @@ def test_import_loads_no_viewer():
 # --- size ----------------------------------------------------------------------------------------------------------
 
 MOST_LINES, MOST_ROOT_MODULES = 400, 8
-MOST_ARGUMENTS, MOST_KERNEL_ARGUMENTS = 10, 14
+MOST_ARGUMENTS = 10
 
 
 def test_files_are_short(trees):
@@ -265,15 +265,14 @@ def test_few_modules_stand_at_the_root():
 
 
 def test_argument_lists_are_short(trees):
-    """A structref or a NamedTuple counts as one."""
+    """Those of compiled functions, too; a NamedTuple counts as one."""
     wrong = []
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
                 count = len(names) - (names[:1] in (["self"], ["cls"]))
-                compiled = any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
-                if count > (MOST_KERNEL_ARGUMENTS if compiled else MOST_ARGUMENTS):
+                if count > MOST_ARGUMENTS:
                     wrong.append(f"{path}:{node.lineno}: {node.name} takes {count} positional arguments")
     assert not wrong, "\n".join(wrong)
 

@@ -27,9 +27,9 @@ from add.scene.build.ties import SceneParts
 from add.scene.build.tree_parts import coordinate, tree_extras
 from add.scene.read.paths import require_known
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
+from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.links import is_body, robot_of
-from add.scene.spec.tree_parts import DriveSpec
 from add.typing import FloatArray
 
 _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}

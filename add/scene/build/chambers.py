@@ -12,7 +12,7 @@ from add.bodies import Body, CarriedShape, Graft, Layouts, LinkBody, NetBody, No
 from add.errors import InputError
 from add.geometry.boundary import triangle_areas
 from add.geometry.shapes import shape_of
-from add.kernels.gas_faces import enclosed_volume
+from add.kernels.air import enclosed_volume
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene.build.coupling_parts import is_closed
 from add.scene.build.selections import select, select_points

@@ -21,10 +21,10 @@ from add.joints.laws import (
 )
 from add.scene.build.ties import OfScene, SceneParts
 from add.scene.robots.mjcf import fluid_around
+from add.scene.spec.actuation import FluidSpec
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.scene.spec.links import robot_of
-from add.scene.spec.tree_parts import FluidSpec
 from add.terms import AddedMass
 from add.ties import Multiple
 from add.typing import FloatArray, IntArray

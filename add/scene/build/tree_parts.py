@@ -24,14 +24,14 @@ from add.bodies.tree_parts import (
 )
 from add.equations.signals import SignalParameter
 from add.errors import InputError
-from add.kernels.length_drives import AFFINE, MUSCLE
+from add.kernels.muscles import AFFINE, MUSCLE
 from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.read.paths import require_known
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
+from add.scene.spec.actuation import DriveSpec, JointLoopSpec, TendonSpec
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.tree_parts import DriveSpec, JointLoopSpec, TendonSpec
 from add.terms import Activation, Integral, Lag
 from add.ties import WeightedSum
 

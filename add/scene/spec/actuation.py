@@ -1,15 +1,18 @@
-"""Chambers and muscles of bodies in the scene format."""
+"""What drives and holds bodies of the scene format: chambers, muscles; drives, tendons and loops of trees."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from add.scene.spec.common import (
+    Facts,
     Index,
+    Name,
     NonEmpty,
     NonNegative,
     Number,
     Positive,
+    Quaternion,
     Role,
     SelectorSpec,
     Spec,
@@ -156,5 +159,149 @@ class VolumetricActuatorSpec(_MuscleSpec):
 
 MuscleSpec = Annotated[
     ActiveStressMuscleSpec | QuadraticMuscleSpec | HillMuscleSpec | VolumetricActuatorSpec,
+    by_value("type"),
+]
+
+
+class DriveSpec(Spec, numbers=Role.PROPERTY):
+    """An actuator of a joint, of a tendon, or as the robot's file says it.
+
+    `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
+    """
+
+    type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
+    joint: Name | None = Field(None, description="name of a hinge or slide that it drives")
+    tendon: Name | None = Field(None, description="name of a tendon that it drives: q is its length")
+    actuator: Name | None = Field(
+        None, description="name of an actuator of the robot's file, which says all but the input, its control"
+    )
+    input: ScalarValueSpec = Field(
+        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
+    )
+    stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
+    damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
+    limit: Positive | Literal["file"] | None = Field(
+        None, description='largest torque or force [N m, N]; "file" = what the file says of its joint (effort); '
+        "null = none",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _check(self) -> "DriveSpec":
+        if sum(item is not None for item in (self.joint, self.tendon, self.actuator)) != 1:
+            raise problem("give exactly one of 'joint', 'tendon' and 'actuator'", key="joint")
+        if self.actuator is not None:
+            for key in ("type", "stiffness", "damping", "limit"):
+                if key in self.model_fields_set:
+                    raise problem("the robot's file says this", key=key)
+            return self
+        needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]
+        allowed = {"torque": (), "position": ("stiffness", "damping"), "velocity": ("damping",)}[self.type]
+        for key in ("stiffness", "damping"):
+            if getattr(self, key) is None and key in needed:
+                raise problem(f"a {self.type} drive needs it", key=key)
+            if getattr(self, key) is not None and key not in allowed:
+                raise problem(f"a {self.type} drive has none", key=key)
+        return self
+
+
+def without_partner(facts: Facts, path: str, of_friction: tuple[str, ...]) -> dict[str, str]:
+    """Return what a spring, dry friction or limits would need that a joint or tendon has not."""
+    out = {}
+    if facts.vanishes(f"{path}.stiffness"):
+        out["rest"] = "there is no 'stiffness'"
+    if facts.vanishes(f"{path}.dry_friction"):
+        out |= dict.fromkeys(of_friction, "there is no 'dry_friction'")
+    if facts.vanishes(f"{path}.limit_stiffness"):
+        out |= dict.fromkeys(("limit_stiffness", "limit_damping"), "there is no 'lower' or 'upper'")
+    return out
+
+
+class TendonSpec(Spec, numbers=Role.PROPERTY):
+    """A fixed tendon: its length l = sum of factors times coordinates has a spring, damping, dry friction, limits.
+
+    Or what is said otherwise than in the robot's file.
+    """
+
+    joints: dict[Name, Number] | None = Field(
+        None, description="name of a hinge or slide -> factor [m/rad, -]; null = the file's"
+    )
+    stiffness: NonNegative | None = Field(None, description="of its spring [N/m]; null = the file's, or 0")
+    rest: Number | None = Field(None, description="length at which the spring is at rest [m]; null = the file's, or 0")
+    damping: NonNegative | None = Field(None, description="damping [N s/m]; null = the file's, or 0")
+    dry_friction: NonNegative | None = Field(
+        None, description="force of dry friction, as of joints [N]; null = the file's, or 0"
+    )
+    slip_speed: Positive | None = Field(None, description="rate at which dry friction is felt [m/s]; null = 0.01")
+    lower: Number | None = Field(None, description="lower limit of the length [m]; null = the file's, or none")
+    upper: Number | None = Field(None, description="upper limit of the length [m]; null = the file's, or none")
+    limit_stiffness: Positive | None = Field(None, description="stiffness of its stops [N/m]; null = 1000")
+    limit_damping: NonNegative | None = Field(None, description="damping of its stops [N s/m]; null = 1")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return without_partner(facts, path, ("slip_speed",))
+
+
+class FluidSpec(Spec, numbers=Role.PROPERTY):
+    """A fluid around all links of a robot, or what is said otherwise than in its file.
+
+    Each body is a box of its mass and moments of inertia with edges d to it, as in MuJoCo: along and about each axis i
+    it feels the forces -3 pi beta d v_i - rho/2 d_j d_k |v_i| v_i and the torques -pi beta d^3 omega_i
+    - rho/64 d_i (d_j^4 + d_k^4) |omega_i| omega_i, d the mean edge, v the velocity against the wind. Boxes stay what
+    they are where masses change. Geoms of an MJCF whose `fluidshape` is `ellipsoid` are ellipsoids to it, with lift.
+    """
+
+    density: NonNegative | None = Field(None, description="rho [kg/m^3]; null = the file's, or 0")
+    viscosity: NonNegative | None = Field(None, description="beta [Pa s]; null = the file's, or 0")
+    wind: Vector3 | None = Field(None, description="velocity of the fluid, world axes [m/s]; null = the file's, or 0")
+
+
+class LoopEndSpec(Spec, numbers=Role.PROPERTY):
+    """A frame on a link, or on the base."""
+
+    link: Name | None = Field(None, description="name of a link; null = the base")
+    position: Vector3 = Field((0.0, 0.0, 0.0), description="origin of the frame in the link's frame [m]")
+    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the frame in the link's frame [-]")
+
+
+class LinkLoopSpec(Spec, numbers=Role.PROPERTY):
+    """Equations that two frames meet exactly, by multipliers.
+
+    `point`: their origins coincide. `hinge`: their z axes too. `fixed`: the frames coincide. `slider`: the frames
+    coincide but for a way along z. `distance`: the origins keep their distance.
+    """
+
+    type: Literal["point", "hinge", "fixed", "slider", "distance"] = Field(description="kind of loop")
+    a: LoopEndSpec = Field(description="one frame")
+    b: LoopEndSpec = Field(description="the other frame")
+    length: Positive | None = Field(None, description="of a `distance` [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> "LinkLoopSpec":
+        if (self.length is not None) != (self.type == "distance"):
+            raise problem("goes with a 'distance', which needs it", key="length")
+        return self
+
+
+class JointLoopSpec(Spec, numbers=Role.PROPERTY):
+    """An equation between two joints: q = sum of coefficients a_k q_other^k."""
+
+    type: Literal["joints"] = Field("joints", description="kind of loop")
+    joint: Name = Field(description="name of a hinge or slide")
+    other: Name | None = Field(None, description="name of another one; null = the joint keeps the first coefficient")
+    coefficients: Annotated[tuple[Number, ...], Field(min_length=1, max_length=5)] = Field(
+        description="a_0 to, at most, a_4 [rad, m]"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "JointLoopSpec":
+        if self.other is None and len(self.coefficients) > 1:
+            raise problem("one joint has one coefficient", key="coefficients")
+        if self.other == self.joint:
+            raise problem("a joint follows another one", key="other")
+        return self
+
+
+LoopSpec = Annotated[
+    LinkLoopSpec | JointLoopSpec,
     by_value("type"),
 ]

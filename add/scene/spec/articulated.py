@@ -11,6 +11,16 @@ from scipy.spatial.transform import Rotation
 from add.errors import InputError
 from add.scene.read.paths import require_known
 from add.scene.robots.model import WORLD, Robot, RobotLoop, RobotTendon
+from add.scene.spec.actuation import (
+    DriveSpec,
+    FluidSpec,
+    JointLoopSpec,
+    LinkLoopSpec,
+    LoopEndSpec,
+    LoopSpec,
+    TendonSpec,
+    without_partner,
+)
 from add.scene.spec.common import (
     BodyContactSpec,
     Direction,
@@ -31,16 +41,6 @@ from add.scene.spec.common import (
 )
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
-from add.scene.spec.tree_parts import (
-    DriveSpec,
-    FluidSpec,
-    JointLoopSpec,
-    LinkLoopSpec,
-    LoopEndSpec,
-    LoopSpec,
-    TendonSpec,
-    without_partner,
-)
 from add.typing import FloatArray
 
 

@@ -27,7 +27,7 @@ from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
 from add.solve.step_matrix import NewtonOptions
-from add.terms.tree_inertia import TreeInertia
+from add.terms.rigid_inertia import TreeInertia
 
 #: Scenes that take compiled steps.
 SMALL = ("rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip", "yeoh_strip")

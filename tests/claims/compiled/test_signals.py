@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from add.compiled.windows import windows
+from add.compiled.structure import windows
 from add.equations.signals import BSplineSignal, Constant, Signal, Sine, Spline, Table
 
 TIMES = np.array([-0.1, 0.0, 0.013, 0.1, 0.1 + 1e-12, 0.25, 0.3, 0.4, 0.999, 1.0, 1.2])

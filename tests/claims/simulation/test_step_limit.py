@@ -11,7 +11,7 @@ from support.surfaces import sheet
 
 from add.contact.limits import CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
-from add.equations.step_limit import StepLimit
+from add.equations.lifted import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
 from add.solve.newton import MOST_SHORTENED, reached

@@ -8,7 +8,7 @@ from support.reference_tables import table
 
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Constant, Sine, Table
-from add.kernels.gas_faces import add_pressed, add_pressed_blocks, enclosed_volume
+from add.kernels.air import add_pressed, add_pressed_blocks, enclosed_volume
 from add.terms import AddedMass, Chamber, GivenVolume, IsothermalGas, Pressure
 from add.testing import check_constraint, check_term
 

@@ -5,7 +5,7 @@ import pytest
 from derivatives.test_trees import LINK, TURNED
 
 from add.equations.kinematics import Kinematics
-from add.kernels.length_drives import AFFINE, MUSCLE, NUMBERS, length_drive
+from add.kernels.muscles import AFFINE, MUSCLE, NUMBERS, length_drive
 from add.scene import scene_from_dict
 from add.terms import BallFriction, BallLimits, JointCouplings, LinkLoops, OnLengths
 from add.testing import check_constraint, check_term

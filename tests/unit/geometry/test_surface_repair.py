@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
-from add.geometry.mesh_check import mesh_quality
+from add.geometry.boundary import mesh_quality
 from add.geometry.mesh_round import shape_mesh
 from add.geometry.triangle_surface import TriangleSurface, box_surface, check_surface, repaired
 

@@ -17,6 +17,7 @@ DOFS[2, :6] = range(6)
 DOFS[3, :3] = DOFS[4, :3] = [3, 4, 5]
 SHARES = np.zeros((5, 3))
 SHARES[1, :2] = 0.3, -0.8
+SITES = kernel.SiteArrays(KIND, DOFS, SHARES, np.concatenate([ARM, CENTRE], axis=1))
 INDEX = np.array([[0, -1], [2, 3]])
 ROWS = np.array([[[4], [5]], [[6], [-1]]])
 WEIGHTS = np.array([0.2, 0.7])
@@ -24,9 +25,8 @@ WEIGHTS = np.array([0.2, 0.7])
 
 def evaluate(q: np.ndarray, v: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, ...]:
     y, y_dot, frame, p = (np.full(shape, np.nan) for shape in ((5, 3), (5, 3), (5, 12), (2, 3)))
-    kernel.evaluate(
-        q, v, theta, KIND, DOFS, SHARES, np.concatenate([ARM, CENTRE], axis=1), INDEX, WEIGHTS, ROWS, y, y_dot, frame, p
-    )
+    numbers = kernel.LawNumbers(INDEX, WEIGHTS, ROWS)
+    kernel.evaluate(q, v, theta, SITES, numbers, y, y_dot, frame, p)
     return y, y_dot, frame, p
 
 
@@ -65,7 +65,7 @@ def test_jacobians_and_pull(angle: float, rng: np.random.Generator) -> None:
     J, J_v, G, work = np.empty((3, 9)), np.empty((3, 9)), np.empty((3, 3)), np.empty((2, 3, 3))
     counts = []
     for b in range(5):
-        n = kernel.jacobians(b, q, v, KIND, DOFS, SHARES, frame, f, J, J_v, G, work)
+        n = kernel.jacobians(b, q, v, SITES, frame, f, J, J_v, G, work)
         counts.append(n)
         full[b][:, DOFS[b, :n]] = J[:, :n]
         full_v[b][:, DOFS[b, :n]] = J_v[:, :n]
@@ -75,7 +75,7 @@ def test_jacobians_and_pull(angle: float, rng: np.random.Generator) -> None:
 
     def pulled(q: np.ndarray) -> np.ndarray:
         out = np.zeros(N)
-        kernel.pull(1.0, q, KIND, DOFS, SHARES, evaluate(q, v, theta)[2], f, out)
+        kernel.pull(1.0, q, SITES, evaluate(q, v, theta)[2], f, out)
         return out
 
     np.testing.assert_allclose(pulled(q), np.einsum("bin,bi->n", full, f), atol=1e-13)

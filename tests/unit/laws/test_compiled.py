@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from add.laws import compiled, derivative, evaluate, parse, unknown_sign
-from add.laws.source import printed
+from add.laws.grammar import printed
 
 NAMES = {"a": "p[0]", "b": "p[1]", "x": "x"}
 TEXTS = (
@@ -50,7 +50,7 @@ def test_the_text_is_the_same_in_every_process() -> None:
     """Kernels are kept by the bytecode of the text: its order may not follow hashes that differ between processes."""
     code = (
         "from add.laws import parse, derivative\n"
-        "from add.laws.source import printed\n"
+        "from add.laws.grammar import printed\n"
         "one = parse('a*(x - 3)**2*tanh(b*x) + b*x**(-2/3) + exp(a + b + x)*sin(x*a*b)')\n"
         "print(printed('f', 'p, x', [derivative(one, 'x'), one], {'a': 'p[0]', 'b': 'p[1]', 'x': 'x'}), one.key)"
     )

@@ -8,10 +8,9 @@ from support.linalg_cases import error, pattern_of, random_blocks, saddle_point,
 
 from add.linalg import MultifrontalLU, Statistics
 from add.linalg.fronts import BLOCK
-from add.linalg.graph import nested_dissection, postponed, structure_of, weak_vertices
 from add.linalg.multifrontal import MAX_REPLACED
 from add.linalg.symbolic import fronts_of
-from add.linalg.tree import elimination_tree
+from add.linalg.tree import elimination_tree, nested_dissection, postponed, structure_of, weak_vertices
 
 
 def analysed(matrix):
