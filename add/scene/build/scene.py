@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from add.bodies import Body, ObstacleBody, SoftBody
-from add.contact import FrictionLaw, NormalLaw
+from add.contact import BodyContact, FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError, naming
 from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_contact
@@ -92,7 +92,8 @@ def build(scene: SceneSpec) -> BuiltScene:
 def with_contact(scene: S) -> S:
     """Return the scene with the numbers of contact that it leaves open; see `add.scene.build.default_contact`.
 
-    Where anything may touch by these numbers, and the scene does not say `time.substeps`, steps are divided.
+    Where anything may touch by these numbers, and the scene does not say `time.substeps`, steps are divided. Where
+    surfaces alone meet, and the scene gives their stiffness, nothing touches by these.
     Experiments share them. One that overrides what the rule reads of `contact` gets its own, as overrides.
     """
     if not without_numbers(scene):
@@ -100,7 +101,9 @@ def with_contact(scene: S) -> S:
     built = _with_any_numbers(scene)
     numbers: dict[str, float | str] = dict(default_contact(scene, built))
     meets = contact_terms(built.model.system)
-    if scene.time.substeps is None and meets and isinstance(built.simulation.stepper, Substeps):
+    points = any(isinstance(term, BodyContact) and term.met_shapes() for _, term in meets)
+    chosen = scene.contact.mesh.stiffness is not None and not points
+    if scene.time.substeps is None and meets and not chosen and isinstance(built.simulation.stepper, Substeps):
         numbers["time.substeps"] = "auto"
     further: dict[int, dict[str, float | None]] = {}
     changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]

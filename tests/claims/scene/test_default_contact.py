@@ -204,6 +204,25 @@ def test_steps_are_divided_where_contact_has_no_numbers() -> None:
         assert isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
 
 
+def test_surfaces_with_their_stiffness_have_numbers() -> None:
+    """Where meshes alone meet and their stiffness is given steps are whole; not where nodes meet a floor, too."""
+    mesh = {"shape": "rectangle", "size": [0.2, 0.2], "cells": [2, 2]}
+    material = {"density": 0.2, "thickness": 1e-3, "membrane": {"young": 1e5, "poisson": 0.3}}
+    bodies = {
+        "sheet": {"type": "cloth", "mesh": mesh, "material": material},
+        "block": {"type": "kinematic", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "position": [0, 0, -0.1]},
+    }  # fmt: skip
+    pairs = [{"between": ["sheet", "block"], "by_meshes": True}]
+    raw = ball() | {"bodies": bodies, "obstacles": {}, "contact": {"mesh": {"thickness": 0.01}, "pairs": pairs}}
+
+    def divided(**more: object) -> bool:
+        return scene_from_dict(raw | more).build().simulation.stepper.impacts is not None
+
+    given = raw["contact"] | {"mesh": {"thickness": 0.01, "stiffness": 1e5}}
+    assert divided() and not divided(contact=given) and divided(contact=given, obstacles=FLOOR)
+    assert divided(contact=given, time=raw["time"] | {"substeps": "auto"})
+
+
 def test_a_step_that_is_too_long_is_a_warning() -> None:
     from add.scene.build.doubts import doubts
 
