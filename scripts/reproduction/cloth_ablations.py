@@ -10,6 +10,7 @@ import add
 from add.adjoint.reverse import Cotangents, pullback_to_state
 from add.contact import MeshContact
 from add.equations.kinematics import Weights
+from add.geometry.sheet import IRREGULAR, rectangle
 from add.linalg import one_blas_thread
 from add.scene.build.built import BuiltScene
 from add.simulation.run import Trajectory
@@ -68,13 +69,21 @@ def dense(built: BuiltScene, run: Trajectory) -> float:
 
 
 def between(size: float) -> dict[str, Any]:
-    """Return a ball on a held sheet, and a held sheet on the ball, sheets of a size; their cells stay as many."""
+    """Return a ball on a held sheet, and a held sheet on the ball, sheets of a size; their cells stay as many.
+
+    The ball is over the middle of a face, so that sheets of every size meet it by one face, not by the edges of small
+    faces, too.
+    """
     width, height = WIDTH * size, 0.005 + RADIUS
+    nodes, faces = rectangle((width, width), (12, 12), IRREGULAR)
+    middles = nodes[faces].mean(axis=1)
+    x, y, _ = middles[np.linalg.norm(middles, axis=1).argmin()].tolist()
     ends = [("min", 1, None), ("min", None, 1), ("max", -1, None), ("max", None, -1)]
     box = {"min": 0.4999 * width, "max": 0.4999 * width}
-    held = [{"where": {"box": {side: [x and x * box[side], y and y * box[side], None]}}} for side, x, y in ends]
+    held = [{"where": {"box": {side: [a and a * box[side], b and b * box[side], None]}}} for side, a, b in ends]
+    shape = {"shape": "sphere", "radius": RADIUS}
     bodies = {
-        "ball": {"type": "rigid", "geometry": {"shape": "sphere", "radius": RADIUS}, "mass": 0.02},
+        "ball": {"type": "rigid", "geometry": shape, "mass": 0.02, "position": [x, y, 0]},
         "below": sheet(width, 12, position=[0, 0, -height], pins=held),
         "above": sheet(width, 12, position=[0, 0, height], pins=held),
     }
@@ -108,23 +117,27 @@ def of_cubes(n: int) -> tuple[list[Row], dict[str, Any]]:
 
 
 def of_sizes(sizes: tuple[int, ...]) -> tuple[list[Row], list[list[float]]]:
-    """Return what a step takes with sheets of several sizes."""
-    found = []
-    for size in sizes:
-        built, best = add.scene_from_dict(between(size)).build(), np.inf
-        for _ in range(3):
+    """Return what a step forward and one backward take with sheets of several sizes, the best of turns taken."""
+    scenes = [add.scene_from_dict(between(size)).build() for size in sizes]
+    runs, best = [built.run() for built in scenes], np.full((len(sizes), 2), np.inf)
+    for _ in range(5):
+        for built, run, least in zip(scenes, runs, best, strict=True):
             with clock() as taken:
-                run = built.run()
-            best = min(best, taken.seconds)
+                built.run()
+            least[:] = np.minimum(least, [taken.seconds / FALLING, backward(built, run)])
+    rows, found = [], []
+    for size, built, run, (forward, back) in zip(sizes, scenes, runs, best.tolist(), strict=True):
         (term,) = built.model.term(MeshContact)
         number = built.simulation.system.deciding.index(term)
-        touching = np.mean([term.describe(record.decisions[number])["touching"] for record in run.records])
-        found.append([best / FALLING, best / FALLING / iterations(run), float(touching)])
-    rows = [
-        Row(f"sheets of {size} : 1 around a ball: a step [ms]; an iteration [ms], over that of 1 : 1; pairs that touch",
-            f"{1e3 * step:.1f}; {1e3 * one:.2f}, {one / found[0][1]:.2f}; {touching:.1f}", "cloth6.size")
-        for size, (step, one, touching) in zip(sizes, found, strict=True)
-    ]  # fmt: skip
+        touching = float(np.mean([term.describe(record.decisions[number])["touching"] for record in run.records]))
+        over = forward / best[0, 0], back / best[0, 1]
+        rows.append(
+            Row(f"sheets of {size} : 1 around a ball: a step forward, backward [ms]; over those of 1 : 1; "
+                "iterations a step; pairs that touch",
+                f"{1e3 * forward:.1f}, {1e3 * back:.1f}; {over[0]:.2f}, {over[1]:.2f}; {iterations(run):.1f}; "
+                f"{touching:.1f}", "cloth6.size")
+        )  # fmt: skip
+        found.append([forward, back, iterations(run), touching])
     return rows, found
 
 
@@ -166,7 +179,10 @@ NOTES = (
     "separate as the zones; a zone by itself is a scene of one cube here, whose steps are compiled ones. The published "
     "ablation compares with a dense problem of all impacts; ours of derivatives with the factors of a dense matrix.",
     "A ball between two sheets whose borders are held, 12 x 12 cells whatever their size, for the published bunny and "
-    "scales of 1 to 18. Sizes meet other numbers of pairs and iterations, so that an iteration is what compares.",
+    "scales of 1 to 18. It is over the middle of a face, and hardly meets another one: as published, what is equal is "
+    "the number of primitives, and so is that of contacts. The published steps of 20 ms are of 5 ms here. Over a node "
+    "of the smallest sheet the ball meets 13 pairs, and times compare numbers of contacts and of iterations, not "
+    "sizes.",
 )
 
 ENTRY = Entry(

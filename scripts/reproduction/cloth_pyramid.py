@@ -27,34 +27,38 @@ DT, SKIN = 0.005, 5e-3
 PYRAMID = "v 0 0 0\nv 1 1 1\nv -1 1 1\nv -1 -1 1\nv 1 -1 1\nf 1 2 3\nf 1 3 4\nf 1 4 5\nf 1 5 2\n"
 
 
-def scene(cells: int, pyramid: Path) -> dict[str, Any]:
-    """Return a square of cloth, slightly turned, above an upturned pyramid of four faces."""
+def scene(bodies: dict[str, Any], steps: int) -> dict[str, Any]:
+    """Return a cloth and bodies that it meets, as itself, by meshes."""
     return {
         "schema": "add-scene/1",
-        "time": {"dt": DT, "steps": BEFORE + MEASURED, "integrator": "bdf1"},
+        "time": {"dt": DT, "steps": steps, "integrator": "bdf1"},
         "gravity": [0, 0, -9.8],
-        "bodies": {
-            "cloth": {
-                "type": "cloth",
-                "mesh": {"shape": "rectangle", "size": [1, 1], "cells": [cells, cells]},
-                "material": {
-                    "density": 0.187,
-                    "thickness": 5e-4,
-                    "membrane": {"model": "neo-hookean", "young": 5e4, "poisson": 0.3, "viscosity": 0.01},
-                    "bending": {"model": "hinge", "stiffness": 7e-6, "damping": 1e-7},
-                },
-                "contact": {"self": True},
-                "position": [0.02, 0.01, 0.75],
-                "orientation": [0.991444861, 0.130526192, 0, 0],
-            },
-            "pyramid": {"type": "kinematic", "geometry": {"file": str(pyramid)}},
-        },
+        "bodies": bodies,
         "contact": {
             "friction": 0.3,
             "mesh": {"thickness": SKIN, "stiffness": 1e5, "onset": 1e-3, "damping": 20},
-            "pairs": [{"between": ["cloth", "pyramid"], "by_meshes": True}],
+            "pairs": [{"between": ["cloth", name], "by_meshes": True} for name in bodies if name != "cloth"],
         },
     }
+
+
+def cloth(cells: int, **more: Any) -> dict[str, Any]:
+    """Return a square of cloth of 1 m."""
+    material = {
+        "density": 0.187,
+        "thickness": 5e-4,
+        "membrane": {"model": "neo-hookean", "young": 5e4, "poisson": 0.3, "viscosity": 0.01},
+        "bending": {"model": "hinge", "stiffness": 7e-6, "damping": 1e-7},
+    }
+    mesh = {"shape": "rectangle", "size": [1, 1], "cells": [cells, cells]}
+    return {"type": "cloth", "mesh": mesh, "material": material, "contact": {"self": True}, **more}
+
+
+def crumpling(cells: int, pyramid: Path) -> dict[str, Any]:
+    """Return a square of cloth, slightly turned, above an upturned pyramid of four faces."""
+    above = cloth(cells, position=[0.02, 0.01, 0.75], orientation=[0.991444861, 0.130526192, 0, 0])
+    held = {"type": "kinematic", "geometry": {"file": str(pyramid)}}
+    return scene({"cloth": above, "pyramid": held}, BEFORE + MEASURED)
 
 
 def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float]:
@@ -93,7 +97,7 @@ def run(context: Context) -> Outcome:
         pyramid = Path(folder) / "pyramid.obj"
         pyramid.write_text(PYRAMID, encoding="utf-8")
         for n in sizes:
-            built = add.scene_from_dict(scene(n, pyramid)).build()
+            built = add.scene_from_dict(crumpling(n, pyramid)).build()
             simulation, (term,) = built.simulation, built.model.term(MeshContact)
             simulation.run(n_steps=2)
             with clock() as forward:

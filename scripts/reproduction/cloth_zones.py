@@ -19,7 +19,7 @@ from add.linalg import one_blas_thread
 from add.scene.build.built import BuiltScene
 from add.terms import Inertia
 from add.typing import FloatArray
-from scripts.reproduction.cloth_pyramid import PYRAMID, scene
+from scripts.reproduction.cloth_pyramid import PYRAMID, crumpling
 from scripts.reproduction.entry import Context, Entry, Outcome, Row, clock
 
 #: Cells along an edge, steps before the one that is compared, rounds of detection, step of differences [m/s^2].
@@ -137,7 +137,7 @@ def run(context: Context) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, one_blas_thread():
         pyramid = Path(folder) / "pyramid.obj"
         pyramid.write_text(PYRAMID, encoding="utf-8")
-        raw = scene(cells, pyramid)
+        raw = crumpling(cells, pyramid)
         raw["contact"]["friction"] = 0.0
         built = add.scene_from_dict(raw).build()
         del raw["bodies"]["pyramid"], raw["contact"]

@@ -6,6 +6,7 @@ from scripts.reproduction import (
     cloth_ablations,
     cloth_basket,
     cloth_cubes,
+    cloth_drops,
     cloth_impacts,
     cloth_marble,
     cloth_pyramid,
@@ -105,5 +106,6 @@ MODULES = (
     cloth_ablations,
     cloth_basket,
     cloth_zones,
+    cloth_drops,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

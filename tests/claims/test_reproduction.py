@@ -62,7 +62,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 9)]
+    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 10)]
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -526,3 +526,10 @@ def test_zones_and_sizes(run):
     values = run("cloth6").values
     assert values["20"]["error"] < 1e-8 and values["20"]["iterations"][0] > values["20"]["iterations"][1]
     assert len(values["sizes"]) == 2 and values["marble"]["best"][-1] < values["marble"]["best"][0]
+
+
+@pytest.mark.slow
+def test_cloth_lies_on_a_ball_and_on_itself(run):
+    values = run("cloth9").values
+    assert [found["crossing"] for found in values.values()] == [0, 0]
+    assert min(found["touching"] for found in values.values()) > 20

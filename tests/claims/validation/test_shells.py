@@ -3,7 +3,8 @@
 Values, as quoted by MacNeal and Harder 1985 and by Sze, Liu, Lo 2004: Scordelis-Lo roof 0.3024, pinched hemisphere
 with a hole 0.094, twisted beam 0.005424 and 0.001754, pinched cylinder 1.8248e-5. A strip clamped at one end buckles
 sideways at P L^2/sqrt(EI GJ) = 4.0126 under a load in its plane at the other, at q L^3/sqrt(EI GJ) = 12.8538
-under its own weight (Timoshenko and Gere 1961), where b/L and h/b are small.
+under its own weight (Timoshenko and Gere 1961), where b/L and h/b are small. The end of a quarter ring that a load
+across its plane bends and twists moves by P R^3 (pi/(4 EI) + (3 pi/4 - 2)/GJ) (Castigliano).
 """
 
 import numpy as np
@@ -138,6 +139,22 @@ def pinched_cylinder(n: int) -> float:
     free[number[n // 4, m // 2], 1] = False
     load[number[0, m // 2], 0], load[number[n // 2, m // 2], 0] = -1.0, 1.0
     return float(-displaced(x, terms, load, free)[number[0, m // 2], 0])
+
+
+@pytest.mark.parametrize(("n", "nu", "error"), [(160, 0.0, 0.005), (160, 0.3, 0.02), long_case(320, 0.3, 0.015)])
+def test_quarter_ring(n: int, nu: float, error: float) -> None:
+    """A flat strip of b/R = 0.02 along a quarter of a circle, loaded across its plane: bending and twist at once."""
+    width, rigidity, step = 0.02, 1e-3, 0.5 * np.pi / (n - 0.5)
+    flat, triangles = rectangle((n * step, width), (n, 8))
+    turn, radius = flat[:, 0] - flat[:, 0].min() - 0.5 * step, 1.0 - flat[:, 1]
+    x = np.column_stack([radius * np.sin(turn), -radius * np.cos(turn), np.zeros(len(flat))])
+    _, terms = shell(x, triangles, 1e7 * rigidity, rigidity, nu)
+    end = np.argmin(np.linalg.norm(x - [1.0, 0.0, 0.0], axis=1))
+    load, free = np.zeros(x.shape), np.repeat((turn > 0.6 * step)[:, None], 3, axis=1)
+    load[end, 2] = 1.0
+    bending, twist = (1.0 - nu**2) * rigidity * width, 2.0 * (1.0 - nu) * rigidity * width
+    exact = 0.25 * np.pi / bending + (0.75 * np.pi - 2.0) / twist
+    assert displaced(x, terms, load, free)[end, 2] == pytest.approx(exact, rel=error)
 
 
 @pytest.mark.parametrize(("by", "nu"), [("tip", 0.3), ("weight", 0.3), long_case("tip", 0.0),
