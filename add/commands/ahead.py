@@ -105,8 +105,9 @@ def compile_matrices(path: str) -> None:
     Energies(built, theta).at(kin)
     branch = system.on_branch(tuple([_decided(term, kin, theta, sticks) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
+    mu = np.zeros(branch.n_rows)  # of those that stick, too
     factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
-    factors.solve(np.zeros(system.n_unknowns))
+    factors.solve(np.zeros(system.partition.free.size + mu.size))
     branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
 
 
