@@ -94,7 +94,7 @@ def test_stiff_disc_is_a_plate(tmp_path: Path) -> None:
     """The border sags as that of Kirchhoff's annular plate does, nearer on the finer mesh, and all of it shades."""
     errors = []
     for m in (2, 4):
-        coefficient, low, _ = draped(tmp_path, m, 2e-2, 12)
+        coefficient, low, _ = draped(tmp_path, m, 2e-2, 8)
         assert coefficient == pytest.approx(1.0, abs=1e-3)
         errors.append(abs(low / sag(2e-2) - 1.0))
     assert errors[1] < 0.04
