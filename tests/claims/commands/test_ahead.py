@@ -13,7 +13,9 @@ from add.contact.penalty_bodies import functions_of_contact
 from add.scene import load_scene
 
 
-@pytest.mark.parametrize("name", ["bouncing_throw", "two_soft_balls", "three_frictions", "cube_stops_impulse", "fig2_cylinder_hybrid"])
+@pytest.mark.parametrize(
+    "name", ["bouncing_throw", "two_soft_balls", "three_frictions", "cube_stops_impulse", "fig2_cylinder_hybrid"]
+)
 def test_matrices_of_every_kind_of_contact_are_compiled(name):
     """Without detection: that is what the run compiles meanwhile."""
     ahead.compile_matrices(str(SCENES / f"{name}.json"))
