@@ -197,8 +197,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
         change = np.diff(self._velocities(self.impacts, before, *after, theta), axis=0)
         moved = self.impacts.moved(change[1:], self.dt, touching)
-        most = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.divides else SUDDEN_GIVEN
-        sudden = self.impacts.sudden(change, self.dt, touching) > most
+        limit = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.divides else SUDDEN_GIVEN
+        sudden = self.impacts.sudden(change, self.dt, touching) > limit
         unresolved = np.flatnonzero((moved > UNRESOLVED) & self.impacts.divides | sudden)
         if not unresolved.size:
             return found

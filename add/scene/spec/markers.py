@@ -229,6 +229,8 @@ class RecordingSpec(Spec):
                 raise problem("a release is found from markers", key="start")
             if self.register_ is not None:
                 raise problem("only markers can be registered", key="register")
+            if self.unit not in (None, "m"):
+                raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
         if self.rest is not None and self.rest[1] > self.time_offset:
             raise problem(
                 "markers rest before they are let go",
@@ -236,8 +238,6 @@ class RecordingSpec(Spec):
                 found=f"{list(self.rest)}",
                 expected=f"times up to the time_offset of {self.time_offset:g} s",
             )
-            if self.unit not in (None, "m"):
-                raise problem("poses are read in metres", key="unit", found=f"'{self.unit}'", expected="'m'")
         return self
 
 
