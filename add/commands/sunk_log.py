@@ -1,4 +1,4 @@
-"""What a run should not have: depths of meshes and of bodies under surfaces, and energy that nothing feeds."""
+"""Depths of meshes and of bodies under surfaces, and energy that nothing feeds: no run should have them."""
 
 from __future__ import annotations
 

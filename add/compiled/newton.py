@@ -53,7 +53,7 @@ class Criteria(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a step is solved for: formula and criteria, q_star and v_star (2, n), signals, theta; whether replayed."""
+    """The arguments of one step: formula and criteria, q_star and v_star (2, n), signals, theta; whether replayed."""
 
     formula: Formula
     criteria: Criteria

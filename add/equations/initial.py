@@ -81,7 +81,7 @@ class BodyPose(Pose):
 
     @property
     def numbers(self) -> IntArray:
-        """Those of the four vectors (12,)."""
+        """Entries of the four vectors (12,)."""
         return np.concatenate([self.position, self.orientation, self.velocity, self.angular_velocity])
 
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
@@ -160,7 +160,7 @@ class RigidPose(Pose):
 
     @property
     def numbers(self) -> IntArray:
-        """Those of the four vectors (12,), then of the centre of mass."""
+        """Entries of the four vectors (12,), then of the centre of mass."""
         centre = [] if self.centre is None else [self.centre]
         return np.concatenate([self.position, self.orientation, self.velocity, self.angular_velocity, *centre])
 

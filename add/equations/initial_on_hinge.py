@@ -86,7 +86,7 @@ class HingedPose(Pose):
 
     @property
     def numbers(self) -> IntArray:
-        """Those of a's start, then its own."""
+        """Entries of a's start, then its own."""
         own = self._inputs[self._inputs >= 0]
         return own if self.parent is None else np.concatenate([self.parent.numbers, own])
 

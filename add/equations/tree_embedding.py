@@ -151,7 +151,7 @@ class TreePose(Pose):
 
     @property
     def numbers(self) -> IntArray:
-        """Those of the base, of the coordinates, and of their rates."""
+        """Entries of the base, of the coordinates, and of their rates."""
         base = [] if self.base is None else [self.base.numbers]
         return np.concatenate([*base, self.value, self.rate])
 

@@ -28,7 +28,7 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 class LawNumbers(NamedTuple):
-    """Where the numbers p of a law stand: ``index`` (n, n_i) and ``rows`` (n_rows, n, n_s) in theta, -1 for zero.
+    """Places of the numbers p of a law: ``index`` (n, n_i) and ``rows`` (n_rows, n, n_s) in theta, -1 for zero.
 
     ``weights`` (n_rows,) are those of the signal at this time.
     """

@@ -1,4 +1,4 @@
-"""What drives and holds bodies of the scene format: chambers, muscles; drives, tendons and loops of trees."""
+"""Actuators and ties of bodies in the scene format: chambers, muscles; drives, tendons and loops of trees."""
 
 from typing import Annotated, Literal
 

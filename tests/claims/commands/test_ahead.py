@@ -10,6 +10,8 @@ from support.places import SCENES
 
 from add.commands import ahead
 from add.contact.penalty_bodies import functions_of_contact
+from add.equations.family_term import OverFamily
+from add.kernels.arena import signatures
 from add.scene import load_scene
 
 
@@ -19,6 +21,17 @@ from add.scene import load_scene
 def test_matrices_of_every_kind_of_contact_are_compiled(name):
     """Without detection: that is what the run compiles meanwhile."""
     ahead.compile_matrices(str(SCENES / f"{name}.json"))
+
+
+def test_families_are_there_before_a_run_asks_for_contact():
+    """Where no other process is at them: the run then waits for contact alone."""
+    system = load_scene(SCENES / "ball_on_floor.json").build().simulation.system
+    ahead.compile_others(system)
+    kinds = [term.one.family.kind for term in system.terms if isinstance(term, OverFamily)]
+    assert any(kind.jacobian for kind in kinds)
+    for kind in kinds:
+        for function, (signature, _) in zip(kind.functions[:2], signatures(), strict=False):
+            assert function is None or signature in function.executables, kind.name
 
 
 def test_contact_of_links_is_asked_with_the_frames_of_links(monkeypatch):
