@@ -85,7 +85,7 @@ def compile_matrices(path: str) -> None:
     """Compile the contact of a scene, what is kept of a state, and what matrices and derivatives by numbers need.
 
     Contact comes first: it takes longest, and while the run builds the scene there is nothing else that it leaves. What
-    is kept of states comes before matrices, which the run has come to by then.
+    is kept of states comes before solutions: by then the run has come to these.
     """
     scene = load_scene(path)
     for function, signature in _of_contact(scene):
@@ -101,12 +101,15 @@ def compile_matrices(path: str) -> None:
     sticks = scene.contact.friction_law == "hybrid"
     if sticks:
         _stick(system, kin, theta)
-    ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
-    Energies(built, theta).at(kin)
     branch = system.on_branch(tuple([_decided(term, kin, theta, sticks) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
-    mu = np.zeros(branch.n_rows)  # of those that stick, too
-    factors = assembler.factor(kin, mu, theta, Weights(1.0, c, c * c, 1.0), branch)
+    mu, weights = np.zeros(branch.n_rows), Weights(1.0, c, c * c, 1.0)  # multipliers of those that stick, too
+    pattern, data = assembler.assemble(kin, mu, theta, weights, branch)
+    # Steps in contact have no symmetric matrices, and come to them last.
+    assembler.factorization.factor(pattern, data * np.linspace(1.0, 1.01, data.size))
+    factors = assembler.factor(kin, mu, theta, weights, branch)
+    ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
+    Energies(built, theta).at(kin)
     factors.solve(np.zeros(system.partition.free.size + mu.size))
     branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
 

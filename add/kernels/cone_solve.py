@@ -77,7 +77,7 @@ def _joints_disagree(blocks, closed, velocity, scale, g):
         i = blocks.first[b]
         if blocks.kind[b] == FREE:
             worst = max(worst, abs(closed[i] - velocity[i]) / scale[i])
-    return worst >= _DISAGREES * np.abs(g / scale).max()
+    return worst >= _DISAGREES * max_norm(g / scale)
 
 
 @njit(nogil=True, **CALLED)
@@ -139,7 +139,7 @@ def _finish_alone(polishing, problem, agree, others, l, modes, answer):
                 alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
                 most = max(agree, others) if alone else others
                 most = min(most, _DISAGREES) if _joints_disagree(blocks, closed, velocity, scale, g) else most
-                if np.abs((closed - velocity) / scale).max() < most * np.abs(g / scale).max():
+                if max_norm((closed - velocity) / scale) < most * max_norm(g / scale):
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
             if size < best:
@@ -169,6 +169,15 @@ def _finish(calls, problem, agree, others, l, modes, answer):
 
 
 @njit(nogil=True, **CALLED)
+def _in_doubt(blocks, modes, l, u):
+    """Whether a block may as well be in another mode."""
+    for margin in margins(blocks, modes, l, u, 1.0):
+        if margin < _DOUBT:
+            return True
+    return False
+
+
+@njit(nogil=True, **CALLED)
 def _by_sweeps(calls, problem, agree, answer):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
@@ -183,7 +192,7 @@ def _by_sweeps(calls, problem, agree, answer):
         best, more = _finish(calls, problem, agree, _DISAGREES, trial, trial_modes, answer)
         rounds += more
         if best < EXACT:
-            if redundancy(G, blocks, modes, scale, l, u) > 0 or margins(blocks, modes, l, u, 1.0).min() < _DOUBT:
+            if redundancy(G, blocks, modes, scale, l, u) > 0 or _in_doubt(blocks, modes, l, u):
                 return 0
             return rounds
         if done < most:
