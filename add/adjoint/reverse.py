@@ -7,6 +7,7 @@ nor where cotangents come from: an objective adds them (`value_and_gradient`), o
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import final
 
 import numpy as np
@@ -97,9 +98,10 @@ class _ReverseSweep:
     def through(self, assemblers: Sequence[Assembler], steps: Sequence[tuple[State, Record]]) -> None:
         """Go back through consecutive steps, the last first; each is a record with the state after it."""
         stepper, theta = self.simulation.differentiable, self.theta
-        backwards = (record for _, record in reversed(steps))
-        with closing(linearisations(stepper, assemblers, theta, backwards)) as linearised:
-            for (state, record), step in zip(reversed(steps), linearised, strict=True):
+        # Where there are compiled steps, they go back through what the terms took, too.
+        ahead = () if assemblers[0].compiled else (record for _, record in reversed(steps))
+        with closing(linearisations(stepper, assemblers, theta, ahead)) as linearised:
+            for (state, record), step in zip_longest(reversed(steps), linearised):
                 self.seed(state, self.bar)
                 self.bar = stepper.pullback(TakenStep(assemblers[0], record, theta, step), self.bar, self.theta_bar)
 

@@ -11,7 +11,7 @@ from numba import config, typeof
 
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.members import pull_back_each, take_each
-from add.compiled.newton import Criteria
+from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
 from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
@@ -123,7 +123,7 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     rows, ends = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
     common = (families, NONE, Timing(0.0, 0, one, one, one))
-    given = one, no_choices(0)
+    given = one, no_choices(0), FRESH
     take = (*common, Criteria(0.0, 0.0, 0.0, 2, 1), (two, two), one, signals, one, False, given)
     turned = np.zeros((0, 0), dtype=bool)
     steps = Steps(two, two, two, two, two, turned, ends, one, two, rows, ends)

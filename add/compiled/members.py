@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.newton import Criteria
+from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem
 from add.compiled.run import Block
 from add.compiled.steps import Steps, Timing, choices_of, pull_back_steps, take_steps
@@ -47,7 +47,7 @@ def take_each(arrays, routines, timing, criteria, before, starts, signals, theta
         own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
         now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
         (
-            done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k, rows_k, ends_k,
+            done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k, rows_k, ends_k, _,
         ) = take_steps(
             arrays, routines, own, criteria, (q_before[k], v_before[k]), starts[k], now, thetas[k], False, given
         )  # fmt: skip
@@ -150,7 +150,7 @@ class CompiledMembers:
 
     def __init__(self, system: PackedSystem) -> None:
         self.system = system
-        self._given = _NOTHING, no_choices(len(system.system.deciding))
+        self._given = _NOTHING, no_choices(len(system.system.deciding)), FRESH
         self._windows: dict[tuple[float, int], Signals] = {}
         self._prescribed = system.system.partition.prescribed
 

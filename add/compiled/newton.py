@@ -25,6 +25,7 @@ MAX_HALVINGS = 14
 SUFFICIENT_DECREASE = 1e-4
 BLOCKED = 1e-9
 NATURAL_AFTER = 2
+MOST_SHORTENED = 8
 ROUND_OFF = 64.0
 EPS = float(np.finfo(float).eps)
 
@@ -126,7 +127,8 @@ def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, d
     scale += _weighted_size(arrays, routines, data, free, u, order)
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
     scale += _weighted_size(arrays, routines, data, free, at.q, order)
-    return merit <= ROUND_OFF * EPS * scale
+    # Not where the matrix had no places for all that acts.
+    return np.isfinite(scale) and merit <= ROUND_OFF * EPS * scale
 
 
 @njit(**CALLED)
@@ -221,29 +223,59 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
     return False, merit, chosen
 
 
-@njit(**CALLED)
-def solve_step(arrays, routines, step, chosen, point, trial, room, merits):
-    """Iterate from the u of ``point``; fill ``merits`` with those of all iterates.
+class Begun(NamedTuple):
+    """What has been done of a step whose matrix had no places for all that acts, and that goes on with more of them.
 
-    Returns how it ended, iterations and factorisations done, the tolerance, whether the solution is in ``trial`` in
-    place of ``point``, and the choices made there.
+    Attributes
+    ----------
+    iterations, factorizations : int
+    scale : float
+        Of the first guess [N]; negative for a step that begins.
+    merits : (iterations,) of the iterates before the one that it goes on from [N]
+    """
+
+    iterations: int
+    factorizations: int
+    scale: float
+    merits: FloatArray
+
+
+#: Of a step that begins.
+FRESH = Begun(0, 0, -1.0, np.zeros(0))
+
+
+@njit(**CALLED)
+def tolerated(criteria, scale):
+    """Return the tolerance of a step [N] from the size of its forces at the first guess."""
+    return criteria.atol + criteria.rtol * scale
+
+
+@njit(**CALLED)
+def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits):
+    """Iterate from the u of ``point``; fill ``merits`` with those of all iterates. See `Begun`.
+
+    Returns how it ended, iterations and factorisations done, the size of the forces at the first guess that the
+    tolerance follows, whether the last iterate is in ``trial`` in place of ``point``, and the choices made there.
     """
     formula, criteria = step.formula, step.criteria
     free, c, norm = point.free, formula.c, criteria.norm
     n_free, swapped = free.size, False
     merit, chosen, scale = _evaluate(arrays, routines, step, chosen, True, point)
-    merits[0] = merit
-    iterations, factorizations, tolerance, largest, reuse = 0, 0, criteria.atol, 0.0, False
+    iterations, factorizations, largest, reuse = begun.iterations, begun.factorizations, 0.0, False
+    if begun.scale >= 0.0:
+        scale = begun.scale
+    put(begun.merits, merits[:iterations])
+    merits[iterations] = merit
     if not np.isfinite(merit):
-        return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen
-    tolerance += criteria.rtol * scale
-    for iteration in range(criteria.max_iterations + 1):
+        return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
+    tolerance = tolerated(criteria, scale)
+    for iteration in range(iterations, criteria.max_iterations + 1):
         if merit <= tolerance:
-            return CONVERGED, iterations, factorizations, tolerance, swapped, chosen
+            return CONVERGED, iterations, factorizations, scale, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
         if stalled and _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
-            return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+            return AT_ROUND_OFF, iterations, factorizations, scale, swapped, chosen
         if iteration == criteria.max_iterations:
             break
         if not reuse:
@@ -262,11 +294,11 @@ def solve_step(arrays, routines, step, chosen, point, trial, room, merits):
             continue
         if not found:
             if _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
-                return AT_ROUND_OFF, iterations, factorizations, tolerance, swapped, chosen
+                return AT_ROUND_OFF, iterations, factorizations, scale, swapped, chosen
             break
         reuse = following < criteria.reuse * merit
         point, trial, swapped = trial, point, not swapped
         merit, chosen = following, choices
         iterations += 1
         merits[iterations] = merit
-    return GIVEN_UP, iterations, factorizations, tolerance, swapped, chosen
+    return GIVEN_UP, iterations, factorizations, scale, swapped, chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
-from add.compiled.newton import Criteria
+from add.compiled.newton import FRESH, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import Tableau, pull_back_stages, take_stages
@@ -169,18 +170,25 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
-        given = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
+        u, held = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
         q, v = plain(before[0]), plain(before[1])
         candidates = self._candidates(timing, q, v, theta) if replay is None else replay[2]
-        arena, routines = self._common(self._nothing if replay is None else replay[1], candidates)
-        if self._limit is not None:
-            routines = routines._replace(limit=self._limit.asked_at(theta))
-        found, *fields = take_steps(
-            arena, routines, timing, criteria, (q, v),
-            self._start, self._signals(timing, n), theta, replay is not None, given,
-        )  # fmt: skip
-        if self._limit is not None:
-            self._limit.check()
+        begun, asked = FRESH, self._nothing if replay is None else replay[1]
+        while True:
+            arena, routines = self._common(asked, candidates)
+            if self._limit is not None:
+                routines = routines._replace(limit=self._limit.asked_at(theta))
+            found, *fields, (u, chosen, iterations, factorizations, scale) = take_steps(
+                arena, routines, timing, criteria, (q, v),
+                self._start, self._signals(timing, n), theta, replay is not None, (u, held, begun),
+            )  # fmt: skip
+            if self._limit is not None:
+                self._limit.check()
+            wider = candidates if found or scale < 0.0 else self._with_places(chosen, candidates)
+            if wider is candidates:
+                break
+            # What acts by now had no places in the matrix.
+            candidates, begun = wider, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
         self._failed_at = timing.dt, timing.first + found if found < n else -1
         steps = Steps(*fields)
         if not steps.turned.any():  # states are solutions: kept once
@@ -356,6 +364,16 @@ class CompiledRun:
         none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
         steps = Steps(q, v, a, q, v, turned, counts, none[0], none, chosen.rows, chosen.ends[None])
         return Block(self.system, timing, steps, 1, q[0], v[0], candidates)
+
+    def _with_places(self, chosen: Choices, candidates: AllCandidates) -> AllCandidates:
+        """Return candidates with what choices need; the same ones where these have all of it."""
+        wider, ends = list(candidates), chosen.ends.tolist()
+        for number in self.system.changing.values() if candidates else ():
+            term, before = self.system.system.deciding[number], candidates[number]
+            with_own = term.keys(chosen.rows[ends[number] : ends[number + 1]], before)
+            if before is not None and with_own is not None and with_own.size > before.size:
+                wider[number] = with_own
+        return candidates if all(map(operator.is_, wider, candidates)) else tuple(wider)
 
     def _choices(self, decisions: Decisions) -> Choices:
         """Return the decisions of the deciding terms as compiled steps take them."""

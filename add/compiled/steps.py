@@ -7,7 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.linear import Linear, new_linear
-from add.compiled.newton import GIVEN_UP, Formula, Step, free_share, new_iterate, new_room, solve_step
+from add.compiled.newton import (
+    GIVEN_UP,
+    MOST_SHORTENED,
+    Formula,
+    Step,
+    free_share,
+    new_iterate,
+    new_room,
+    solve_step,
+    tolerated,
+)
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
@@ -83,22 +93,26 @@ def choices_of(steps, k):
 
 @njit(**CALLED)
 def _reach(routines, layout, origin, q_star, point):
-    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.newton`.
+    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.newton.reached`.
 
-    Returns whether that is simple: given motions go all their way.
+    Returns whether there is such a way: given motions go all of theirs.
     """
     u = point.u
-    for i in range(u.size):
-        point.q[i] = q_star[i] + u[i]
-    share = free_share(routines, origin, point.q)
-    if share >= 1.0:
-        return True
-    if layout.prescribed.size or not share >= 0.0:
-        return False
-    for i in layout.free:
-        begin = origin[i] - q_star[i]
-        u[i] = begin + share * (u[i] - begin)
-    return True
+    for shortened in range(MOST_SHORTENED + 1):
+        for i in range(u.size):
+            point.q[i] = q_star[i] + u[i]
+        share = free_share(routines, origin, point.q)
+        if share >= 1.0:
+            return True
+        if not share >= 0.0:
+            return False
+        length = share if shortened < MOST_SHORTENED - 1 else 0.0
+        for i in layout.free:
+            begin = origin[i] - q_star[i]
+            u[i] = begin + length * (u[i] - begin)
+        if not layout.prescribed.size:
+            return True
+    return False
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -106,15 +120,16 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
 
     ``arrays`` is an `Arena`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
-    the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, u to begin with
-    (n,) and the choices to hold.
+    the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, or one that goes
+    on, u to begin with (n,), the choices to hold, and what is `Begun` of it.
 
-    Returns how many were found, and the fields of their `Steps`.
+    Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the choices
+    there, iterations, factorisations and scale of `Begun`; no scale where there is nothing to go on from.
     """
     layout = layout_of(arrays)
     q_before, v_before = before
     n, n_rotations = layout.size[0], layout.rotations.size
-    u_given, none = given
+    u_given, none, begun = given
     n_steps = signals.weights.shape[0]
     n_choices = none.ends.size
     q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
@@ -125,14 +140,14 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
     point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(arrays)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
-    done = 0
+    done, left = 0, (u_given, none, 0, 0, -1.0)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
         for i in range(n):
             stars[0, i] = formula.alpha_0 * old_q[0, i] + formula.alpha_1 * old_q[1, i]
             stars[1, i] = formula.alpha_0 * old_v[0, i] + formula.alpha_1 * old_v[1, i]
-            if replay:
+            if replay or begun.scale >= 0.0:
                 point.u[i] = u_given[i]
             else:
                 point.u[i] = stars[1, i] / c + (old_v[0, i] - old_v[1, i]) / formula.dt / (c * c)
@@ -141,16 +156,19 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
             move_prescribed(arrays, at, start, point.q)
             for i in layout.prescribed:
                 point.u[i] = point.q[i] - stars[0, i]
-        if routines.limit and not replay and not _reach(routines, layout, old_q[0], stars[0], point):
+        whole = replay or begun.scale >= 0.0
+        if routines.limit and not whole and not _reach(routines, layout, old_q[0], stars[0], point):
             break
-        status, iterations, factorizations, allowed, swapped, chosen = solve_step(
-            arrays, routines, Step(formula, criteria, stars, now, theta, replay), none, point, trial, room, merits[k]
-        )
-        if status == GIVEN_UP:
-            break
+        status, iterations, factorizations, scale, swapped, chosen = solve_step(
+            arrays, routines, Step(formula, criteria, stars, now, theta, replay), none, begun, point, trial, room,
+            merits[k],
+        )  # fmt: skip
         if swapped:
             point, trial = trial, point
-        q[k], v[k], a[k], tolerance[k] = point.q, point.v, point.a, allowed
+        if status == GIVEN_UP:
+            left = (point.u, chosen, iterations, factorizations, scale)
+            break
+        q[k], v[k], a[k], tolerance[k] = point.q, point.v, point.a, tolerated(criteria, scale)
         rows = with_rows(rows, n_rows, chosen.rows)
         for i in range(n_choices):
             ends[k, i] = n_rows + chosen.ends[i]
@@ -171,6 +189,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     # No `Steps`: making one would run Python, and a signal that comes then would find numba unprepared.
     return (
         done, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends[:done].copy(),
+        left,
     )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Penalty contact of the meshes of bodies with each other, as a term with branches."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, final
@@ -226,14 +225,10 @@ class MeshContact(RowContact):
         """Return the pairs that were near when they were looked for last."""
         return self._near[0] if self._near else nothing_near(self.thickness.size)
 
-    def keys(self, decision: Decision, candidates: Candidates | None) -> IntArray:
-        """Return the keys of the blocks of a branch."""
+    def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
+        """Return which nodes and bodies touch each other."""
         own = carrier_keys(decision, self.arrays)
         return own if candidates is None else np.union1d(own, candidates)
-
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return which nodes and bodies touch each other."""
-        return self.keys(decision, candidates).tobytes()
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
@@ -242,9 +241,9 @@ class BodyContact(PairContact):
         blocks = self.blocks
         return None if blocks.constant else self.at(theta).blocks.near(self.motion(kin, theta), AHEAD * dt)
 
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return which bodies and nodes touch which bodies, or a constant where that does not matter."""
-        return None if self.blocks.constant else self.blocks.keys(decision, candidates).tobytes()
+    def keys(self, decision: Decision, candidates: Candidates | None = None) -> Candidates | None:
+        """Return which bodies and nodes touch which bodies; None where that does not matter."""
+        return None if self.blocks.constant else self.blocks.keys(decision, candidates)
 
     def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingBodies:
         return StickingBodies(self, decision, rows, candidates)

@@ -130,9 +130,9 @@ class LiftedDecidingTerm(StickingTerm):
         """Return those of the inner term."""
         return self.inner.candidates(self.lift.kinematics(kin, theta), theta, dt)
 
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return that of the inner term."""
-        return self.inner.structure(decision, candidates)
+    def keys(self, decision: Decision, candidates: Candidates | None = None) -> Candidates | None:
+        """Return those of the inner term."""
+        return self.inner.keys(decision, candidates)
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> LiftedTerm:
         """Return the lifted smooth term of this branch."""

@@ -41,7 +41,6 @@ class KinematicCotangent:
 #: The weights of dr/dq, dr/dv and dr/da alone.
 UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
 
-
 #: Of a term without signals.
 NO_INPUTS: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -189,12 +188,13 @@ class DecidingTerm(ABC):
         """
         return None
 
-    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
-        """Return the key of the sparsity of this branch, candidates included: equal values share a pattern.
-
-        None where all decisions have the same.
-        """
+    def keys(self, decision: Decision, candidates: Candidates | None = None) -> Candidates | None:
+        """Return the sorted keys of this branch's blocks and of the candidates; None where decisions change none."""
         return None
+
+    def structure(self, decision: Decision, candidates: Candidates | None = None) -> Hashable:
+        """Return the key of the sparsity of this branch, candidates included: equal values share a pattern."""
+        return None if (keys := self.keys(decision, candidates)) is None else keys.tobytes()
 
     @abstractmethod
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:

@@ -61,8 +61,8 @@ def crumpling(cells: int, pyramid: Path) -> dict[str, Any]:
     return scene({"cloth": above, "pyramid": held}, BEFORE + MEASURED)
 
 
-def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float]:
-    """Return the seconds of assembly, factors and a solve, and of contact alone, a step.
+def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float, float]:
+    """Return the seconds of assembly, factors and a solve, the same with patterns and orders, and of contact, a step.
 
     Contact is what a step backward asks of it: its matrix, the products by places and rates with the adjoint, and the
     products by its numbers, each on the recorded pairs.
@@ -71,12 +71,14 @@ def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float]:
     (term,) = built.model.term(MeshContact)
     assembler, number, free = built.simulation.assembler(), system.deciding.index(term), system.partition.free.size
     adjoint = np.random.default_rng(0).normal(size=system.n)
-    for _ in range(2):  # once for the analyses of all patterns, which a run has made
+    taken = []
+    for _ in range(2):  # the first time with the analyses of all patterns
         with clock() as units:
             for record in part.records:
                 branch = system.on_branch(record.decisions)
                 weights = Weights(1.0, record.c, record.c**2, 1.0)
                 assembler.factor(record.kin, record.mu, theta, weights, branch).solve_transposed(adjoint[:free])
+        taken.append(units.seconds / part.n_steps)
         with clock() as contact:
             for record in part.records:
                 touching = term.on_branch(record.decisions[number])
@@ -86,7 +88,7 @@ def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float]:
                     touching.jacobian(record.kin, theta, weights, data, pattern.slots[0])
                 pattern.matrix(data).T @ adjoint
                 touching.parameter_vjp(record.kin, theta, adjoint, theta_bar)
-    return units.seconds / part.n_steps, contact.seconds / part.n_steps
+    return taken[1], taken[0], contact.seconds / part.n_steps
 
 
 def run(context: Context) -> Outcome:
@@ -110,7 +112,7 @@ def run(context: Context) -> Outcome:
                 with clock() as backward:
                     pullback_to_state(simulation, part, built.theta, bars)
                 whole = min(whole, backward.seconds / measured)
-            units, contact = shares(built, part)
+            units, anew, contact = shares(built, part)
             number = simulation.system.deciding.index(term)
             touching = [term.describe(record.decisions[number])["touching"] for record in part.records]
             crossing = crossing_pairs(built, first) + crossing_pairs(built, part)
@@ -118,15 +120,15 @@ def run(context: Context) -> Outcome:
             rows += [
                 Row(f"{n} x {n} ({(n + 1) ** 2} nodes, {np.mean(touching):.0f} pairs touch): "
                     "contact in a step backward [ms]", f"{1e3 * contact:.2f}", key),
-                Row(f"{n} x {n}: a step backward [ms]; over assembly, factors and a solve",
-                    f"{1e3 * whole:.1f}; {whole / units:.2f}"),
+                Row(f"{n} x {n}: a step backward [ms]; over assembly, factors and a solve; with their analysis",
+                    f"{1e3 * whole:.1f}; {whole / units:.2f}; {whole / anew:.2f}"),
                 Row(f"{n} x {n}: a step forward [ms]; iterations a step; steps beyond Newton's normal path",
                     f"{1e3 * forward.seconds / (before + measured):.0f}; {iterations(part):.1f}; "
                     f"{fallbacks(first) + fallbacks(part)}"),
                 Row(f"{n} x {n}: pairs that cross, over all steps", str(crossing)),
             ]  # fmt: skip
-            values[str(n)] = {"contact": contact, "backward": whole, "units": units, "touching": max(touching),
-                              "crossing": crossing}  # fmt: skip
+            values[str(n)] = {"contact": contact, "backward": whole, "units": units, "anew": anew,
+                              "touching": max(touching), "crossing": crossing}  # fmt: skip
     if len(sizes) > 1:
         growth = np.diff(np.log([[values[str(n)][k] for k in ("contact", "backward")] for n in sizes]), axis=0)
         nodes = np.diff(np.log([(n + 1.0) ** 2 for n in sizes]))[:, None]

@@ -5,9 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from support.compiled_runs import by_terms
 from support.surfaces import joined, sheet
 
+from add.compiled.run import CompiledRun
 from add.contact.crossings import candidates
+from add.scene import scene_from_dict
+from scripts.reproduction.cloth_pyramid import PYRAMID, crumpling
 
 
 def by_hand(primitives, x0, x1, reach):
@@ -63,3 +68,36 @@ def test_nothing_meets_nothing():
 def test_the_command_line_starts_without_the_toolkit():
     code = "import sys, add.commands.cli, add.contact.crossings, add.model; sys.exit('ipctk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_compiled_step_goes_on_where_something_acts_that_had_no_places(tmp_path, monkeypatch):
+    """A cloth is thrown into a pyramid: not all that it meets within a step is foreseen."""
+    pyramid = tmp_path / "pyramid.obj"
+    pyramid.write_text(PYRAMID, encoding="utf-8")
+    scene = crumpling(8, pyramid)
+    scene["time"]["dt"], scene["bodies"]["cloth"]["velocity"] = 0.01, [0, 0, -3]
+    simulation = scene_from_dict(scene).build().simulation
+    went_on, of_terms = [], by_terms(simulation)
+    with_places = CompiledRun._with_places
+
+    def counted(run, chosen, candidates):
+        wider = with_places(run, chosen, candidates)
+        went_on.append(wider is not candidates)
+        return wider
+
+    monkeypatch.setattr(CompiledRun, "_with_places", counted)
+    assembler, other_assembler, compared = simulation.assembler(), of_terms.assembler(), 0
+    state = simulation.run(n_steps=1).state(1)
+    for _ in range(12):
+        went_on.clear()
+        after, record = simulation.advance(assembler, state, simulation.theta)
+        if any(went_on):
+            other_after, other = of_terms.advance(other_assembler, state, simulation.theta)
+            assert record.report.iterations == other.report.iterations
+            assert_allclose(record.report.history[:-1], other.report.history[:-1], rtol=1e-4)
+            assert_allclose(after.q, other_after.q, rtol=0, atol=1e-10)
+            for mine, theirs in zip(record.decisions, other.decisions, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+            compared += 1
+        state = after
+    assert compared >= 4
