@@ -33,6 +33,7 @@ from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable
 from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
 from add.kernels.contact_pairs import STICKS
+from add.linalg import DENSE_LIMIT
 from add.machine.files import available_memory
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
@@ -85,7 +86,7 @@ def compile_matrices(path: str) -> None:
     """Compile the contact of a scene, what is kept of a state, and what matrices and derivatives by numbers need.
 
     Contact comes first: it takes longest, and while the run builds the scene there is nothing else that it leaves. What
-    is kept of states comes before solutions: by then the run has come to these.
+    is kept of states comes before solutions, and before dense matrices: by then the run has come to these.
     """
     scene = load_scene(path)
     for function, signature in _of_contact(scene):
@@ -101,6 +102,14 @@ def compile_matrices(path: str) -> None:
     sticks = scene.contact.friction_law == "hybrid"
     if sticks:
         _stick(system, kin, theta)
+
+    def keep() -> None:
+        ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
+        Energies(built, theta).at(kin)
+
+    dense = system.n_unknowns <= DENSE_LIMIT
+    if dense:  # matrices are forces' derivatives alone, and the run has come to them
+        keep()
     branch = system.on_branch(tuple([_decided(term, kin, theta, sticks) for term in system.deciding]))
     c = 1.0 / simulation.stepper.dt
     mu, weights = np.zeros(branch.n_rows), Weights(1.0, c, c * c, 1.0)  # multipliers of those that stick, too
@@ -108,8 +117,8 @@ def compile_matrices(path: str) -> None:
     # Steps in contact have no symmetric matrices, and come to them last.
     assembler.factorization.factor(pattern, data * np.linspace(1.0, 1.01, data.size))
     factors = assembler.factor(kin, mu, theta, weights, branch)
-    ContactTracks(system).record(built.model.lift.kinematics(kin, theta), theta, None)
-    Energies(built, theta).at(kin)
+    if not dense:
+        keep()
     factors.solve(np.zeros(system.partition.free.size + mu.size))
     branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
 
