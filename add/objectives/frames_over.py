@@ -234,11 +234,11 @@ class FramesOver:
 
     def tangents(self, tangents: StretchTangents, directions: Directions) -> Columns:
         """Return the tangents of `residuals`; row 0 of those of the states is of state ``before``."""
-        rows = self.rows
-        if not self.frames.size:
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        own = self._direct(directions)
+        rows, own = self.rows, self._direct(directions)
         index = np.union1d(tangents.index, own)
+        if not self.frames.size or not index.size:  # or no direction has set in
+            counting = np.count_nonzero(self.tracking.weights[self.frames] > 0.0)
+            return Columns(index, np.zeros((3 * counting, index.size)))
         theta_dot = np.zeros((index.size, self.theta.size))
         for column, place in zip(own, np.searchsorted(index, own), strict=True):
             theta_dot[place] = directions.column(int(column))

@@ -76,6 +76,28 @@ def test_jacobian_of_residuals(make, rng):
         assert columns[:, i] == pytest.approx(slope, rel=1e-5, abs=1e-6 * np.abs(columns).max())
 
 
+def test_an_experiment_that_no_number_moves(tmp_path):
+    """All numbers of the fit belong to the other one: its tracked points have residuals and no derivatives."""
+    recording = tmp_path / "ball.csv"
+    recording.write_text("time_s,m_x_m,m_y_m,m_z_m\n0.01,0,0,0.2\n0.03,0,0,0.1\n")
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "density": 500, "position": [0, 0, 0.3]}
+    problem = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.005, "steps": 8},
+            "bodies": {"ball": ball},
+            "markers": {"m": {"body": "ball", "point": [0, 0, 0]}},
+            "recording": {"file": str(recording), "markers": {"m": "m"}},
+            "experiments": [{"name": "one"}, {"name": "two"}],
+            "parameters": [{"path": "bodies.ball.velocity", "experiment": "two"}],
+            "objective": [{"type": "markers"}],
+        }
+    ).inverse_problem()
+    rho, jacobian = consistent(problem, problem.x0)
+    moved = [jacobian.transposed(row).any() for row in np.eye(rho.size)]
+    assert rho.size == 12 and sum(moved) == 6
+
+
 def test_contact_is_there():
     problem = problem_of(parameters=PARAMETERS)
     counts = touched(problem, problem.x0)
