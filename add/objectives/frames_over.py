@@ -150,7 +150,7 @@ class StateReads:
             units[i, k, coordinates, i, k, np.arange(coordinates.size)] = 1.0
         q_dot, v_dot = units.reshape(2, m, n, -1)
         derivative = along(StateTangent(q_dot, v_dot), np.zeros((self.theta.size, q_dot.shape[2])))
-        known = np.stack([dot.q[:, coordinates], dot.v[:, coordinates]]).reshape(q_dot.shape[2], -1)
+        known = np.stack([dot.q[:, coordinates], dot.v[:, coordinates]]).reshape(q_dot.shape[2], places.size)
         values[:, places] += derivative @ known
         return Columns(index, values)
 

@@ -224,9 +224,9 @@ def _written(values: FloatArray) -> list[float]:
 
 
 def is_orientation(path: str) -> bool:
-    """Whether a path names the orientation of a body or an obstacle."""
+    """Whether a path names the orientation of a body or an obstacle, or of a joint or a loop within a body."""
     keys = path.split(".")
-    return keys[0] in ("bodies", "obstacles") and keys[2:] == ["orientation"]
+    return keys[0] in ("bodies", "obstacles") and keys[-1] == "orientation"
 
 
 def is_direction(path: str) -> bool:

@@ -98,6 +98,31 @@ def test_a_direction_has_two_numbers_and_stays_on_the_sphere(joint, path):
     assert again.build().theta == pytest.approx(theta, abs=1e-14)
 
 
+@pytest.mark.parametrize("path", ["joints.tip.orientation", "joints.root.orientation"])
+def test_places_of_joints_are_written_as_in_the_file(path):
+    """Orientations are quaternions there, rotation vectors among the numbers."""
+    link = {"mass": 1.0, "shapes": [{"geometry": BOX}]}
+    joints = {"root": {"orientation": TILTED}, "tip": {"parent": "root", "type": "ball", "orientation": TILTED}}
+    tree = {"type": "articulated", "links": {"root": link, "tip": link}, "joints": joints}
+    path = f"bodies.tree.{path}"
+    markers = {"m": {"body": "tree/tip", "point": [0, 0, 0.1]}}
+    objective = [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}]
+    this = scene_from_dict(
+        {
+            "schema": "add-scene/1",
+            "time": {"dt": 0.01, "steps": 2},
+            "bodies": {"tree": tree},
+            "markers": markers,
+            "objective": objective,
+            "parameters": [{"path": path}],
+        }
+    )
+    problem = this.inverse_problem()
+    x = problem.x0 + np.array([0.1, -0.2, 0.3])
+    again = with_values(this, problem, x)
+    assert again.build().theta == pytest.approx(problem.theta(x, problem.experiments[0]), abs=1e-12)
+
+
 @pytest.mark.parametrize("length", [1e200, 1e-200, 1e300, 1e-300])
 def test_directions_of_any_length_are_scaled(length):
     """A plane's normal of 1e200 once left no plane at all."""
