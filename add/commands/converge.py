@@ -120,7 +120,7 @@ def converge_scene(
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
     if not any(found for _, found, _ in sequences.values()):
         if sequences:
-            raise SolverError("no refinement has converged (the warnings say why): fit the scene as it is further first")
+            raise SolverError("no refinement has converged (the warnings say why): fit the scene as it is further")
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
     out = _summary(scene, found_there, base, sequences, rows) | {"estimate": estimated}
     out["seconds"] = time.perf_counter() - begin
