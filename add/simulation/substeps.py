@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
+from add.equations import charts
 from add.equations.kinematics import (
     NO_CARRY,
     Carry,
@@ -22,7 +23,7 @@ from add.errors import SolverError
 from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper, TakenBlock, TakenStep
+from add.simulation.stepper import BlockStepper, Record, Stepper, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -298,8 +299,24 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     def pull_rows(
         self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
-        """Pull cotangents back through a whole step; see `DifferentiableStepper.pull_rows`."""
-        return None if step.record.inner else self._of(step.record).pull_rows(step, bars, directions)
+        """Pull cotangents back through the parts; see `DifferentiableStepper.pull_rows`."""
+        record = step.record
+        if not record.inner:
+            return self._of(record).pull_rows(step, bars, directions)
+        if record.unchanged is not None:
+            bars = charts.pullback(record.unchanged, record.charts, bars)
+        now, found = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
+        now.q[0], now.v[0] = bars.q[0], bars.v[0]
+        for part, own in reversed(self.parts(record)):
+            now, by_theta = part.pull_rows(TakenStep(step.assembler, own, step.theta), now, directions)
+            found.append(by_theta)
+        now.q[0] += bars.q[1]
+        now.v[0] += bars.v[1]
+        index = np.unique(np.concatenate([by_theta.index for by_theta in found]))
+        values = np.zeros((bars.q.shape[2], index.size))
+        for by_theta in found:
+            values[:, np.searchsorted(index, by_theta.index)] += by_theta.values
+        return now, Columns(index, values)
 
     def push_stretch(
         self, taken: TakenBlock, tangents: StateTangents, directions: Directions
@@ -307,7 +324,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Push tangents through steps of a block; see `DifferentiableStepper.push_stretch`."""
         return self.inner.push_stretch(taken, tangents, directions)
 
-    def parts(self, record: Record) -> list[tuple[StepPart, Record]]:
+    def parts(self, record: Record) -> list[tuple[BDF, Record]]:
         """Return the parts of a step, or the whole one; see `StepsInParts.parts`."""
         if not record.inner:
             return [(self._of(record), record)]
