@@ -126,6 +126,13 @@ class Impacts:
         return bool(np.abs(change * self._shares).max(initial=0.0) * dt <= least)
 
     @cached_property
+    def by_coordinates(self) -> bool:
+        """Whether velocities of all bodies are coordinates': none is a link, or led by one."""
+        own = np.zeros(self.lift.rows.n, dtype=bool)
+        own[self.lift.same] = True
+        return all(own[rows].all() for rows in self.bodies)
+
+    @cached_property
     def _shares(self) -> FloatArray:
         """What makes of an entry of V of a body its largest possible length in thinnest parts (n_x,), else 0 [1/m]."""
         out = np.zeros(self.lift.rows.n)
@@ -284,10 +291,14 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         self, impacts: Impacts, state: State, q: FloatArray, v: FloatArray, theta: FloatArray
     ) -> FloatArray:
         """Return V (k + 2, n_x) of the state before a state, of the state, and of k that follow, (k, n) each."""
-        v = np.concatenate([state.v[1::-1], v])
-        if impacts.lift.is_identity:
+        lift, v = impacts.lift, np.concatenate([state.v[1::-1], v])
+        if lift.is_identity:
             return v
-        return impacts.lift.velocities(np.concatenate([state.q[1::-1], q]), v, theta)
+        if impacts.by_coordinates:
+            out = np.zeros((len(v), lift.rows.n))
+            out[:, lift.same] = v[:, : lift.n_same]
+            return out
+        return lift.velocities(np.concatenate([state.q[1::-1], q]), v, theta)
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None

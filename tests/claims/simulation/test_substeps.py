@@ -141,6 +141,18 @@ def test_a_flat_landing_gains_nothing() -> None:
     assert not any(divided(built(landed("bdf1")).run())), "its whole steps are such steps"
 
 
+def test_a_flat_landing_beside_a_tree_is_seen() -> None:
+    """Links are not looked at with numbers given: their frames are not asked for."""
+    alone, beside = landed("bdf2", substeps=None), landed("bdf2", substeps=None)
+    tree = swung("bdf2", 3.0)["bodies"]["tree"]
+    beside["bodies"] = {"tree": tree | {"angular_velocity": [0, 0, 0], "position": [2, 0, 3]}, **beside["bodies"]}
+    runs = [built(raw) for raw in (alone, beside)]
+    assert runs[1].simulation.stepper.impacts.by_coordinates
+    assert not built(swung("bdf2", 3.0)).simulation.stepper.impacts.by_coordinates
+    ends = [of.run() for of in runs]
+    assert divided(ends[0]) == divided(ends[1]) and max(divided(ends[0])) == 1
+
+
 @pytest.mark.parametrize("way", ["auto", None])
 def test_gradients_go_through_a_flat_landing(way: str | None) -> None:
     simulation = built(landed("bdf2", substeps=way)).simulation
