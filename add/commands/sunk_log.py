@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Body, ContactPoints
+from add.bodies import Body, ContactPoints, LinkBody
 from add.contact import MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
@@ -44,7 +44,8 @@ class _Middles(NamedTuple):
 
     `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
     `nodes`: of each net, rows of X; `meets` (bodies, surfaces): whether they may touch, frames first; `surfaces`: names
-    of what stands still or moves as given.
+    of what stands still or moves as given; `bare`: links that have no shapes though others of their tree have, which
+    count by their centres.
     """
 
     names: tuple[str, ...]
@@ -54,20 +55,28 @@ class _Middles(NamedTuple):
     nodes: tuple[IntArray, ...]
     meets: BoolArray
     surfaces: tuple[str, ...]
+    bare: frozenset[str]
 
 
 def _middles(built: BuiltScene) -> _Middles:
     model, theta = built.model, built.theta
     frames: list[tuple[Body, ContactPoints]] = []
     nets: list[tuple[Body, ContactPoints]] = []
+    at = model.layouts
+    touching = {body.tree for body in model.bodies if isinstance(body, LinkBody) and body.contact_points().radii.size}
+    bare: dict[str, FloatArray] = {}
     for body in model.bodies:
         points = body.contact_points()
-        if body.moves and points.radii.size:
+        if not points.radii.size and isinstance(body, LinkBody) and body.tree in touching and not body.massless:
+            centre = at.parameters[f"bodies.{body.tree}.links.{body.link}.centre"].indices
+            bare |= {body.name: theta[centre].reshape(1, 3)} if body.contact_mesh() is None else {}
+        if body.moves and (points.radii.size or body.name in bare):
             (frames if body.has_frame else nets).append((body, points))
-    at = model.layouts
     centres = [body.centre(at) for body, _ in frames]
     origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
-    arms = tuple(points.arms - origin for (_, points), origin in zip(frames, origins, strict=True))
+    arms = tuple(
+        bare.get(body.name, points.arms - origin) for (body, points), origin in zip(frames, origins, strict=True)
+    )
     names = tuple(body.name for body, _ in (*frames, *nets))
     nowhere = np.zeros(model.lift.rows.n)
     surfaces = tuple(item.name for item in still_surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta))
@@ -80,6 +89,7 @@ def _middles(built: BuiltScene) -> _Middles:
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
         np.array(meets, dtype=bool).reshape(len(names), len(surfaces)),
         surfaces,
+        frozenset(bare),
     )
 
 
@@ -90,10 +100,10 @@ class SunkLog:
 
     Attributes
     ----------
-    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m]
+    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], whether it has none
     """
 
-    seen: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    seen: dict[tuple[str, str], tuple[float, float, bool]] = field(default_factory=dict)
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
@@ -111,11 +121,12 @@ class SunkLog:
         gaps = _gaps(built, found, kin, theta)
         for i, k in np.argwhere((gaps < 0.0) & found.meets):
             key = found.names[i], found.surfaces[k]
-            first, depth = self.seen.get(key, (float(kin.t), 0.0))
-            self.seen[key] = first, max(depth, -float(gaps[i, k]))
+            first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, found.names[i] in found.bare))
+            self.seen[key] = first, max(depth, -float(gaps[i, k])), bare
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
+        held = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
         return [
             {
                 "bodies": list(pair),
@@ -123,9 +134,9 @@ class SunkLog:
                 "depth": depth,
                 "warning": True,
                 "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {first:.6g} s on, {depth:.3g} m deep: "
-                "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it",
+                + ("this link has no shapes by which it could touch" if bare else held),
             }
-            for pair, (first, depth) in sorted(self.seen.items(), key=lambda item: -item[1][1])
+            for pair, (first, depth, bare) in sorted(self.seen.items(), key=lambda item: -item[1][1])
         ]
 
     def plain(self) -> list[Any]:
@@ -141,7 +152,7 @@ class SunkLog:
         ValueError, TypeError
             If it is none.
         """
-        return cls({(str(a), str(b)): (float(time), float(depth)) for a, b, time, depth in found})
+        return cls({(str(a), str(b)): (float(time), float(depth), any(bare)) for a, b, time, depth, *bare in found})
 
 
 def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:

@@ -293,9 +293,7 @@ class BDF(BlockStepper):
                 return StateTangent(q_bars[0], v_bars[0])
         return step.instant().pull(*bar, theta_bar)
 
-    def pull_rows(
-        self, step: TakenStep, bars: StateTangent, directions: Directions
-    ) -> tuple[StateTangent, Columns] | None:
+    def pull_rows(self, step: TakenStep, bars: StateTangent, directions: Directions) -> tuple[StateTangent, Columns]:
         """Pull cotangents back through one step; see `DifferentiableStepper.pull_rows`."""
         return pull_rows(step, bars, directions, self.matrices(step, directions))
 

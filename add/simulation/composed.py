@@ -88,7 +88,8 @@ class StepsInParts(DifferentiableStepper):
         part, own = parts[-1]
         linearised = None if record.inner else step.linearised
         now, q_dot, v_dot = part.push(TakenStep(aside, own, step.theta, linearised), now, directions)
-        return tangents.including(now.index), q_dot, v_dot
+        # Directions that have set in in different parts stand in that order; before the step they had moved nothing.
+        return StateTangents(now.index, tangents.including(now.index).dot), q_dot, v_dot
 
 
 def _aside(assembler: Assembler, record: Record) -> Assembler:

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
+from add.equations import charts
 from add.equations.kinematics import (
     NO_CARRY,
     Carry,
@@ -22,7 +23,7 @@ from add.errors import SolverError
 from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
-from add.simulation.stepper import BlockStepper, Record, StepPart, Stepper, TakenBlock, TakenStep
+from add.simulation.stepper import BlockStepper, Record, Stepper, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -32,6 +33,8 @@ UNRESOLVED = 0.4
 #: Share beyond which a sudden change makes a step one of BDF1: velocities by bdf2, from two steps, may point away from
 #: a surface that the body still goes into, and the damping of many points then feeds it.
 SUDDEN = 0.02
+#: The same where numbers of contact are given, and a step is divided only where it has no solution.
+SUDDEN_GIVEN = 0.05
 #: Share that it moves in a part of a step that has been divided.
 RESOLVED = 0.1
 #: Weight of what the links of a tree do unlike each other: an impact is over, a swing goes on from step to step.
@@ -41,18 +44,12 @@ MOST = 64
 #: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`); one
 #: part is a whole step that looks back to one state.
 WAYS = ((1, 0), (4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
-#: Steps that are taken at once: those behind one that is to be divided are thrown away.
+#: Steps that are taken at once: those behind one that is to be divided are thrown away. Where only sudden changes are
+#: looked for, such are rare.
 AHEAD = 32
 
 #: Handed on by a divided step: the history of the next one would span a jump.
 _RESTART = Carry(np.zeros((0, 0)), (np.ones(1, dtype=np.int64),))
-
-
-def _enough(n: int, moved: float) -> int:
-    """Return how many parts a step needs, n at least, in which a body would move by so many of its thinnest parts."""
-    while moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
-        n *= 4
-    return n
 
 
 @final
@@ -71,6 +68,7 @@ class Impacts:
     thin : (n_bodies,) their thinnest parts [m]
     trees : numbers of the bodies that are the links of each tree
     contacts : numbers of the contact terms among those that decide
+    divides : whether steps that do not resolve an impact are divided; else only what they remember of it is left out
     """
 
     lift: Lift
@@ -78,6 +76,13 @@ class Impacts:
     thin: FloatArray
     trees: tuple[slice, ...]
     contacts: tuple[int, ...]
+    divides: bool
+
+    def enough(self, n: int, moved: float) -> int:
+        """Return how many parts a step needs, n at least, in which a body would move by so many thinnest parts."""
+        while self.divides and moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
+            n *= 4
+        return n
 
     def moved(self, change: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
         """Return how far changes of velocities would move bodies in a step, in thinnest parts; swings weigh `SWINGS`.
@@ -115,6 +120,26 @@ class Impacts:
         sizes = (np.linalg.norm(own, axis=2) for own in (moved[1:], np.diff(moved, axis=0)))
         return np.where(touching, np.minimum(*sizes).max(axis=1), 0.0)
 
+    def calm(self, change: FloatArray, dt: float, limit: float) -> bool:
+        """Return whether entries alone say that no change is beyond `UNRESOLVED` or sudden beyond a limit."""
+        least = min(limit, UNRESOLVED / (2.0 * SWINGS) if self.trees else UNRESOLVED)
+        return bool(np.abs(change * self._shares).max(initial=0.0) * dt <= least)
+
+    @cached_property
+    def by_coordinates(self) -> bool:
+        """Whether velocities of all bodies are coordinates': none is a link, or led by one."""
+        own = np.zeros(self.lift.rows.n, dtype=bool)
+        own[self.lift.same] = True
+        return all(own[rows].all() for rows in self.bodies)
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """What makes of an entry of V of a body its largest possible length in thinnest parts (n_x,), else 0 [1/m]."""
+        out = np.zeros(self.lift.rows.n)
+        for rows, thin in zip(self.bodies, self.thin.tolist(), strict=True):
+            out[rows] = np.sqrt(3.0) / thin
+        return out
+
     def _moved(self, change: FloatArray, dt: float) -> FloatArray:
         """Return by how many of its thinnest parts (k, n_bodies, 3) each body would move in a step."""
         means = [change[:, rows].reshape(len(change), -1, 3).mean(axis=1) for rows in self.bodies]
@@ -131,13 +156,12 @@ def whole_steps(stepper: Stepper) -> Stepper:
 class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
-    A step is divided where Newton's method finds no solution from the first guess, or where contact
-    changes the velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step; without
-    ``impacts`` only where no fallback finds a solution of the whole one. Under bdf2 a change beyond `SUDDEN` makes a
-    step one part. The
-    parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t, does not
-    follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold them. The
-    step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
+    A step is divided where Newton's method finds no solution from the first guess, or where contact changes the
+    velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step; without ``impacts``
+    that divide only where no fallback finds a solution of the whole one. Under bdf2 a sudden change makes a step one
+    part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t,
+    does not follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold
+    them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
 
     Where no number of parts finds a solution, the step is a whole one, whose impact is not resolved; if it has none
     either, that of BDF1 is tried with all fallbacks.
@@ -156,7 +180,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     @cached_property
     def _whole(self) -> BDF:
         """Whole steps."""
-        return self.inner if self.impacts is None else replace(self.inner, attempts=0)
+        return replace(self.inner, attempts=0) if self.impacts is not None and self.impacts.divides else self.inner
 
     @cached_property
     def _restarted(self) -> BDF:
@@ -173,7 +197,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
-        stepper, most, before = self._whole, n if self.impacts is None else min(n, AHEAD), state
+        stepper, before = self._whole, state
+        most = min(n, AHEAD) if self.impacts is not None and self.impacts.divides else n
         if state.carry.marks:
             # The acceleration of an impact does not go on: neither does the first guess.
             stepper, most = self._restarted, 1
@@ -186,21 +211,26 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             return found
         if isinstance(found, Block):
             after = found.steps.states_q[: found.n], found.steps.states_v[: found.n]
+        else:
+            after = found[0].q[:1], found[0].v[:1]
+        change = np.diff(self._velocities(self.impacts, before, *after, theta), axis=0)
+        limit = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.divides else SUDDEN_GIVEN
+        if self.impacts.calm(change, self.dt, limit):
+            return found
+        if isinstance(found, Block):
             ends = found.steps.ends[: found.n]
             touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
         else:
-            after = found[0].q[:1], found[0].v[:1]
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
-        change = np.diff(self._velocities(self.impacts, before, *after, theta), axis=0)
         moved = self.impacts.moved(change[1:], self.dt, touching)
-        sudden = self.impacts.sudden(change, self.dt, touching) > (SUDDEN if self.inner.bdf_order > 1 else np.inf)
-        unresolved = np.flatnonzero((moved > UNRESOLVED) | sudden)
+        sudden = self.impacts.sudden(change, self.dt, touching) > limit
+        unresolved = np.flatnonzero((moved > UNRESOLVED) & self.impacts.divides | sudden)
         if not unresolved.size:
             return found
         first = int(unresolved[0])
         if first and isinstance(found, Block):
             return replace(found, n=first)
-        return self._divided(assembler, state, theta, _enough(1, float(moved[first])), stepper)
+        return self._divided(assembler, state, theta, self.impacts.enough(1, float(moved[first])), stepper)
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
@@ -246,7 +276,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                     q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
                     velocities = self._velocities(self.impacts, state, q, v, theta)[1:]
                     change = velocities[1:] - velocities[0]
-                    n = _enough(parts, float(self.impacts.moved(change, self.dt, np.ones(1, dtype=bool)).max()))
+                    moved = self.impacts.moved(change, self.dt, np.ones(1, dtype=bool))
+                    n = self.impacts.enough(parts, float(moved.max()))
                 if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
         if whole is not None:
@@ -260,8 +291,14 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         self, impacts: Impacts, state: State, q: FloatArray, v: FloatArray, theta: FloatArray
     ) -> FloatArray:
         """Return V (k + 2, n_x) of the state before a state, of the state, and of k that follow, (k, n) each."""
-        q, v = np.concatenate([state.q[1::-1], q]), np.concatenate([state.v[1::-1], v])
-        return impacts.lift.velocities(q, v, theta)
+        lift, v = impacts.lift, np.concatenate([state.v[1::-1], v])
+        if lift.is_identity:
+            return v
+        if impacts.by_coordinates:
+            out = np.zeros((len(v), lift.rows.n))
+            out[:, lift.same] = v[:, : lift.n_same]
+            return out
+        return lift.velocities(np.concatenate([state.q[1::-1], q]), v, theta)
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None
@@ -298,8 +335,24 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     def pull_rows(
         self, step: TakenStep, bars: StateTangent, directions: Directions
     ) -> tuple[StateTangent, Columns] | None:
-        """Pull cotangents back through a whole step; see `DifferentiableStepper.pull_rows`."""
-        return None if step.record.inner else self._of(step.record).pull_rows(step, bars, directions)
+        """Pull cotangents back through the parts; see `DifferentiableStepper.pull_rows`."""
+        record = step.record
+        if not record.inner:
+            return self._of(record).pull_rows(step, bars, directions)
+        if record.unchanged is not None:
+            bars = charts.pullback(record.unchanged, record.charts, bars)
+        now, found = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
+        now.q[0], now.v[0] = bars.q[0], bars.v[0]
+        for part, own in reversed(self.parts(record)):
+            now, by_theta = part.pull_rows(TakenStep(step.assembler, own, step.theta), now, directions)
+            found.append(by_theta)
+        now.q[0] += bars.q[1]
+        now.v[0] += bars.v[1]
+        index = np.unique(np.concatenate([by_theta.index for by_theta in found]))
+        values = np.zeros((bars.q.shape[2], index.size))
+        for by_theta in found:
+            values[:, np.searchsorted(index, by_theta.index)] += by_theta.values
+        return now, Columns(index, values)
 
     def push_stretch(
         self, taken: TakenBlock, tangents: StateTangents, directions: Directions
@@ -307,7 +360,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Push tangents through steps of a block; see `DifferentiableStepper.push_stretch`."""
         return self.inner.push_stretch(taken, tangents, directions)
 
-    def parts(self, record: Record) -> list[tuple[StepPart, Record]]:
+    def parts(self, record: Record) -> list[tuple[BDF, Record]]:
         """Return the parts of a step, or the whole one; see `StepsInParts.parts`."""
         if not record.inner:
             return [(self._of(record), record)]

@@ -83,13 +83,19 @@ def default_contact(scene: SceneSpec, built: BuiltScene) -> dict[str, float]:
     return {path: float(f"{value:.3g}") for path, value in Touching(scene, built).numbers()}
 
 
-def impacts(built: BuiltScene) -> Impacts:
-    """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, links and soft bodies."""
+def impacts(built: BuiltScene, divides: bool) -> Impacts:
+    """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, links and soft bodies.
+
+    Where they are not divided, of rigid and soft ones alone: links gain by their swings under bdf1, too, and what the
+    middle of a net does at once is the work of what leads it.
+    """
     model = built.model
     rows: list[slice] = []
     thin: list[float] = []
     trees: list[slice] = []
     for one in Touching(built.scene, built).touching():
+        if not divides and not isinstance(model.body(one.parts[0]), RigidBody | SoftBody):
+            continue
         links = [body.name for body in model.bodies if isinstance(body, LinkBody) and body.tree == one.name]
         trees += [slice(len(rows), len(rows) + len(links))] if links else []
         for name in links or [one.name]:
@@ -97,7 +103,7 @@ def impacts(built: BuiltScene) -> Impacts:
             rows.append(slice(own.start, own.stop if isinstance(model.body(name), NodalBody) else own.start + 3))
             thin.append(one.thin)
     contacts = tuple(number for number, _ in contact_terms(model.system))
-    return Impacts(model.lift, tuple(rows), np.array(thin), tuple(trees), contacts)
+    return Impacts(model.lift, tuple(rows), np.array(thin), tuple(trees), contacts, divides)
 
 
 class Touching(Scenery):

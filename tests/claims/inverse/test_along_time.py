@@ -57,6 +57,14 @@ def box(**sections):
     return scene_from_dict({**BOX, **sections}).inverse_problem()
 
 
+def thrown(law, integrator="bdf2"):
+    """The box, thrown so fast that its impacts are divided: in one part and in four, beyond pi."""
+    contact = {**BOX["contact"], "stiffness": 2e5, "damping": 20.0, "friction_law": law}
+    body = {**BOX["bodies"]["box"], "position": [0, 0, 0.14], "velocity": [0.2, 0, -2.5]}
+    time = {**BOX["time"], "integrator": integrator, "substeps": "auto"}
+    return box(time=time, bodies={"box": body}, contact=contact)
+
+
 def of_scene(name, *, steps, **sections):
     """A scene of the repository, cut short."""
     raw = json.loads((ROOT / "scenes" / f"{name}.json").read_text(encoding="utf-8"))
@@ -64,16 +72,28 @@ def of_scene(name, *, steps, **sections):
     return scene_from_dict({**raw, "time": {**raw["time"], "steps": steps}, **sections}).inverse_problem()
 
 
-def strings():
+def strings(**sections):
     """Handles that are led, BDF2, and contact that slides: two controls of every step."""
     target = {"type": "pose", "body": "cube", "translation": [0.1, 0.02, 0.05], "time": "end"}
     smooth = [{"type": "smoothness", "signal": signal, "weight": 0.01} for signal in ("left", "right")]
-    return of_scene("strings_cube", steps=25, objective=[target, *smooth])
+    return of_scene("strings_cube", steps=25, objective=[target, *smooth], **sections)
+
+
+def dropped():
+    """The cube among its strings thrown down: the numbers of a signal set in one after the other within a step."""
+    raw = json.loads((ROOT / "scenes" / "strings_cube.json").read_text(encoding="utf-8"))
+    cube = {**raw["bodies"]["cube"], "velocity": [0.3, 0, -3.0]}
+    time = {**raw["time"], "steps": 25, "substeps": "auto"}
+    return strings(bodies={**raw["bodies"], "cube": cube}, contact={**raw["contact"], "stiffness": 1e5}, time=time)
 
 
 CASES = {
     "box": box,
     "bdf1": lambda: box(time={**BOX["time"], "integrator": "bdf1"}),
+    "divided": lambda: thrown("tanh"),
+    "divided, bdf1": lambda: thrown("linear", "bdf1"),
+    "divided, sticking": lambda: thrown("hybrid"),
+    "divided, led": dropped,
     "strings": strings,
     "spline": controlled,
     "start and numbers": lambda: problem_of(parameters=PARAMETERS),
@@ -136,6 +156,18 @@ def test_what_the_cases_are_about():
     sticking = CASES["sticking"]()
     (run,) = sticking.residuals(sticking.x0).runs.values()
     assert any(record.mu.size for record in run.records)
+    for name in ("divided", "divided, bdf1", "divided, sticking"):
+        problem = CASES[name]()
+        (run,) = problem.residuals(problem.x0).runs.values()
+        divided = [record for record in run.records if record.inner]
+        wanted = {4} if name == "divided, bdf1" else {1, 4}
+        assert {len(record.inner) for record in divided} == wanted
+        assert {len(record.inner) for record in divided if record.charts.size} == wanted, "beyond pi"
+        sticks = [part.mu.size > 0 for record in divided for part in record.inner]
+        assert any(sticks) == (name == "divided, sticking") and not all(sticks)
+    problem = dropped()
+    (run,) = problem.residuals(problem.x0).runs.values()
+    assert max(len(record.inner) for record in run.records) == 16
 
 
 def test_products_of_the_transposed(rng):
@@ -176,12 +208,12 @@ def iterates(problem, n):
     return log.evaluations
 
 
-@pytest.mark.parametrize("name", ["box", "swing-up"])
+@pytest.mark.parametrize("name", ["box", "divided", "swing-up"])
 def test_the_same_iterates(name, monkeypatch):
-    """Contact that comes and goes; bounds that are met."""
+    """Contact that comes and goes; steps that are divided; bounds that are met."""
     monkeypatch.setattr("add.inverse.along_time.OVERHEAD", -1e9)  # a few hundred numbers are handled whole otherwise
-    if name == "box":
-        problem = box()
+    if name in CASES:
+        problem = CASES[name]()
     else:
         raw = json.loads((ROOT / "scenes" / "cartpole_swing_up.json").read_text(encoding="utf-8"))
         parameters = [{**raw["parameters"][0], "bounds": [-4, 4], "start": [1.0] * 100}]
@@ -194,12 +226,12 @@ def test_the_same_iterates(name, monkeypatch):
     found, wanted = iterates(problem, 8), iterates(Forward(problem), 8)
     assert len(found) == len(wanted) > 4
     # The first step of the swing has a nearly singular matrix: rounding alone moves it by 3e-9 to 2e-8 of its size.
-    near = 1e-8 if name == "box" else 1e-7
+    near = 1e-8 if name in CASES else 1e-7
     for one, other in zip(found, wanted, strict=True):
         assert one.x == pytest.approx(other.x, rel=0, abs=near * np.abs(other.x).max())
         assert one.value == pytest.approx(other.value, rel=1e-7)
     lower, upper = problem.bounds
-    assert name == "box" or ((wanted[-1].x == lower) | (wanted[-1].x == upper)).any()
+    assert name in CASES or ((wanted[-1].x == lower) | (wanted[-1].x == upper)).any()
 
 
 def test_which_way_is_taken():

@@ -13,7 +13,7 @@ from support.places import SHARED
 
 from add.commands.cli import cli
 from add.commands.convergence_file import with_shorter_steps
-from add.commands.sunk_log import gained
+from add.commands.sunk_log import SunkLog, gained
 from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION, said_numbers
@@ -201,7 +201,7 @@ def test_steps_are_divided_where_contact_has_no_numbers() -> None:
     assert isinstance(built.simulation.stepper, Substeps) and isinstance(built.step_function().simulation.stepper, BDF)
     for more in ({"contact": {"stiffness": 1e4}}, {"time": flat["time"] | {"substeps": "off"}}, {"obstacles": {}}):
         stepper = scene_from_dict(flat | more).build().simulation.stepper
-        assert isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
+        assert isinstance(stepper, BDF) or stepper.impacts is None or not stepper.impacts.divides
 
 
 def test_surfaces_with_their_stiffness_have_numbers() -> None:
@@ -386,6 +386,23 @@ def test_a_sheet_over_a_ball_has_not_sunk(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert "sunk" not in result and result["bodies"]["c"]["centre"][2] < 0.09
+
+
+def test_links_without_shapes_that_pass_a_floor_are_said() -> None:
+    """A block on the floor whose link hangs through it, as of a robot whose file has few collision shapes."""
+    block = {"mass": 1.0, "shapes": [{"geometry": {"shape": "box", "size": [0.2, 0.2, 0.05]}}]}
+    bare = {"mass": 0.2, "inertia": [1e-3, 1e-3, 1e-3, 0, 0, 0], "center_of_mass": [0, 0, -0.1]}
+    joints = {"block": {}, "bare": {"type": "hinge", "parent": "block", "axis": [1, 0, 0], "damping": 0.01}}
+    for first, wanted in ((block, {("t/bare", "floor")}), (bare, set())):
+        links = {"block": first, "bare": bare}
+        tree = {"type": "articulated", "base": "free", "position": [0, 0, 0.3], "links": links, "joints": joints}
+        built = scene_from_dict(ball() | {"bodies": {"t": tree}, "time": {"dt": 0.005, "steps": 80}}).build()
+        log = SunkLog()
+        for record in built.run().records:
+            log.add(built, record, built.theta)
+        assert set(log.seen) == wanted
+        texts = [found["text"] for found in SunkLog.parsed(log.plain()).described()]
+        assert len(texts) == len(wanted) and all("t/bare" in text and "no shapes" in text for text in texts)
 
 
 @pytest.mark.skipif(not (SHARED / "repro").is_dir(), reason="the shared scenes are not there")

@@ -15,6 +15,7 @@ from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
 from add.simulation.run import Trajectory
+from add.simulation.substeps import UNRESOLVED
 
 #: Beyond pi within the impact.
 TURNED = np.array([0.05, 0.94, 0.31, 0.1])
@@ -128,20 +129,33 @@ def landed(integrator: str, **changes: Any) -> dict[str, Any]:
 def test_a_flat_landing_gains_nothing() -> None:
     """Velocities from two steps point up while the box goes down, and damping presses it in; bdf1 has none of it."""
     gains = {}
-    for way in ("off", "auto"):
+    for way in ("off", None, "auto"):
         of = built(landed("bdf2", substeps=way, steps=20))
         trajectory = of.run()
         energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in range(21)]
         gains[way] = max(energies) / energies[0] - 1.0
-        assert any(divided(trajectory)) == (way == "auto")
-    assert gains["off"] > 1.0 and gains["auto"] < 1e-3
+        assert any(divided(trajectory)) == (way != "off")
+    assert gains["off"] > 1.0 and gains["auto"] < 1e-3 and gains[None] < 1e-3
     assert max(divided(trajectory)) == 1 and divided(trajectory).count(0) > 15
     assert np.abs(trajectory.v[-1][2]) < 1e-4
     assert not any(divided(built(landed("bdf1")).run())), "its whole steps are such steps"
 
 
-def test_gradients_go_through_a_flat_landing() -> None:
-    simulation = built(landed("bdf2")).simulation
+def test_a_flat_landing_beside_a_tree_is_seen() -> None:
+    """Links are not looked at with numbers given: their frames are not asked for."""
+    alone, beside = landed("bdf2", substeps=None), landed("bdf2", substeps=None)
+    tree = swung("bdf2", 3.0)["bodies"]["tree"]
+    beside["bodies"] = {"tree": tree | {"angular_velocity": [0, 0, 0], "position": [2, 0, 3]}, **beside["bodies"]}
+    runs = [built(raw) for raw in (alone, beside)]
+    assert runs[1].simulation.stepper.impacts.by_coordinates
+    assert not built(swung("bdf2", 3.0)).simulation.stepper.impacts.by_coordinates
+    ends = [of.run() for of in runs]
+    assert divided(ends[0]) == divided(ends[1]) and max(divided(ends[0])) == 1
+
+
+@pytest.mark.parametrize("way", ["auto", None])
+def test_gradients_go_through_a_flat_landing(way: str | None) -> None:
+    simulation = built(landed("bdf2", substeps=way)).simulation
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     trajectory = check_gradient_of_run(simulation, objective, every=3)
     assert max(divided(trajectory)) == 1
@@ -172,6 +186,24 @@ def test_compiled_parts_are_those_of_the_terms() -> None:
     assert np.allclose(one.q, other.q, rtol=0.0, atol=1e-9)
 
 
+def test_what_is_called_calm_is_neither_unresolved_nor_sudden() -> None:
+    """Changes of a tree and of a flat box from tiny to violent, with contact everywhere."""
+    raw, rng = swung("bdf2", 3.0), np.random.default_rng(0)
+    raw["bodies"]["box"] = thrown("bdf2", "linear")["bodies"]["box"]
+    stepper = built(raw).simulation.stepper
+    impacts, dt, touching = stepper.impacts, stepper.dt, np.ones(1, dtype=bool)
+    found = []
+    for size in np.geomspace(1e-3, 10.0, 200):
+        change = size * rng.normal(size=(4, impacts.lift.rows.n))
+        least = 0.02 if size < 1.0 else np.inf
+        quiet = bool((impacts.moved(change[1:], dt, touching) <= UNRESOLVED).all())
+        quiet &= bool((impacts.sudden(change, dt, touching) <= least).all())
+        found.append((impacts.calm(change, dt, least), quiet))
+    assert (True, False) not in found
+    assert {(True, True), (False, True), (False, False)} == set(found)
+    assert sum(calm for calm, _ in found) > 0.5 * sum(quiet for _, quiet in found)
+
+
 def test_nothing_is_divided_where_nothing_meets() -> None:
     """Without an impact the steps are those of a scene without substeps, to the bit."""
     raw = thrown("bdf2", "linear", steps=3)
@@ -186,7 +218,7 @@ def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
     raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / "drop_64.json").read_text())
     raw["contact"]["friction_law"] = law
     simulation = built(raw | {"time": raw["time"] | {"steps": 12}}).simulation
-    assert simulation.stepper.impacts is None
+    assert not simulation.stepper.impacts.divides
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     trajectory = check_gradient_of_run(simulation, objective, every=3)
     (k,) = np.flatnonzero(divided(trajectory))
