@@ -39,7 +39,9 @@ from add.scene.spec.objective import (
     RoughnessObjectiveSpec,
     SmoothnessObjectiveSpec,
 )
+from add.scene.spec.roles import Limits
 from add.scene.spec.scene import SceneSpec
+from add.typing import FloatArray
 
 # --- Overrides of an optimiser's phases: checked as a scene, then turned into numbers ---------------------------------
 
@@ -95,6 +97,9 @@ def number_overrides(
 
 TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus": Softplus()}
 
+
+#: The share of a start's distance to a limit that is excluded within which no number comes.
+INSIDE = 1e-6
 
 _SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
 
@@ -229,8 +234,9 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
         targets[name] = tuple(rows)
     current = built[names[0]].numbers.values[targets[names[0]][0]]
     start = current if item.start is None else np.broadcast_to(np.array(item.start, dtype=float), current.shape)
-    low, high = item.bounds or (None, None)
     transform = TRANSFORMS[item.transform]
+    limits = [built[name].numbers.limits(path) for name in names for path in item.all_paths()]
+    lower, upper = _bounds(item, limits, start)
     y = transform.inverse(start.astype(float))
     if item.scale is not None:
         scale = item.scale
@@ -244,11 +250,27 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
         start=start.astype(float),
         transform=transform,
         scale=scale,
-        lower=-np.inf if low is None else low,
-        upper=np.inf if high is None else high,
+        lower=lower,
+        upper=upper,
         entries=item.components or tuple(range(start.size)),
         targets=targets,
     )
+
+
+def _bounds(item: ParameterSpec, limits: Sequence[Limits], start: FloatArray) -> tuple[float, float]:
+    """Return the bounds of a parameter: those that it says, within what the scene's format demands of the number.
+
+    A limit that is itself excluded, such as zero of a stiffness, is kept away from by a share of the start's distance.
+    """
+    low, high = item.bounds or (None, None)
+    lower, upper = -np.inf if low is None else low, np.inf if high is None else high
+    for limit in limits:
+        if item.transform == "linear":  # the others keep above zero by themselves
+            room = INSIDE * float(np.abs(start - limit.low).min()) if limit.open_low else 0.0
+            lower = max(lower, limit.low + room)
+        room = INSIDE * float(np.abs(start - limit.high).min()) if limit.open_high else 0.0
+        upper = min(upper, limit.high - room)
+    return lower, upper
 
 
 def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, ...]:

@@ -308,7 +308,8 @@ class ParameterSpec(Spec):
         "linear", description="what the optimizer changes: the value, its logarithm, or the inverse softplus of it"
     )
     bounds: tuple[Number | None, Number | None] | None = Field(
-        None, description="lowest and highest value, in the parameter's unit; null = unbounded"
+        None,
+        description="lowest and highest value, in the parameter's unit; null = as far as the format allows the number",
     )
     start: NumberOrListSpec | None = Field(
         None, description="starting value, in the parameter's unit; null = the scene's value"

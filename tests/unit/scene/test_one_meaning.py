@@ -215,3 +215,16 @@ def test_numbers_whose_powers_are_none_are_refused(part, place):
     with pytest.raises(InputError, match="impossible value") as refused:
         scene_from_dict(raw)
     assert f"{place}: " in str(refused.value) and any(text in str(refused.value) for text in ("1e+60: ", "least 1e-60"))
+
+
+def test_numbers_of_a_fit_keep_within_what_the_format_allows():
+    """A stiffness above zero, Poisson's ratio below a half; a coordinate goes anywhere, and bounds narrow that."""
+    paths = ["couplings.c.stiffness", "bodies.soft.material.poisson", "bodies.b.position", "contact.friction"]
+    parameters = [{"path": path} for path in paths] + [{"path": "couplings.c.angular_stiffness", "bounds": [0, 50]}]
+    problem = scene({"c": COUPLINGS["slider"]}, parameters).inverse_problem()
+    low, high = problem.bounds
+    values = problem.values(np.where(np.isfinite(low), low, 0.0))
+    assert values[[0, 5, 6]] == pytest.approx([1e-3, 0.0, 1e-5])
+    assert np.isneginf(low[2:5]).all() and np.isposinf(high[[0, 2, 3, 4, 5]]).all()
+    top = problem.values(np.where(np.isfinite(high), high, 0.0))
+    assert 0.4999 < top[1] < 0.5 and top[6] == 50.0
