@@ -14,6 +14,7 @@ derivatives are d2V/dx2, symmetric; those of an open one are not.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -298,7 +299,8 @@ def faces(closed):
     return force, derivatives
 
 
-FACES, CLOSED_FACES = faces(False), faces(True)
+FACES: tuple[Any, Any] = faces(False)
+CLOSED_FACES: tuple[Any, Any] = faces(True)
 
 
 @njit(**_JIT)

@@ -7,6 +7,7 @@ Sites of interaction e are rows r e, r e + 1, ... of y, y_dot and f. Derivatives
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -161,9 +162,9 @@ def _unclipped(length, p, pull):
     return CLIPPED if length > p[2] and pull < 0.0 else _taut(length, p, pull)
 
 
-SPRING = line_law("spring", _spring)
-CABLE = line_law("cable", _spring, _taut)
-CLIPPED_CABLE = line_law("clipped_cable", _spring, _unclipped)
+SPRING: tuple[Any, Any] = line_law("spring", _spring)
+CABLE: tuple[Any, Any] = line_law("cable", _spring, _taut)
+CLIPPED_CABLE: tuple[Any, Any] = line_law("clipped_cable", _spring, _unclipped)
 
 
 # --- bond -------------------------------------------------------------------------------------------------------------
