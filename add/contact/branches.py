@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
-from add.contact.sticking import StickingRows
+from add.contact.sticking import StickingContacts
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, StickingTerm, Term
@@ -83,13 +83,13 @@ class RowContact(StickingTerm):
         return decision if constraint is None or constraint.rest(kin, theta) else None
 
     @final
-    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingContacts | None:
         """Return the equations of the pairs that stick."""
         rows = decision[_sticks(decision)]
         return self._stick_constraint(decision, rows, candidates) if rows.size else None
 
     @abstractmethod
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingContacts:
         """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
 
     @final

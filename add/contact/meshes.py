@@ -9,7 +9,7 @@ import numpy as np
 from add.contact.body_family import mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, refuse_laws
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.sticking import StickingPrimitives, StickingRows
+from add.contact.sticking import StickingContacts, StickingPrimitives
 from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
@@ -269,7 +269,7 @@ class MeshContact(RowContact):
         """Return which rows (k,) may be held: vertices that carry and edges that cross, counted positively."""
         return np.asarray(holdable_rows(decision, self.arrays))
 
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingContacts:
         return StickingPrimitives(self.arrays, self.kernel_law, self.keys(decision, candidates), decision, rows)
 
     def places(

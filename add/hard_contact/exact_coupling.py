@@ -20,8 +20,17 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Carry, Columns, Directions, State, StateTangent, StateTangents, ThetaMap, push
-from add.equations.term import KinematicCotangent
+from add.equations.kinematics import (
+    Carry,
+    Columns,
+    Directions,
+    KinematicCotangent,
+    State,
+    StateTangent,
+    StateTangents,
+    ThetaMap,
+    push,
+)
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
@@ -97,9 +97,8 @@ class BallLaw(FamilyTerm):
     @final
     def family(self) -> Family:
         """Return one 3 x 3 block a joint."""
-        rows, cols = np.broadcast_arrays(self.dofs[:, :, None], self.dofs[:, None])
         arrays = _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants)
-        return Family(self.kind, arrays, (rows.ravel(), cols.ravel()))
+        return Family(self.kind, arrays, dense_blocks(self.dofs))
 
 
 @final

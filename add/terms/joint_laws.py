@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
@@ -217,8 +217,7 @@ class BallLaws(FamilyTerm):
 
     def family(self) -> Family:
         """Return one 3 x 3 block a joint."""
-        rows, cols = np.broadcast_arrays(self._dofs[:, :, None], self._dofs[:, None])
-        return Family(BALLS, _Balls(self.first, self.damping, self.armature), (rows.ravel(), cols.ravel()))
+        return Family(BALLS, _Balls(self.first, self.damping, self.armature), dense_blocks(self._dofs))
 
     @property
     def _dofs(self) -> IntArray:

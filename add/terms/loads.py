@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import NO_ENTRIES, Family, Kind
+from add.equations.family import NO_ENTRIES, Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.signals import Signal
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
@@ -187,8 +187,8 @@ class Wrench(FamilyTerm):
 
     def family(self) -> Family:
         """Return one block."""
-        dof, one = self.first + np.arange(6), np.arange(6)
-        left, right = np.repeat(one, 6), np.tile(one, 6)
+        dof = self.first + np.arange(6)
+        left, right = dense_blocks(np.arange(6)[None])
         gear: FloatArray = np.array(self.gear)
         arrays = _Places(np.zeros(6, dtype=np.int64), dof, left, right, *self.law.arrays, gear)
         return Family(WRENCHES, arrays, (dof[left], dof[right]), self.law.signal, followers=1)

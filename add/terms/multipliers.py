@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import dense_blocks
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints
 from add.equations.signals import Signal
@@ -98,7 +99,7 @@ class LinkLoops(Holonomic):
         """Blocks of twelve."""
         dofs = (self.frames[:, :, None] + np.arange(6)).reshape(-1, 12)
         row = np.repeat(np.arange(self.n_rows), 12)
-        return Places(row, dofs.ravel(), np.repeat(dofs, 12, axis=1).ravel(), np.tile(dofs, 12).ravel())
+        return Places(row, dofs.ravel(), *dense_blocks(dofs))
 
     def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return c (m,) and G (12 m,)."""
@@ -273,7 +274,7 @@ class TiedPoints(Holonomic):
         """One entry a row by the nodes, then blocks by y."""
         y, rows = self.first + self._moved, np.arange(self.n_rows)
         row, dof = np.append(rows, np.repeat(rows, y.size)), np.append(self._dofs, np.tile(y, rows.size))
-        return Places(row, dof, np.repeat(y, y.size), np.tile(y, y.size))
+        return Places(row, dof, *dense_blocks(y[None]))
 
     def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return x - Phi and G."""
