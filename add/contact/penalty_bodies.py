@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts, refuse_laws
 from add.contact.formulas import (
     CONSTANT_FRICTION,
     FrictionCurve,
@@ -22,7 +22,6 @@ from add.contact.formulas import (
 )
 from add.contact.limits import point_runs
 from add.contact.sparsity import Blocks, body_table
-from add.contact.sticking import StickingContacts
 from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
