@@ -54,6 +54,11 @@ class ContactDerivatives:
     def _by_centres(self) -> LocalBlocks:
         return self._derivatives(True)
 
+    @cached_property
+    def _bounces(self) -> bool:
+        """Whether restitution acts: velocities before the step move u then alone."""
+        return bool(self.rows.near.bounces.any())
+
     @property
     def _by_friction(self) -> LocalBlocks:
         """Of the bounds."""
@@ -72,35 +77,40 @@ class ContactDerivatives:
         rows, u_bar = self.rows, -by_rows.reshape(-1, 3)
         both = np.concatenate([gathered(adjoint, rows.dofs), u_bar], axis=1)
         self._by_coordinates.pull(both, before.q[0])
-        rows.by_velocity().pull(u_bar[:, 2:], before.v[0])
+        if self._bounces:
+            rows.by_velocity().pull(u_bar[:, 2:], before.v[0])
+            rows.by_restitution(self.restitution).pull(u_bar[:, 2:], theta_bar)
         if (rows.pairs.centres >= 0).any():
             self._by_centres.pull(both, theta_bar)
-        rows.by_restitution(self.restitution).pull(u_bar[:, 2:], theta_bar)
         self._by_friction.pull(bound[:, None], theta_bar)
 
     def free_cotangent(self, by_rows: FloatArray) -> FloatArray:
         """Return -c^T du/dv_f (n,), the cotangent of the velocities without impacts."""
         out = np.zeros_like(self.velocity)
-        self.rows.by_free().pull(-by_rows.reshape(-1, 3)[:, 2:], out)
+        if self._bounces:
+            self.rows.by_free().pull(-by_rows.reshape(-1, 3)[:, 2:], out)
         return out
 
     def by_free(self, free_dot: FloatArray) -> FloatArray:
         """Return the tangents of u (3 k, .) along those of v_f (n, .)."""
         out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
-        out[:, 2:] = self.rows.by_free().push(free_dot)
+        if self._bounces:
+            out[:, 2:] = self.rows.by_free().push(free_dot)
         return out.reshape(-1, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
         both = self._by_coordinates.push(q_dot)
-        both[:, -1:] += self.rows.by_velocity().push(v_dot)
+        if self._bounces:
+            both[:, -1:] += self.rows.by_velocity().push(v_dot)
         return self._parted(both)
 
     def along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the tangents of J^T F (n,), u (3 k,) and the bounds (k,) along one of theta."""
         dot = theta_dot[:, None]
         both = self._by_centres.push(dot)
-        both[:, -1:] += self.rows.by_restitution(self.restitution).push(dot)
+        if self._bounces:
+            both[:, -1:] += self.rows.by_restitution(self.restitution).push(dot)
         pushed, u = self._parted(both)
         return pushed[:, 0], u[:, 0], self._by_friction.push(dot).ravel()
 

@@ -71,11 +71,14 @@ def axis_laws(code, dof, numbers, constants, q, v, theta, out):
 
 
 @njit(cache=True)
-def ball_motion(first, p, constants, q, v, a, wanted, forces, by_number, by_q, by_v, by_a):
+def ball_motion(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = J^T (d omega + I omega_dot), omega = J_l(w) w_dot, p = (d [N m s/rad], I [kg m^2]).
 
-    As all laws of balls: by_q, by_v and by_a, which come as zeros, where they are ``wanted``.
+    As all laws of balls, it takes the ``state`` q, v, a, and fills the derivatives (3, m, 3, 3) by these, which come as
+    zeros, where they are ``wanted``.
     """
+    q, v, a = state
+    by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
     k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     omega, unit = np.empty(3), np.zeros(3)
     for i in range(first.size):
@@ -108,8 +111,9 @@ def ball_motion(first, p, constants, q, v, a, wanted, forces, by_number, by_q, b
 
 
 @njit(cache=True)
-def ball_friction(first, p, constants, q, v, a, wanted, forces, by_number, by_q, by_v, by_a):
+def ball_friction(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = J^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot, p = (tau [N m], s [rad/s])."""
+    q, v, by_q, by_v = state[0], state[1], by_state[0], by_state[1]
     k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     omega, T = np.empty(3), np.empty((3, 3))
     for i in range(first.size):
@@ -141,11 +145,12 @@ def ball_friction(first, p, constants, q, v, a, wanted, forces, by_number, by_q,
 
 
 @njit(cache=True)
-def ball_limit(first, p, constants, q, v, a, wanted, forces, by_number, by_q, by_v, by_a):
+def ball_limit(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = (k s(e) + d e' s'(e)) n, n = w / |w|, e = |w| - upper, e' = n . w_dot, p = (upper, k, d).
 
     s(e) = 0 for e < 0, e^2 / (2 delta) for e < delta, e - delta / 2 beyond; delta is the constant [rad].
     """
+    q, v, by_q, by_v = state[0], state[1], by_state[0], by_state[1]
     for i in range(first.size):
         w, rate, delta = q[first[i] : first[i] + 3], v[first[i] : first[i] + 3], constants[i]
         forces[i], by_number[i], by_q[i], by_v[i] = 0.0, 0.0, 0.0, 0.0

@@ -39,8 +39,7 @@ def _kind(name: str, law: Any) -> Kind:
             for j in range(n):
                 p[i, j] = at.theta[own.numbers[i, j]]
         forces, by_number, by_state = np.empty((m, 3)), np.empty((m, n, 3)), np.zeros((3, m, 3, 3))
-        room = forces, by_number, by_state[0], by_state[1], by_state[2]
-        law(own.first, p, own.constants, at.q, at.v, at.a, wanted, *room)
+        law(own.first, p, own.constants, (at.q, at.v, at.a), wanted, forces, by_number, by_state)
         return own, forces, by_number, by_state
 
     @njit(**FAMILY)
