@@ -38,7 +38,9 @@ class Spring(JointLaw):
     Columns: k [N/m], c [N s/m], rest length L [m].
     """
 
-    law: ClassVar[Law] = Law("Spring", *springs.SPRING, (PLACE, PLACE), 3, energy=_spring_energy)
+    law: ClassVar[Law] = Law(
+        "Spring", springs.spring_force, springs.spring_derivatives, (PLACE, PLACE), 3, energy=_spring_energy
+    )
 
 
 #: Duffing's spring, F = k x + k_3 x^3 + c l_dot, x = l - L.
@@ -51,7 +53,9 @@ HARDENING_SPRING = JointFormula(
 class Cable(DecidingJointLaw):
     """A spring that pulls only: nothing where l <= L. Columns: k [N/m], c [N s/m], slack length L [m]."""
 
-    law: ClassVar[Law] = Law("Cable", *springs.CABLE, (PLACE, PLACE), 3, True, energy=_spring_energy)
+    law: ClassVar[Law] = Law(
+        "Cable", springs.cable_force, springs.cable_derivatives, (PLACE, PLACE), 3, True, energy=_spring_energy
+    )
 
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many cables are taut and slack."""
@@ -63,7 +67,15 @@ class Cable(DecidingJointLaw):
 class ClippedCable(Cable):
     """A cable that its damping may not make push, either: no force where k (l - L) + c l_dot < 0."""
 
-    law: ClassVar[Law] = Law("ClippedCable", *springs.CLIPPED_CABLE, (PLACE, PLACE), 3, True, energy=_spring_energy)
+    law: ClassVar[Law] = Law(
+        "ClippedCable",
+        springs.clipped_cable_force,
+        springs.cable_derivatives,
+        (PLACE, PLACE),
+        3,
+        True,
+        energy=_spring_energy,
+    )
 
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many cables are taut, of these clipped, and slack."""

@@ -7,7 +7,6 @@ Sites of interaction e are rows r e, r e + 1, ... of y, y_dot and f. Derivatives
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -56,6 +55,36 @@ def stretch(a, b, a_dot, b_dot, n):
 
 
 @njit(**_JIT)
+def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
+    """Fill f of springs, p = (k, c, L), f_a = -F n = -f_b, F = k (l - L) + c l_dot, n = (y_a - y_b) / l.
+
+    ``unilateral`` ones pull where l > L alone (code TAUT); with ``clip`` never where F < 0 (CLIPPED). The codes are
+    imposed or written. Return how many act.
+    """
+    active = 0
+    n = np.empty(3)
+    for e in range(p.shape[0]):
+        a, b = 2 * e, 2 * e + 1
+        f[a] = 0.0
+        f[b] = 0.0
+        if unilateral and imposed and codes[e] != TAUT:
+            continue
+        length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
+        force = p[e, 0] * (length - p[e, 2]) + p[e, 1] * rate
+        if unilateral and not imposed:
+            codes[e] = SLACK
+            if length > p[e, 2]:
+                codes[e] = CLIPPED if clip and force < 0.0 else TAUT
+            if codes[e] != TAUT:
+                continue
+        active += 1
+        for i in range(3):
+            f[a, i] = -force * n[i]
+            f[b, i] = force * n[i]
+    return active
+
+
+@njit(**_JIT)
 def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
     """Fill f (2, 3) of a ``pull`` F(l, l_dot) along n, given with its slopes, and its derivatives (6, 6); l > 0.
 
@@ -78,62 +107,35 @@ def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
     pair_block(block, f_v)
 
 
-@njit(**_JIT)
-def _always(length, p, pull):
-    return TAUT
-
-
-def line_law(name, formula, branch=None):
+def line_law(name, formula):
     """Return force and derivatives of a law between two places, a pull F(l, l_dot; p) along their line.
 
-    f_a = -F n = -f_b, n = (y_a - y_b) / l. Where the ends meet there is no line and no force, and df/dy is that of a
-    pull F_l l.
-
-    Parameters
-    ----------
-    name : str
-    formula : (l, l_dot, p, F_p) -> F, dF/dl, dF/dl_dot; fills dF/dp
-    branch : (l, p, F) -> code, optional
-        Of a law that acts where the code is TAUT alone.
+    ``formula``: (l, l_dot, p, F_p) -> F, dF/dl, dF/dl_dot; fills dF/dp. Where the ends meet there is no line, and no
+    force.
     """
-    branches, decided = branch is not None, branch or _always
 
     @njit(variant=name, **_JIT)
     def force(y, y_dot, p, imposed, codes, f):
-        n, slopes, active = np.empty(3), np.empty(p.shape[1]), 0
+        n, slopes = np.empty(3), np.empty(p.shape[1])
         for e in range(p.shape[0]):
             a, b = 2 * e, 2 * e + 1
-            f[a : a + 2] = 0.0
-            if branches and imposed and codes[e] != TAUT:
-                continue
             length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
             pull = formula(length, rate, p[e], slopes)[0]
-            if branches and not imposed:
-                codes[e] = decided(length, p[e], pull)
-                if codes[e] != TAUT:
-                    continue
-            active += 1
             for i in range(3):
                 f[a, i] = -pull * n[i]
                 f[b, i] = pull * n[i]
-        return active
+        return p.shape[0]
 
     @njit(variant=name, **_JIT)
     def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         n, block, slopes = np.empty(3), np.empty((3, 3)), np.empty(p.shape[1])
         for e in range(p.shape[0]):
             a, b = 2 * e, 2 * e + 1
-            f[a : a + 2] = 0.0
-            if branches and codes[e] != TAUT:
-                continue
             length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
-            pull = formula(length, rate, p[e], slopes)
             if length == 0.0:
-                for i in range(3):
-                    for j in range(3):
-                        block[i, j] = -pull[1] if i == j else 0.0
-                pair_block(block, f_y[e])
+                f[a : a + 2] = 0.0
                 continue
+            pull = formula(length, rate, p[e], slopes)
             along_line(pull, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
             for i in range(3):
                 for k in range(p.shape[1]):
@@ -144,27 +146,62 @@ def line_law(name, formula, branch=None):
 
 
 @njit(**_JIT)
-def _spring(length, rate, p, slopes):
-    """Return F = k (l - L) + c l_dot, p = (k, c, L), and its slopes by l and l_dot; fill those by p."""
-    slopes[0], slopes[1], slopes[2] = length - p[2], rate, -p[0]
-    return p[0] * slopes[0] + p[1] * rate, p[0], p[1]
+def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
+    """Fill f and its derivatives; where the ends meet a spring pulls along no direction, and df/dy is that of L = 0."""
+    n = np.empty(3)
+    block = np.empty((3, 3))
+    for e in range(p.shape[0]):
+        a, b = 2 * e, 2 * e + 1
+        f[a] = 0.0
+        f[b] = 0.0
+        if unilateral and codes[e] != TAUT:
+            continue
+        k, c = p[e, 0], p[e, 1]
+        length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
+        if length == 0.0:
+            for i in range(3):
+                for j in range(3):
+                    block[i, j] = -k if i == j else 0.0
+            pair_block(block, f_y[e])
+            continue
+        force = k * (length - p[e, 2]) + c * rate
+        along_line((force, k, c), length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
+        for i in range(3):
+            f_p[e, i, 0] = -(length - p[e, 2]) * n[i]
+            f_p[e, i, 1] = -rate * n[i]
+            f_p[e, i, 2] = k * n[i]
+            for j in range(3):
+                f_p[e, 3 + i, j] = -f_p[e, i, j]
 
 
 @njit(**_JIT)
-def _taut(length, p, pull):
-    """Return the code of a cable, which pulls where l > L alone."""
-    return TAUT if length > p[2] else SLACK
+def spring_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of springs."""
+    return _pull(y, y_dot, p, False, False, True, codes, f)
 
 
 @njit(**_JIT)
-def _unclipped(length, p, pull):
-    """Return the code of a cable whose damping never pushes."""
-    return CLIPPED if length > p[2] and pull < 0.0 else _taut(length, p, pull)
+def spring_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f of springs and its derivatives."""
+    _pull_derivatives(y, y_dot, p, False, codes, f, f_y, f_v, f_p)
 
 
-SPRING: tuple[Any, Any] = line_law("spring", _spring)
-CABLE: tuple[Any, Any] = line_law("cable", _spring, _taut)
-CLIPPED_CABLE: tuple[Any, Any] = line_law("clipped_cable", _spring, _unclipped)
+@njit(**_JIT)
+def cable_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of cables; return how many act."""
+    return _pull(y, y_dot, p, True, False, imposed, codes, f)
+
+
+@njit(**_JIT)
+def clipped_cable_force(y, y_dot, p, imposed, codes, f):
+    """Fill f of cables whose damping never pushes; return how many act."""
+    return _pull(y, y_dot, p, True, True, imposed, codes, f)
+
+
+@njit(**_JIT)
+def cable_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill f of cables and its derivatives, on the branches of the codes."""
+    _pull_derivatives(y, y_dot, p, True, codes, f, f_y, f_v, f_p)
 
 
 # --- bond -------------------------------------------------------------------------------------------------------------
