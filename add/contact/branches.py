@@ -9,9 +9,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
-from add.contact.sticking import StickingRows
 from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
+from add.equations.sticking import StickingRows
 from add.equations.term import Candidates, Decision, StickingTerm, Term
 from add.kernels import sticking as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
@@ -19,6 +19,20 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
 NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
+
+
+class StickingContacts(StickingRows):
+    """Rows of a contact term that stick; the equations stand in `add.kernels.sticking` and `mesh_sticking`.
+
+    Attributes
+    ----------
+    decision : (m, 3) all rows
+    rows : (k, 3) those that stick
+    """
+
+    def __init__(self, decision: Decision, rows: Decision) -> None:
+        super().__init__(rows.shape[0])
+        self.decision, self.rows = decision, rows
 
 
 class RowContact(StickingTerm):
@@ -83,13 +97,13 @@ class RowContact(StickingTerm):
         return decision if constraint is None or constraint.rest(kin, theta) else None
 
     @final
-    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingRows | None:
+    def stick_constraint(self, decision: Decision, candidates: Candidates | None = None) -> StickingContacts | None:
         """Return the equations of the pairs that stick."""
         rows = decision[_sticks(decision)]
         return self._stick_constraint(decision, rows, candidates) if rows.size else None
 
     @abstractmethod
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingContacts:
         """Return the equations of the pairs that stick, one row (k, 3) of the decision at least."""
 
     @final

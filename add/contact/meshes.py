@@ -7,15 +7,16 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.contact.body_family import mesh_family, nothing_near
-from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts, refuse_laws
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.sticking import StickingPrimitives, StickingRows
 from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
 from add.kernels.boxes import near_primitives
+from add.kernels.contact_blocks import WIDTH
+from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_derivatives import (
     Slots,
@@ -26,7 +27,9 @@ from add.kernels.mesh_derivatives import (
 )
 from add.kernels.mesh_held import holdable_rows
 from add.kernels.mesh_pairs import greatest_skin, near_pairs
+from add.kernels.mesh_sticking import dense_places, stick_dofs, stick_rows_of_primitives
 from add.kernels.stencil import edges_region, face_region, stencil
+from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: A step's matrices have the places of all pairs that would touch if skins were so much thicker.
@@ -269,7 +272,7 @@ class MeshContact(RowContact):
         """Return which rows (k,) may be held: vertices that carry and edges that cross, counted positively."""
         return np.asarray(holdable_rows(decision, self.arrays))
 
-    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingRows:
+    def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingContacts:
         return StickingPrimitives(self.arrays, self.kernel_law, self.keys(decision, candidates), decision, rows)
 
     def places(
@@ -333,3 +336,45 @@ class MeshContactBranch(ContactBranch):
             mesh_contact_parameters(
                 kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force
             )
+
+
+@final
+class StickingPrimitives(StickingContacts):
+    """Vertices that stick to other meshes, and edges that stick to edges; reactions in world axes."""
+
+    def __init__(self, meshes: Meshes, law: Law, keys: IntArray, decision: Decision, rows: Decision) -> None:
+        super().__init__(decision, rows)
+        self.meshes, self.law, self.keys = meshes, law, keys
+
+    @cached_property
+    def _indices(self) -> tuple[IntArray, IntArray]:
+        k = self.n
+        dofs = np.empty((k, WIDTH), dtype=np.int64)
+        centres = np.empty((k, 6), dtype=np.int64)
+        stick_dofs(self.rows, self.meshes, dofs, centres)
+        return dofs, centres
+
+    @property
+    def dofs(self) -> IntArray:
+        """The coordinates of what carries the vertex or the first edge, then those of what it meets."""
+        return self._indices[0]
+
+    @property
+    def theta_index(self) -> IntArray:
+        """The centres of mass of both bodies."""
+        return self._indices[1]
+
+    @cached_property
+    def entries(self) -> IntArray:
+        """The blocks of nodes and bodies."""
+        first, _, _ = block_entries(self.keys, self.meshes)
+        out = np.empty((self.n, WIDTH, WIDTH), dtype=np.int64)
+        dense_places(self.rows, self.meshes, self.keys, first, out)
+        return out
+
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows at ``kin`` with ``reactions``."""
+        out = new_stick_rows(self.n, WIDTH, 6)
+        rows = self.rows.copy()
+        stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
+        return out

@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts, refuse_laws
 from add.contact.formulas import (
     CONSTANT_FRICTION,
     FrictionCurve,
@@ -22,7 +22,6 @@ from add.contact.formulas import (
 )
 from add.contact.limits import point_runs
 from add.contact.sparsity import Blocks, body_table
-from add.contact.sticking import StickingPairs
 from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
 from add.equations.kinematics import Kinematics, Weights
@@ -326,12 +325,13 @@ class BodyContactBranch(ContactBranch):
 
 
 @final
-class StickingBodies(StickingPairs):
+class StickingBodies(StickingContacts):
     """Points that stick to shapes that bodies, or the world, carry; reactions in the axes of the shape."""
 
     def __init__(self, contact: BodyContact, decision: Decision, rows: Decision, candidates: Candidates | None) -> None:
-        super().__init__(decision, rows, contact.n_shapes)
+        super().__init__(decision, rows)
         self.contact, self.candidates = contact, candidates
+        self.points, self.shapes = np.divmod(rows[:, PAIR], contact.n_shapes)
 
     @cached_property
     def dofs(self) -> IntArray:
@@ -352,9 +352,12 @@ class StickingBodies(StickingPairs):
         return np.concatenate([contact.centre[self.points], contact.shape_centre[self.shapes]], axis=1)
 
     @cached_property
-    def first_slots(self) -> IntArray:
-        """The dense block of both carriers."""
-        return self.contact.first_entries(self.rows, self.contact.blocks.keys(self.decision, self.candidates))
+    def entries(self) -> IntArray:
+        """The dense block of both carriers, row by row over the coordinates that there are."""
+        keys, there = self.contact.blocks.keys(self.decision, self.candidates), self.dofs >= 0
+        there = there[:, :, None] & there[:, None, :]
+        within = np.cumsum(there.reshape(there.shape[0], -1), axis=1).reshape(there.shape) - 1
+        return np.where(there, self.contact.first_entries(self.rows, keys)[:, None, None] + within, -1)
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""

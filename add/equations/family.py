@@ -18,6 +18,16 @@ from add.typing import AnyArray, IntArray
 NO_ENTRIES: tuple[IntArray, IntArray] = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
+def dense_blocks(dofs: IntArray) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of dense blocks over coordinates (k, m), row by row."""
+    return np.repeat(dofs, dofs.shape[1], axis=1).ravel(), np.tile(dofs, dofs.shape[1]).ravel()
+
+
+def node_blocks(cells: IntArray) -> tuple[IntArray, IntArray]:
+    """Return those over the coordinates of nodes (k, n): node, axis, node, axis."""
+    return dense_blocks((3 * cells[:, :, None] + np.arange(3)).reshape(cells.shape[0], 3 * cells.shape[1]))
+
+
 class NotCompiled(Exception):
     """A system has something that compiled steps lack; the text names it."""
 

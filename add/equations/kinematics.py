@@ -42,6 +42,20 @@ class Kinematics:
     step: int
 
 
+@dataclass
+class KinematicCotangent:
+    """Cotangents of (q, v, a), accumulated."""
+
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+
+    @classmethod
+    def zeros(cls, n: int) -> KinematicCotangent:
+        """Return a zero cotangent."""
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
+
+
 @final
 @dataclass(frozen=True)
 class Weights:

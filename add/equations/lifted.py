@@ -13,10 +13,10 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.kinematics import KinematicCotangent, Kinematics, Weights
 from add.equations.lift import Lift
 from add.equations.lifted_constraint import Expansion, LiftedStick, add_expanded
-from add.equations.term import UNIT, Candidates, DecidingTerm, Decision, KinematicCotangent, StickingTerm, Term
+from add.equations.term import UNIT, Candidates, DecidingTerm, Decision, StickingTerm, Term
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Expansions of branches that a deciding term keeps.

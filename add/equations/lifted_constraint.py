@@ -82,18 +82,15 @@ class Expansion:
     def _stride(self) -> int:
         return int(self.cols.max(initial=0)) + 1
 
-    def places(self, dofs: IntArray) -> tuple[IntArray, IntArray]:
-        """Return one entry for each place of dense blocks over coordinates (k, m), -1 for none: flat number and entry.
-
-        A place without an entry is left out: nothing can be there.
-        """
+    def entries(self, dofs: IntArray) -> IntArray:
+        """Return one entry for each place of dense blocks (k, m, m) over coordinates (k, m); -1 where there is none."""
         wide = dofs.shape[1]
         row, col = np.repeat(dofs, wide, axis=1).ravel(), np.tile(dofs, (1, wide)).ravel()
         keys, order = self._sorted
         wanted = row * self._stride + col
         at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
         there = (row >= 0) & (col >= 0) & (col < self._stride) & (keys[at] == wanted)
-        return np.flatnonzero(there), order[at[there]]
+        return np.where(there, order[at], -1).reshape(-1, wide, wide)
 
 
 def add_expanded(
@@ -321,16 +318,9 @@ class LiftedStick(LiftedEquations, StickConstraint):
         np.add.at(data, slots[spread.entry.size :], factor * self.lift.curvature(kin, theta, r))
 
     @cached_property
-    def _places(self) -> tuple[IntArray, IntArray]:
-        return self.expansion.places(self.dofs)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right."""
-        number, entry = self._places
-        blocks = np.einsum("kam,kan->kmn", left, right).ravel()
-        np.add.at(data, slots[entry], factor * blocks[number])
+    def entries(self) -> IntArray:
+        """Those of the spread pattern."""
+        return self.expansion.entries(self.dofs)
 
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return the limit of each reaction (k,) [N]; below zero where nothing touches."""

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from add.equations.initial import Motion
-from add.equations.kinematics import Columns, Directions, Kinematics, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, KinematicCotangent, Kinematics, ThetaMap, push
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lifted import StepLimit
 from add.equations.term import (
@@ -20,7 +20,6 @@ from add.equations.term import (
     Constraint,
     DecidingTerm,
     Decisions,
-    KinematicCotangent,
     StickConstraint,
     StickingTerm,
     Term,

@@ -11,8 +11,8 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from add.equations.family import Family, NotCompiled
-from add.equations.kinematics import Kinematics, Weights
-from add.linalg.pattern import add_product
+from add.equations.kinematics import KinematicCotangent, Kinematics, Weights
+from add.linalg.pattern import add_blocks, add_product
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: What a deciding term decided: an integer array.
@@ -22,20 +22,6 @@ Decisions = tuple[Decision, ...]
 #: What a deciding term may come to decide within a step: an integer array, or None where its sparsity never changes.
 Candidates = IntArray
 AllCandidates = tuple[Candidates | None, ...]
-
-
-@dataclass
-class KinematicCotangent:
-    """Cotangents of (q, v, a), accumulated."""
-
-    q: FloatArray
-    v: FloatArray
-    a: FloatArray
-
-    @classmethod
-    def zeros(cls, n: int) -> KinematicCotangent:
-        """Return a zero cotangent."""
-        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 #: The weights of dr/dq, dr/dv and dr/da alone.
@@ -343,11 +329,17 @@ class StickConstraint(Constraint):
     ) -> None:
         """Add factor times the derivative of the generalised force by q, at the slots of the frozen term."""
 
+    @property
     @abstractmethod
+    def entries(self) -> IntArray:
+        """Where the block of each point's coordinates stands among the entries of the frozen term (k, m, m), or -1."""
+
+    @final
     def add_products(
         self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
     ) -> None:
         """Add factor left^T right, both (k, 3, m), at the slots of the frozen term."""
+        add_blocks(self.entries, factor, left.transpose(0, 2, 1) @ right, data, slots)
 
     @abstractmethod
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:

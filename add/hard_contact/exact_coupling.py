@@ -20,12 +20,21 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Carry, Columns, Directions, State, StateTangent, StateTangents, ThetaMap, push
-from add.equations.term import KinematicCotangent
+from add.equations.kinematics import (
+    Carry,
+    Columns,
+    Directions,
+    KinematicCotangent,
+    State,
+    StateTangent,
+    StateTangents,
+    ThetaMap,
+    push,
+)
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterate
-from add.hard_contact.geometry import ContactPairs, Touches, touches
+from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, gathered, scatter, touches
 from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
 from add.simulation import Coupling, ImplicitSolve, Record, Solution
@@ -168,13 +177,15 @@ class ExactCoupling(Coupling):
         self.point = Iterate(work, u, record.mu, kept.force[closed])
         rows = np.arange(self.pairs.n)
         by = self.point.at.by_coordinates(c, self.point.force)
-        self.bent = by.pushed
-        self.by_u, by_force = work.law_rows(self.point, by, rows)
+        by_u, by_force = work.law_rows(self.point, by, rows)
         self.law = law.derivatives(self.point.contacts, held.branch)
-        self.by_v = self.law.by_velocity @ by.push.transpose(0, 2, 1)
+        by_v = self.law.by_velocity @ by.push.transpose(0, 2, 1)
         self.dofs = self.pairs.dofs()
+        # Of phi by the velocities; of G^T F and of phi by the coordinates, velocities held.
+        self.by_v = LocalBlocks(self.dofs, by_v)
+        self.by_q = LocalBlocks(self.dofs, np.concatenate([by.pushed, by_u - c * by_v], axis=1))
         self.solver = work.factored(work.tangent(self.point, by, rows))
-        self.rows = work.wide(rows, self.by_u)
+        self.rows = work.wide(rows, by_u)
         pull = work.wide(rows, by.push.transpose(0, 2, 1)).T
         self.per_force = self.solver.solve(pull.toarray()) if rows.size else np.zeros((work.n_u, 0))
         reduced = np.asarray(self.rows @ self.per_force)
@@ -197,47 +208,28 @@ class ExactCoupling(Coupling):
     # --- what moves the equations -------------------------------------------------------------------------------------
 
     @cached_property
-    def _by_q(self) -> FloatArray:
-        """The derivative (k, 3, 12) of phi by the coordinates, velocities held."""
-        return np.asarray(self.by_u - self.record.c * self.by_v)
-
-    @cached_property
-    def _centres(self) -> tuple[FloatArray, FloatArray]:
-        """Derivatives (k, 12, 6) of G^T F and (k, 3, 6) of phi by the centres of mass."""
+    def _by_centres(self) -> LocalBlocks:
+        """Derivatives of G^T F (12) and phi (3) by the centres of mass."""
         d, by = self.law, self.point.at.by_centres(self.point.force)
         phi = d.by_gap[:, :, None] * by.gap[:, None, :] + d.by_normal @ by.normal + d.by_velocity @ by.velocity
-        return by.pushed, phi
+        return LocalBlocks(self.pairs.centres, np.concatenate([by.pushed, phi], axis=1))
 
     @cached_property
-    def _by_friction(self) -> FloatArray:
-        """The derivative (k, 3) of phi by c_f."""
-        return law.by_friction(self.point.contacts, self.point.branch)
-
-    def _gather(self, values: FloatArray) -> FloatArray:
-        """Return values (n, ...) at the coordinates of the pairs (k, 12, ...), zero where there are none."""
-        there = self.dofs >= 0
-        return np.where(there.reshape(*there.shape, *(1,) * (values.ndim - 1)), values[self.dofs], 0.0)
+    def _by_friction(self) -> LocalBlocks:
+        """The derivative of phi by c_f."""
+        return LocalBlocks(self.pairs.c_f[:, None], law.by_friction(self.point.contacts, self.point.branch)[:, :, None])
 
     def _theta_jvp(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of G^T F (n,) and phi (3 k,) along theta_dot."""
-        index, friction = self.pairs.centres, self.pairs.c_f
-        pushed, phi = self._centres
-        dot = np.where(index >= 0, theta_dot[index], 0.0)
-        out = np.zeros(self.assembler.system.n)
-        there = self.dofs >= 0
-        np.add.at(out, self.dofs[there], np.einsum("kmp,kp->km", pushed, dot)[there])
-        moved = np.where(friction >= 0, theta_dot[friction], 0.0)
-        return out, (np.einsum("kap,kp->ka", phi, dot) + self._by_friction * moved[:, None]).ravel()
+        both, out = self._by_centres.push(theta_dot[:, None])[:, :, 0], np.zeros(self.assembler.system.n)
+        scatter(both[:, :-3], self.dofs, out)
+        return out, (both[:, -3:] + self._by_friction.push(theta_dot[:, None])[:, :, 0]).ravel()
 
     def _theta_vjp(self, force_bar: FloatArray, phi_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta from those of G^T F (n,) and phi (3 k,)."""
-        index, friction = self.pairs.centres, self.pairs.c_f
-        pushed, phi = self._centres
         local = phi_bar.reshape(-1, 3)
-        bar = np.einsum("km,kmp->kp", self._gather(force_bar), pushed) + np.einsum("ka,kap->kp", local, phi)
-        np.add.at(out, index[index >= 0], bar[index >= 0])
-        by_friction = np.einsum("ka,ka->k", local, self._by_friction)
-        np.add.at(out, friction[friction >= 0], by_friction[friction >= 0])
+        self._by_centres.pull(np.concatenate([gathered(force_bar, self.dofs), local], axis=1), out)
+        self._by_friction.pull(local, out)
 
     # --- both directions ----------------------------------------------------------------------------------------------
 
@@ -245,19 +237,18 @@ class ExactCoupling(Coupling):
         self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray
     ) -> None:
         """Add the part of contact in cotangents; see `Coupling.pull`."""
-        local, there = contact.reshape(-1, 3), self.dofs >= 0
-        by_q = np.einsum("ka,kap->kp", local, self._by_q) - np.einsum("km,kmp->kp", self._gather(adjoint), self.bent)
-        np.add.at(bar.q, self.dofs[there], by_q[there])
-        np.add.at(bar.v, self.dofs[there], np.einsum("ka,kap->kp", local, self.by_v)[there])
+        local = contact.reshape(-1, 3)
+        self.by_q.pull(np.concatenate([-gathered(adjoint, self.dofs), local], axis=1), bar.q)
+        self.by_v.pull(local, bar.v)
         self._theta_vjp(-adjoint, contact, share)
 
     def push(
         self, tangents: StateTangents, q_dot: FloatArray, v_dot: FloatArray, by_theta: Columns, balance: FloatArray
     ) -> FloatArray:
         """Add the part of contact in tangents; see `Coupling.push`."""
-        held, fast, there = self._gather(q_dot), self._gather(v_dot), self.dofs >= 0
-        np.add.at(balance, self.dofs[there], (self.bent @ held)[there])
-        phi = -(self._by_q @ held + self.by_v @ fast).reshape(-1, q_dot.shape[1])
+        both = self.by_q.push(q_dot)
+        scatter(both[:, :-3], self.dofs, balance)
+        phi = -(both[:, -3:] + self.by_v.push(v_dot)).reshape(-1, q_dot.shape[1])
         places, n = tangents.places(by_theta.index), self.assembler.system.n
         balance[:n, places] += by_theta.values[:n]
         phi[:, places] -= by_theta.values[n:]

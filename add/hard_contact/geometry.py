@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -271,6 +271,39 @@ class Touches:
         out = np.zeros((m, p)), np.zeros((m, 3, p)), np.zeros((m, 3, p)), np.zeros((m, 12, 3)), np.zeros((m, 12, p))
         kernel.touch_derivatives(*self._arguments, centres, c, held, out)
         return TouchDerivatives(*out)
+
+
+def gathered(values: FloatArray, index: IntArray) -> FloatArray:
+    """Return values (n, ...) at an index (k, p), zero where it is -1."""
+    there = (index >= 0).reshape(*index.shape, *(1,) * (values.ndim - 1))
+    return np.where(there, values[index], 0.0)
+
+
+def scatter(local: FloatArray, index: IntArray, out: FloatArray) -> None:
+    """Add local (k, p, ...) to out (n, ...) at an index (k, p), nowhere where it is -1."""
+    there = index >= 0
+    np.add.at(out, index[there], local[there])
+
+
+class LocalBlocks(NamedTuple):
+    """Derivatives of numbers of each pair by others, both ways.
+
+    Attributes
+    ----------
+    places : (k, p) which numbers these are by, -1 for none
+    values : (k, r, p)
+    """
+
+    places: IntArray
+    values: FloatArray
+
+    def push(self, dot: FloatArray) -> FloatArray:
+        """Return the tangents (k, r, .) along dot (n, .)."""
+        return np.asarray(self.values @ gathered(dot, self.places))
+
+    def pull(self, bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents to out (n,) from bar (k, r)."""
+        scatter(np.einsum("kr,krp->kp", bar, self.values), self.places, out)
 
 
 def cross_matrices(u: FloatArray) -> FloatArray:

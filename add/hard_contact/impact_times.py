@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 
 from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
 from add.equations.system import System
-from add.hard_contact.geometry import ContactPairs, Touches, touches
+from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, touches
 from add.hard_contact.impulse_rows import Approach, ImpulseRows, NearPairs, time_of_impact
 from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows
@@ -125,30 +125,38 @@ class ImpactTimes:
         before.v[0] += self.delay * (1.0 - late) * q_bar
         return -self.delay * q_bar, free_bar + self.delay * late * q_bar
 
+    def _block(self, approach: Approach, index: IntArray) -> LocalBlocks:
+        return LocalBlocks(index, self._rows.tau_by(approach)[:, None])
+
+    @cached_property
+    def _by_motion(self) -> tuple[LocalBlocks, LocalBlocks, LocalBlocks]:
+        """Derivatives of the times by X, by V before and by V_f."""
+        rows = self._rows
+        return (
+            self._block(rows.approach(self.step.beginning.theta, False), rows.dofs),
+            self._block(rows.approach_by_velocity(), rows.dofs),
+            self._block(rows.approach_by_free(), rows.dofs),
+        )
+
+    @cached_property
+    def _by_centres(self) -> LocalBlocks:
+        """Those by the centres of mass."""
+        return self._block(self._rows.approach(self.step.beginning.theta, True), self._rows.pairs.centres)
+
     def _pull(self, tau_bar: FloatArray, before: StateTangent, free_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Add the cotangents of the state before, of v_f and of theta from that of the times (k,)."""
-        rows, begin = self._rows, self.step.beginning
+        begin = self.step.beginning
         bar, free = StateTangent.zeros(1, begin.n_rows), np.zeros(begin.n_rows)
-        for by, index, out in (
-            (rows.approach(begin.theta, False), rows.dofs, bar.q[0]),
-            (rows.approach(begin.theta, True), rows.centres, theta_bar),
-            (rows.approach_by_velocity(), rows.dofs, bar.v[0]),
-            (rows.approach_by_free(), rows.dofs, free),
-        ):
-            np.add.at(out, index[index >= 0], (tau_bar[:, None] * rows.tau_by(by))[index >= 0])
+        for block, out in zip((*self._by_motion, self._by_centres), (bar.q[0], bar.v[0], free, theta_bar), strict=True):
+            block.pull(tau_bar[:, None], out)
         begin.add_state(bar, before, theta_bar)
         begin.add_velocity(self.free, free, before.q[0], theta_bar)
         free_bar += begin.pull(free)
 
     def _times_along(self, x_dot: FloatArray, w_dot: FloatArray, free_dot: FloatArray) -> FloatArray:
         """Return the tangents of the times (k, .) along those of X, of V before and of V_f, (n_x, .) each."""
-        rows, present = self._rows, (self._rows.dofs >= 0)[:, :, None]
-        by = rows.approach(self.step.beginning.theta, False)
-        x_local, w_local, free_local = (np.where(present, dot[rows.dofs], 0.0) for dot in (x_dot, w_dot, free_dot))
-        gap, speed, free = (np.einsum("kp,kpc->kc", own, x_local) for own in by)
-        normal = rows.local[:, 2]
-        speed, free = (x + np.einsum("kp,kpc->kc", normal, dot) for x, dot in ((speed, w_local), (free, free_local)))
-        return rows.tau_by(Approach(gap, speed, free))
+        by_x, by_w, by_free = self._by_motion
+        return np.asarray((by_x.push(x_dot) + by_w.push(w_dot) + by_free.push(free_dot))[:, 0])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray, v_after: FloatArray, after_dot: FloatArray) -> FloatArray:
         """Return the tangents (n, .) of the shift along those of the state before and of v+, (n, .) each."""
@@ -163,8 +171,7 @@ class ImpactTimes:
 
     def by_free(self, free_dot: FloatArray, v_after: FloatArray) -> FloatArray:
         """Return the tangents (n, .) of the shift along those of v_f (n, .)."""
-        still = np.zeros((self.step.beginning.n_rows, free_dot.shape[1]))
-        times = self._times_along(still, still, self.step.beginning.push(free_dot))
+        times = self._by_motion[2].push(self.step.beginning.push(free_dot))[:, 0]
         late = (self.delay / self._rows.dt)[:, None]
         return np.asarray(
             self._by_delay(v_after)[:, None] * (self._share @ times) + self.delay[:, None] * late * free_dot
@@ -172,12 +179,10 @@ class ImpactTimes:
 
     def by_theta(self, v_after: FloatArray, directions: Directions) -> Columns:
         """Return the tangents (n, .) of the shift along directions of theta, at fixed states."""
-        rows, begin, centres = self._rows, self.step.beginning, self._rows.centres
-        by_tau = rows.tau_by(rows.approach(begin.theta, True))
-        by_delay = self._by_delay(v_after)
+        begin, by_delay = self.step.beginning, self._by_delay(v_after)
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
-            tau = np.einsum("kp,kp->k", by_tau, np.where(centres >= 0, theta_dot[centres], 0.0))
+            tau = self._by_centres.push(theta_dot[:, None])[:, 0, 0]
             if begin.lift.has_parameters:
                 place, rate = begin.moved(begin.kin.v, theta_dot)
                 free = begin.moved(self.free, theta_dot)[1]

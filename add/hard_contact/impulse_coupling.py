@@ -19,8 +19,7 @@ from typing import final
 import numpy as np
 
 from add.cones import Cones, ConeSolution, Sensitivity
-from add.equations.kinematics import Carry, Columns, Directions, StateTangent, StateTangents
-from add.equations.term import KinematicCotangent
+from add.equations.kinematics import Carry, Columns, Directions, KinematicCotangent, StateTangent, StateTangents
 from add.hard_contact.impulse_rows import NearPairs
 from add.hard_contact.impulse_solve import Delassus
 from add.hard_contact.law import ImpulseOptions

@@ -30,7 +30,16 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.hard_contact.geometry import ContactPairs, Rows, TouchDerivatives, Touches, cross, cross_matrices, touches
+from add.hard_contact.geometry import (
+    ContactPairs,
+    LocalBlocks,
+    Rows,
+    TouchDerivatives,
+    Touches,
+    cross,
+    cross_matrices,
+    touches,
+)
 from add.hard_contact.law import ImpulseOptions
 from add.kernels.contact_rows import NEAR_X
 from add.typing import BoolArray, FloatArray, IntArray
@@ -229,8 +238,11 @@ class ImpulseRows:
         before = self.before
         return touches(self.pairs, Kinematics(before.q, v, before.a, before.t, before.step), theta)
 
-    def _derivative(self, after: Touches, force: FloatArray, theta: FloatArray, shift: bool) -> RowDerivatives:
-        """Return how forces and rows change with the coordinates (12), or with the two centres of mass (6)."""
+    def derivatives(self, after: Touches, force: FloatArray, theta: FloatArray, shift: bool) -> LocalBlocks:
+        """Return d(J^T F) (12) and du (3) by the coordinates before, or with ``shift`` by the two centres of mass.
+
+        Velocities are held as in ``after``. ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
+        """
         by_after = self._by(after, shift, force)
         turn = _turn(self.axes, by_after.normal)
         pushed = by_after.pushed - self.push @ cross_matrices(force) @ turn
@@ -239,7 +251,8 @@ class ImpulseRows:
         rows[:, 2] += self.near.slope[:, None] * by_after.gap
         if self.near.impact.any():
             rows[:, 2] += self._bias_by(self.approach(theta, shift))
-        return RowDerivatives(pushed, rows)
+        index = self.pairs.centres if shift else self.dofs
+        return LocalBlocks(index, np.concatenate([pushed, rows], axis=1))
 
     def _by(self, at: Touches, shift: bool, force: FloatArray | None = None) -> TouchDerivatives:
         """Return the derivatives by the coordinates, or by the centres of mass."""
@@ -280,38 +293,23 @@ class ImpulseRows:
         normal = self.local[:, 2]
         return Approach(np.zeros_like(normal), np.zeros_like(normal), normal)
 
-    def by_coordinates(self, after: Touches, force: FloatArray, theta: FloatArray) -> RowDerivatives:
-        """Return d(J^T F) (k, 12, 12) and du (k, 3, 12) by the coordinates before, velocities as in ``after`` held.
+    def by_velocity(self) -> LocalBlocks:
+        """Return du_n/dv-."""
+        return LocalBlocks(self.dofs, self._bias_by(self.approach_by_velocity())[:, None])
 
-        ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
-        """
-        return self._derivative(after, force, theta, False)
+    def by_free(self) -> LocalBlocks:
+        """Return du_n/dv_f."""
+        return LocalBlocks(self.dofs, self._bias_by(self.approach_by_free())[:, None])
 
-    def by_centres(self, after: Touches, force: FloatArray, theta: FloatArray) -> RowDerivatives:
-        """Return the same by the centres of mass (k, ., 6) of carrier and host, in their frames."""
-        return self._derivative(after, force, theta, True)
-
-    def by_velocity(self) -> FloatArray:
-        """Return du_n/dv- (k, 12)."""
-        return self._bias_by(self.approach_by_velocity())
-
-    def by_free(self) -> FloatArray:
-        """Return du_n/dv_f (k, 12)."""
-        return self._bias_by(self.approach_by_free())
-
-    def by_restitution(self) -> FloatArray:
-        """Return du_n/de (k,): the speed of arrival."""
-        return np.asarray(self.at.normal_velocity + self.tau / self.dt * self.kick)
+    def by_restitution(self, restitution: IntArray) -> LocalBlocks:
+        """Return du_n/de, the speed of arrival where restitution acts; e stands at an index (k,), -1 for zero."""
+        speed = self.at.normal_velocity + self.tau / self.dt * self.kick
+        return LocalBlocks(np.where(self.near.bounces, restitution, -1)[:, None], speed[:, None, None])
 
     @cached_property
     def _bounce(self) -> FloatArray:
         """E where restitution acts, else zero (k,)."""
         return np.where(self.near.bounces, self.restitution, 0.0)
-
-    @property
-    def centres(self) -> IntArray:
-        """Indices (k, 6) in theta of the centres of mass of carrier and host; -1 for none."""
-        return self.pairs.centres
 
 
 @final
@@ -326,18 +324,3 @@ class Approach(NamedTuple):
     gap: FloatArray
     speed: FloatArray
     free: FloatArray
-
-
-@final
-@dataclass(frozen=True)
-class RowDerivatives:
-    """Derivatives by p numbers of each pair.
-
-    Attributes
-    ----------
-    pushed : (k, 12, p) of the generalised forces
-    rows : (k, 3, p) of u, in the pairs' axes
-    """
-
-    pushed: FloatArray
-    rows: FloatArray

@@ -15,10 +15,10 @@ from typing import final
 import numpy as np
 
 from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
-from add.hard_contact.geometry import Touches
-from add.hard_contact.impulse_rows import ImpulseRows, RowDerivatives
+from add.hard_contact.geometry import LocalBlocks, gathered, scatter
+from add.hard_contact.impulse_rows import ImpulseRows
 from add.hard_contact.step_rows import StepRows
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -41,30 +41,28 @@ class ContactDerivatives:
     theta: FloatArray
     restitution: IntArray
 
-    @cached_property
-    def _present(self) -> BoolArray:
-        return np.asarray(self.rows.dofs >= 0)
+    def _derivatives(self, shift: bool) -> LocalBlocks:
+        rows = self.rows
+        after = rows.moving(self.velocity, self.theta)
+        return rows.derivatives(after, rows.world(self.force), self.theta, shift)
 
     @cached_property
-    def _after(self) -> Touches:
-        return self.rows.moving(self.velocity, self.theta)
+    def _by_coordinates(self) -> LocalBlocks:
+        return self._derivatives(False)
 
     @cached_property
-    def _world(self) -> FloatArray:
-        return self.rows.world(self.force)
+    def _by_centres(self) -> LocalBlocks:
+        return self._derivatives(True)
 
     @cached_property
-    def _by_coordinates(self) -> RowDerivatives:
-        return self.rows.by_coordinates(self._after, self._world, self.theta)
+    def _bounces(self) -> bool:
+        """Whether restitution acts: velocities before the step move u then alone."""
+        return bool(self.rows.near.bounces.any())
 
-    @cached_property
-    def _by_centres(self) -> RowDerivatives:
-        return self.rows.by_centres(self._after, self._world, self.theta)
-
-    @cached_property
-    def _bounces(self) -> IntArray:
-        """Index in theta of e where restitution acts, else -1."""
-        return np.where(self.rows.near.bounces, self.restitution, -1)
+    @property
+    def _by_friction(self) -> LocalBlocks:
+        """Of the bounds."""
+        return LocalBlocks(self.rows.pairs.c_f[:, None], np.ones((self.rows.n, 1, 1)))
 
     def pullback(
         self, adjoint: FloatArray, by_rows: FloatArray, bound: FloatArray, before: StateTangent, theta_bar: FloatArray
@@ -76,56 +74,51 @@ class ContactDerivatives:
         adjoint : (n,) a, by_rows : (3 k,) c, bound : (k,)
         before, theta_bar : what takes the cotangents of the state before the step and of theta
         """
-        rows, c, present = self.rows, by_rows.reshape(-1, 3), self._present
-        a = np.where(present, adjoint[rows.dofs], 0.0)
-
-        def bar(derivative: RowDerivatives) -> FloatArray:
-            share = np.einsum("km,kmp->kp", a, derivative.pushed)
-            return np.asarray(share - np.einsum("ka,kap->kp", c, derivative.rows))
-
-        np.add.at(before.q[0], rows.dofs[present], bar(self._by_coordinates)[present])
-        np.add.at(before.v[0], rows.dofs[present], -(c[:, 2:] * rows.by_velocity())[present])
-        centres = rows.centres
-        if (centres >= 0).any():
-            np.add.at(theta_bar, centres[centres >= 0], bar(self._by_centres)[centres >= 0])
-        bounces, friction = self._bounces, rows.pairs.c_f
-        np.add.at(theta_bar, bounces[bounces >= 0], -(c[:, 2] * rows.by_restitution())[bounces >= 0])
-        np.add.at(theta_bar, friction[friction >= 0], bound[friction >= 0])
+        rows, u_bar = self.rows, -by_rows.reshape(-1, 3)
+        both = np.concatenate([gathered(adjoint, rows.dofs), u_bar], axis=1)
+        self._by_coordinates.pull(both, before.q[0])
+        if self._bounces:
+            rows.by_velocity().pull(u_bar[:, 2:], before.v[0])
+            rows.by_restitution(self.restitution).pull(u_bar[:, 2:], theta_bar)
+        if (rows.pairs.centres >= 0).any():
+            self._by_centres.pull(both, theta_bar)
+        self._by_friction.pull(bound[:, None], theta_bar)
 
     def free_cotangent(self, by_rows: FloatArray) -> FloatArray:
         """Return -c^T du/dv_f (n,), the cotangent of the velocities without impacts."""
-        rows, present, out = self.rows, self._present, np.zeros_like(self.velocity)
-        np.add.at(out, rows.dofs[present], -(by_rows.reshape(-1, 3)[:, 2:] * rows.by_free())[present])
+        out = np.zeros_like(self.velocity)
+        if self._bounces:
+            self.rows.by_free().pull(-by_rows.reshape(-1, 3)[:, 2:], out)
         return out
 
     def by_free(self, free_dot: FloatArray) -> FloatArray:
         """Return the tangents of u (3 k, .) along those of v_f (n, .)."""
-        local = np.where(self._present[:, :, None], free_dot[self.rows.dofs], 0.0)
         out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
-        out[:, 2] = np.einsum("km,kmc->kc", self.rows.by_free(), local)
+        if self._bounces:
+            out[:, 2:] = self.rows.by_free().push(free_dot)
         return out.reshape(-1, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
-        rows, present = self.rows, self._present
-        local = np.where(present[:, :, None], q_dot[rows.dofs], 0.0)
-        pushed = np.zeros_like(q_dot)
-        np.add.at(pushed, rows.dofs[present], (self._by_coordinates.pushed @ local)[present])
-        moving = self._by_coordinates.rows @ local
-        fast = np.where(present[:, :, None], v_dot[rows.dofs], 0.0)
-        moving[:, 2] += np.einsum("km,kmc->kc", rows.by_velocity(), fast)
-        return pushed, moving.reshape(-1, q_dot.shape[1])
+        both = self._by_coordinates.push(q_dot)
+        if self._bounces:
+            both[:, -1:] += self.rows.by_velocity().push(v_dot)
+        return self._parted(both)
 
     def along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the tangents of J^T F (n,), u (3 k,) and the bounds (k,) along one of theta."""
-        rows, centres, present = self.rows, self.rows.centres, self._present
-        pushed = np.zeros_like(self.velocity)
-        dot = np.where(centres >= 0, theta_dot[centres], 0.0)
-        np.add.at(pushed, rows.dofs[present], np.einsum("kmp,kp->km", self._by_centres.pushed, dot)[present])
-        u = np.einsum("kap,kp->ka", self._by_centres.rows, dot)
-        bounces, friction = self._bounces, rows.pairs.c_f
-        u[:, 2] += np.where(bounces >= 0, theta_dot[bounces] * rows.by_restitution(), 0.0)
-        return pushed, u.ravel(), np.where(friction >= 0, theta_dot[friction], 0.0)
+        dot = theta_dot[:, None]
+        both = self._by_centres.push(dot)
+        if self._bounces:
+            both[:, -1:] += self.rows.by_restitution(self.restitution).push(dot)
+        pushed, u = self._parted(both)
+        return pushed[:, 0], u[:, 0], self._by_friction.push(dot).ravel()
+
+    def _parted(self, both: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return J^T F over all coordinates (n, .), and u (3 k, .)."""
+        pushed = np.zeros((self.velocity.size, both.shape[2]))
+        scatter(both[:, :-3], self.rows.dofs, pushed)
+        return pushed, both[:, -3:].reshape(-1, both.shape[2])
 
 
 @final

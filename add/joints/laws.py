@@ -68,9 +68,14 @@ class ClippedCable(Cable):
     """A cable that its damping may not make push, either: no force where k (l - L) + c l_dot < 0."""
 
     law: ClassVar[Law] = Law(
-        "ClippedCable", springs.clipped_cable_force, springs.cable_derivatives, (PLACE, PLACE), 3, True,
+        "ClippedCable",
+        springs.clipped_cable_force,
+        springs.cable_derivatives,
+        (PLACE, PLACE),
+        3,
+        True,
         energy=_spring_energy,
-    )  # fmt: skip
+    )
 
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return how many cables are taut, of these clipped, and slack."""
@@ -276,12 +281,12 @@ class EllipsoidInFluid(JointLaw):
 @final
 @dataclass(frozen=True)
 class AirOnFaces(JointLaw):
-    """Pressure and friction on triangles, a third on each corner, see `add.kernels.air.face_force`; three sites.
+    """Pressure and friction on triangles, a third on each corner, see `add.kernels.air.faces`; three sites.
 
     Columns: rho [kg/m^3], C [-], c [kg/(m^2 s)]; of the signal the wind [m/s], three.
     """
 
-    law: ClassVar[Law] = Law("AirOnFaces", air.face_force, air.face_derivatives, (PLACE, PLACE, PLACE), 6, driven=True)
+    law: ClassVar[Law] = Law("AirOnFaces", *air.FACES, (PLACE, PLACE, PLACE), 6, driven=True)
 
 
 @final
@@ -289,9 +294,7 @@ class AirOnFaces(JointLaw):
 class AirOnClosedFaces(JointLaw):
     """The same on triangles, turned outward, that bound a volume: pressure acts from outside alone."""
 
-    law: ClassVar[Law] = Law(
-        "AirOnClosedFaces", air.closed_face_force, air.closed_face_derivatives, (PLACE, PLACE, PLACE), 6, driven=True
-    )
+    law: ClassVar[Law] = Law("AirOnClosedFaces", *air.CLOSED_FACES, (PLACE, PLACE, PLACE), 6, driven=True)
 
 
 TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | JointFormula, ...] = (

@@ -14,6 +14,7 @@ derivatives are d2V/dx2, symmetric; those of an open one are not.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -283,30 +284,23 @@ def _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
                     f_p[e, row, 3 + j] = by_u[i, j] / 3.0
 
 
-@njit(**_JIT)
-def face_force(y, y_dot, p, imposed, codes, f):
-    """Fill f on faces of a sheet, on which both sides press."""
-    _press(y, y_dot, p, False, f)
-    return p.shape[0]
+def faces(closed):
+    """Return force and derivatives on faces of a sheet, on which both sides press, or of a ``closed`` surface."""
+
+    @njit(variant=f"closed_{closed}", **_JIT)
+    def force(y, y_dot, p, imposed, codes, f):
+        _press(y, y_dot, p, closed, f)
+        return p.shape[0]
+
+    @njit(variant=f"closed_{closed}", **_JIT)
+    def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+        _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p)
+
+    return force, derivatives
 
 
-@njit(**_JIT)
-def face_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f on faces of a sheet and its derivatives."""
-    _press_derivatives(y, y_dot, p, False, f, f_y, f_v, f_p)
-
-
-@njit(**_JIT)
-def closed_face_force(y, y_dot, p, imposed, codes, f):
-    """Fill f on faces of a closed surface."""
-    _press(y, y_dot, p, True, f)
-    return p.shape[0]
-
-
-@njit(**_JIT)
-def closed_face_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f on faces of a closed surface and its derivatives."""
-    _press_derivatives(y, y_dot, p, True, f, f_y, f_v, f_p)
+FACES: tuple[Any, Any] = faces(False)
+CLOSED_FACES: tuple[Any, Any] = faces(True)
 
 
 @njit(**_JIT)

@@ -15,7 +15,7 @@ from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
-from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.typing import FloatArray
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
@@ -52,7 +52,7 @@ def body_states(order, q, v, theta, bodies, B, k):
             B[b, CENTRE, a] = theta[index] if index >= 0 else 0.0
         turn(1.0, w, w_dot, k[b], B[b, OMEGA])
         if order >= 2:
-            fill_left_jacobian(w, k[b], B[b, TURN : TURN + 3])
+            fill_jacobian(1.0, w, k[b], B[b, TURN : TURN + 3])
             turn_derivative(1.0, w, w_dot, k[b], B[b, TURN_RATE : TURN_RATE + 3])
 
 

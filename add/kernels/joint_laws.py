@@ -71,52 +71,49 @@ def axis_laws(code, dof, numbers, constants, q, v, theta, out):
 
 
 @njit(cache=True)
-def ball_forces(first, q, v, a, forces):
-    """Fill J^T omega and J^T omega_dot of each ball, ``forces`` (m, 2, 3); ``first`` (m,) its first coordinate."""
-    k, D, omega = np.empty(6), np.empty((3, 3)), np.empty(3)
+def ball_motion(first, p, constants, state, wanted, forces, by_number, by_state):
+    """Fill r = J^T (d omega + I omega_dot), omega = J_l(w) w_dot, p = (d [N m s/rad], I [kg m^2]).
+
+    As all laws of balls, it takes the ``state`` q, v, a, and fills the derivatives (3, m, 3, 3) by these, which come as
+    zeros, where they are ``wanted``.
+    """
+    q, v, a = state
+    by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
+    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    omega, unit = np.empty(3), np.zeros(3)
     for i in range(first.size):
         part = slice(first[i], first[i] + 3)
-        w, rate = q[part], v[part]
+        w, rate, d, inertia = q[part], v[part], p[i, 0], p[i, 1]
         jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
         turn(1.0, w, rate, k, omega)
-        turn(-1.0, w, omega, k, forces[i, 0])
+        turn(-1.0, w, omega, k, by_number[i, 0])
+        total = d * omega
         turn_derivative(1.0, w, rate, k, D)
         turn(1.0, w, a[part], k, omega)
         omega += D @ rate
-        turn(-1.0, w, omega, k, forces[i, 1])
-
-
-@njit(cache=True)
-def ball_derivatives(theta, first, damping, armature, q, v, a, weights, out):
-    """Fill the weighted derivatives (m, 3, 3) of J^T (d omega + I omega_dot)."""
-    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    unit, by_q, by_v = np.zeros(3), np.empty((3, 3)), np.empty((3, 3))
-    w_q, w_v, w_a = weights
-    for i in range(first.size):
-        part = slice(first[i], first[i] + 3)
-        w, rate, d, inertia = q[part], v[part], theta[damping[i]], theta[armature[i]]
-        jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+        turn(-1.0, w, omega, k, by_number[i, 1])
+        forces[i] = d * by_number[i, 0] + inertia * by_number[i, 1]
+        if not wanted:
+            continue
+        total += inertia * omega
         fill_jacobian(1.0, w, k, J)
-        turn_derivative(1.0, w, rate, k, D)
         turn_second_derivative(1.0, w, rate, rate, k, E)
-        total = d * (J @ rate) + inertia * (J @ a[part] + D @ rate)
-        by_q[:] = d * D + inertia * E
-        by_v[:] = d * J + inertia * D
+        of_q, of_v = d * D + inertia * E, d * J + inertia * D
         turn_derivative(1.0, w, a[part], k, E)
-        by_q += inertia * E
+        of_q += inertia * E
         for c in range(3):
             unit[:] = 0.0
             unit[c] = 1.0
             turn_derivative(1.0, w, unit, k, E)
-            by_v[:, c] += inertia * (E @ rate)
-        out[i] = J.T @ (w_q * by_q + w_v * by_v + w_a * inertia * J)
+            of_v[:, c] += inertia * (E @ rate)
         turn_derivative(-1.0, w, total, k, D)
-        out[i] += w_q * D
+        by_q[i], by_v[i], by_a[i] = J.T @ of_q + D, J.T @ of_v, inertia * (J.T @ J)
 
 
 @njit(cache=True)
-def ball_friction(first, p, constants, q, v, forces, by_number, by_q, by_v):
+def ball_friction(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = J^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot, p = (tau [N m], s [rad/s])."""
+    q, v, by_q, by_v = state[0], state[1], by_state[0], by_state[1]
     k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     omega, T = np.empty(3), np.empty((3, 3))
     for i in range(first.size):
@@ -136,10 +133,10 @@ def ball_friction(first, p, constants, q, v, forces, by_number, by_q, by_v):
         turn(-1.0, w, unit, k, by_number[i, 0])
         turn(-1.0, w, (-tau * sech2 / (s * s)) * omega, k, by_number[i, 1])
         forces[i] = tau * by_number[i, 0]
-        for a in range(3):
-            for b in range(3):
-                T[a, b] = tau / s * slope * omega[a] * omega[b] / (s * s)
-            T[a, a] += tau * share / s
+        for r in range(3):
+            for c in range(3):
+                T[r, c] = tau / s * slope * omega[r] * omega[c] / (s * s)
+            T[r, r] += tau * share / s
         fill_jacobian(1.0, w, k, J)
         turn_derivative(1.0, w, rate, k, D)
         turn_derivative(-1.0, w, tau * unit, k, E)
@@ -148,11 +145,12 @@ def ball_friction(first, p, constants, q, v, forces, by_number, by_q, by_v):
 
 
 @njit(cache=True)
-def ball_limit(first, p, constants, q, v, forces, by_number, by_q, by_v):
+def ball_limit(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = (k s(e) + d e' s'(e)) n, n = w / |w|, e = |w| - upper, e' = n . w_dot, p = (upper, k, d).
 
     s(e) = 0 for e < 0, e^2 / (2 delta) for e < delta, e - delta / 2 beyond; delta is the constant [rad].
     """
+    q, v, by_q, by_v = state[0], state[1], by_state[0], by_state[1]
     for i in range(first.size):
         w, rate, delta = q[first[i] : first[i] + 3], v[first[i] : first[i] + 3], constants[i]
         forces[i], by_number[i], by_q[i], by_v[i] = 0.0, 0.0, 0.0, 0.0
@@ -164,15 +162,15 @@ def ball_limit(first, p, constants, q, v, forces, by_number, by_q, by_v):
         n = w / angle
         e_dot = n[0] * rate[0] + n[1] * rate[1] + n[2] * rate[2]
         size, by_angle = p[i, 1] * s + p[i, 2] * e_dot * slope, p[i, 1] * slope + p[i, 2] * e_dot * bend
-        for a in range(3):
-            forces[i, a] = size * n[a]
-            by_number[i, 0, a], by_number[i, 1, a], by_number[i, 2, a] = (
-                -by_angle * n[a],
-                s * n[a],
-                e_dot * slope * n[a],
+        for r in range(3):
+            forces[i, r] = size * n[r]
+            by_number[i, 0, r], by_number[i, 1, r], by_number[i, 2, r] = (
+                -by_angle * n[r],
+                s * n[r],
+                e_dot * slope * n[r],
             )
-            for b in range(3):
-                across = ((1.0 if a == b else 0.0) - n[a] * n[b]) / angle
-                turned = n[a] * (rate[b] - e_dot * n[b]) / angle
-                by_q[i, a, b] = by_angle * n[a] * n[b] + size * across + p[i, 2] * slope * turned
-                by_v[i, a, b] = p[i, 2] * slope * n[a] * n[b]
+            for c in range(3):
+                across = ((1.0 if r == c else 0.0) - n[r] * n[c]) / angle
+                turned = n[r] * (rate[c] - e_dot * n[c]) / angle
+                by_q[i, r, c] = by_angle * n[r] * n[c] + size * across + p[i, 2] * slope * turned
+                by_v[i, r, c] = p[i, 2] * slope * n[r] * n[c]

@@ -108,16 +108,6 @@ def dense_places(rows, meshes, keys, first, out):
                         out[row, begin + a, begin_col + e] = at + wide * a + e
 
 
-@njit(cache=True)
-def add_at(places, factor, blocks, data, slots):
-    """Add factor times blocks (k, m, m) to ``data[slots[places]]``."""
-    for k in range(places.shape[0]):
-        for a in range(places.shape[1]):
-            for e in range(places.shape[2]):
-                if places[k, a, e] >= 0:
-                    data[slots[places[k, a, e]]] += factor * blocks[k, a, e]
-
-
 @njit(cache=True, forceinline=True)
 def _turning_side(kind, region, one, two, meshes):
     """Return the side, 0 or 1, that is held at the closest point of the other one, if it is a rigid body."""

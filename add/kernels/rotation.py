@@ -17,43 +17,21 @@ def skew(w):
 
 
 @njit(cache=True)
-def _turned(w, a, b):
-    """Return I + a [w]x + b [w]x^2, where [w]x^2 = w w^T - |w|^2 I."""
-    out = np.empty((3, 3))
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i, i] = 1.0 - b * (w[j] * w[j] + w[k] * w[k])
-        out[i, j] = b * w[i] * w[j] - a * w[k]
-        out[j, i] = b * w[i] * w[j] + a * w[k]
-    return out
-
-
-@njit(cache=True)
 def rotation_matrix(w):
-    """Return exp([w]x) = I + sin(t)/t [w]x + (1 - cos t)/t^2 [w]x^2, t = |w| (Rodrigues)."""
-    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    if t2 < 1e-8:
-        a = 1.0 - t2 / 6.0 * (1.0 - t2 / 20.0)
-        b = 0.5 * (1.0 - t2 / 12.0 * (1.0 - t2 / 30.0))
-    else:
-        t = np.sqrt(t2)
-        a = np.sin(t) / t
-        b = 2.0 * (np.sin(0.5 * t) / t) ** 2
-    return _turned(w, a, b)
+    """Return exp([w]x); see `fill_rotation`."""
+    k, R = np.empty(6), np.empty((3, 3))
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_rotation(w, k, R)
+    return R
 
 
 @njit(cache=True)
 def left_jacobian(w):
-    """Return J_l with omega = J_l(w) w_dot: I + (1 - cos t)/t^2 [w]x + (t - sin t)/t^3 [w]x^2."""
-    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    if t2 < 1e-4:
-        b = 0.5 * (1.0 - t2 / 12.0 * (1.0 - t2 / 30.0))
-        c = (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0)) / 6.0
-    else:
-        t = np.sqrt(t2)
-        b = 2.0 * (np.sin(0.5 * t) / t) ** 2
-        c = (t - np.sin(t)) / (t * t2)
-    return _turned(w, b, c)
+    """Return J_l with omega = J_l(w) w_dot; see `fill_jacobian`."""
+    k, J = np.empty(6), np.empty((3, 3))
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_jacobian(1.0, w, k, J)
+    return J
 
 
 def rotation_vector(quaternion):
@@ -174,20 +152,26 @@ def turn_second_derivative(sign, w, u, h, k, E):
 
 
 @njit(cache=True)
-def fill_rotation(w, k, R):
-    """Fill R (3, 3) = exp([w]x) = I + s [w]x + b [w]x^2, s = sin(t)/t = 1 - p c."""
+def _fill(w, a, b, out):
+    """Fill out (3, 3) = I + a [w]x + b [w]x^2, where [w]x^2 = w w^T - |w|^2 I."""
     p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    s, b = 1.0 - p * k[3], k[0]
     for i in range(3):
         for j in range(3):
-            R[i, j] = b * w[i] * w[j]
-        R[i, i] += 1.0 - b * p
-    R[0, 1] -= s * w[2]
-    R[0, 2] += s * w[1]
-    R[1, 0] += s * w[2]
-    R[1, 2] -= s * w[0]
-    R[2, 0] -= s * w[1]
-    R[2, 1] += s * w[0]
+            out[i, j] = b * w[i] * w[j]
+        out[i, i] += 1.0 - b * p
+    out[0, 1] -= a * w[2]
+    out[0, 2] += a * w[1]
+    out[1, 0] += a * w[2]
+    out[1, 2] -= a * w[0]
+    out[2, 0] -= a * w[1]
+    out[2, 1] += a * w[0]
+
+
+@njit(cache=True)
+def fill_rotation(w, k, R):
+    """Fill R (3, 3) = exp([w]x) = I + s [w]x + b [w]x^2, s = sin(t)/t = 1 - p c (Rodrigues)."""
+    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    _fill(w, 1.0 - p * k[3], k[0], R)
 
 
 @njit(cache=True)
@@ -196,24 +180,7 @@ def fill_jacobian(sign, w, k, J):
 
     omega = J_l w_dot in world axes, J_r w_dot in body axes.
     """
-    p = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    b, c = sign * k[0], k[3]
-    for i in range(3):
-        for j in range(3):
-            J[i, j] = c * w[i] * w[j]
-        J[i, i] += 1.0 - c * p
-    J[0, 1] -= b * w[2]
-    J[0, 2] += b * w[1]
-    J[1, 0] += b * w[2]
-    J[1, 2] -= b * w[0]
-    J[2, 0] -= b * w[1]
-    J[2, 1] += b * w[0]
-
-
-@njit(cache=True)
-def fill_left_jacobian(w, k, J):
-    """Fill J (3, 3) = J_l(w); see `fill_jacobian`."""
-    fill_jacobian(1.0, w, k, J)
+    _fill(w, sign * k[0], k[3], J)
 
 
 _JIT = {"cache": True, "error_model": "numpy"}

@@ -22,7 +22,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
@@ -194,7 +194,7 @@ def jacobians(b, q, v, sites, frame, f, J, J_v, G, work):
     w = q[first : first + 3]
     rho, coefficients, omega = frame[b, :3], frame[b, 3:9], frame[b, 9:]
     J_l, D = work[0], work[1]
-    fill_left_jacobian(w, coefficients, J_l)
+    fill_jacobian(1.0, w, coefficients, J_l)
     turn_derivative(1.0, w, v[first : first + 3], coefficients, D)
     if code == SPIN:
         for i in range(3):

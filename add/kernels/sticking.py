@@ -224,30 +224,3 @@ def add_forces(dofs, by_v, reactions, out):
                 out[i] += (
                     by_v[k, 0, m] * reactions[k, 0] + by_v[k, 1, m] * reactions[k, 1] + by_v[k, 2, m] * reactions[k, 2]
                 )
-
-
-@njit(cache=True, error_model="numpy")
-def add_blocks(dofs, first, factor, blocks, data, slots):
-    """Add factor times blocks (k, m, m) to ``data[slots]``."""
-    for k in range(dofs.shape[0]):
-        at = first[k]
-        for m in range(dofs.shape[1]):
-            if dofs[k, m] >= 0:
-                for n in range(dofs.shape[1]):
-                    if dofs[k, n] >= 0:
-                        data[slots[at]] += factor * blocks[k, m, n]
-                        at += 1
-
-
-@njit(cache=True, error_model="numpy")
-def add_products(dofs, first, factor, left, right, data, slots):
-    """Add factor left^T right, both (k, 3, m), to ``data[slots]``."""
-    for k in range(dofs.shape[0]):
-        at = first[k]
-        for m in range(dofs.shape[1]):
-            if dofs[k, m] >= 0:
-                a, b, c = factor * left[k, 0, m], factor * left[k, 1, m], factor * left[k, 2, m]
-                for n in range(dofs.shape[1]):
-                    if dofs[k, n] >= 0:
-                        data[slots[at]] += a * right[k, 0, n] + b * right[k, 1, n] + c * right[k, 2, n]
-                        at += 1

@@ -161,6 +161,16 @@ class PatternCache(Generic[Made]):
 
 
 @njit(cache=True)
+def add_blocks(entries, factor, blocks, data, slots):
+    """Add factor times blocks (k, m, m) to ``data[slots[entries]]``; nowhere where an entry is -1."""
+    for k in range(entries.shape[0]):
+        for a in range(entries.shape[1]):
+            for e in range(entries.shape[2]):
+                if entries[k, a, e] >= 0:
+                    data[slots[entries[k, a, e]]] += factor * blocks[k, a, e]
+
+
+@njit(cache=True)
 def add_product(rows, cols, values, x, out):
     """Add the product of a matrix of local entries (repeats allowed) with ``x`` to ``out``."""
     for k in range(rows.size):

@@ -158,18 +158,48 @@ def _stress(law: Material) -> Callable[..., None]:
             for p in range(nq):
                 _, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
                 law_stress(moduli[g], f_bar, cof_bar, det, piola)
-                for k in range(N):
-                    r, c = _ROW[k], _COLUMN[k]
-                    out[e, p, k] = 0.0
-                    for i in range(3):
-                        out[e, p, k] += cof_bar[i, r] * piola[i, c] / det
+                _write(cof_bar, piola, det, out[e, p])
 
     return stress
 
 
+def _slopes(law: Material) -> Callable[..., None]:
+    """Return the function that fills P, its tangent, its derivatives by the numbers, and F^-1 P at a point."""
+    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+
+    @njit(**_INLINE)
+    def slopes(p, f_bar, cof_bar, det, piola, tangent, by, second):
+        law_stress(p, f_bar, cof_bar, det, piola)
+        law_tangent(p, f_bar, cof_bar, det, tangent)
+        law_by_parameters(p, f_bar, cof_bar, det, by)
+        for i in range(3):
+            for m in range(3):
+                second[i, m] = 0.0
+                for j in range(3):
+                    second[i, m] += cof_bar[j, i] * piola[j, m] / det
+
+    return slopes
+
+
+@njit(**_INLINE)
+def _upper(tangent, i, j, m, n):
+    """Return an entry of a tangent, of which the law fills those with i <= j."""
+    return tangent[i, j, m, n] if i <= j else tangent[j, i, n, m]
+
+
+@njit(**_INLINE)
+def _write(cof_bar, piola, det, out):
+    """Write the six numbers of F^-1 P."""
+    for k in range(N):
+        r, c = _ROW[k], _COLUMN[k]
+        out[k] = 0.0
+        for i in range(3):
+            out[k] += cof_bar[i, r] * piola[i, c] / det
+
+
 def _push(law: Material) -> Callable[..., None]:
     """Return the loop of `StressLoops.push`."""
-    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+    slopes = _slopes(law)
 
     @njit(**_JIT, cache=True, variant=law.name)
     def push(x, elements, moduli, x_dot, moduli_dot, out):
@@ -190,15 +220,10 @@ def _push(law: Material) -> Callable[..., None]:
             for p in range(nq):
                 s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
                 s_dot = s / 3.0 * (theta_dot / theta - jac_dot[p] / jac[p]) if mean[g] else 0.0
-                law_stress(moduli[g], f_bar, cof_bar, det, piola)
-                law_tangent(moduli[g], f_bar, cof_bar, det, tangent)
-                law_by_parameters(moduli[g], f_bar, cof_bar, det, by)
+                slopes(moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
                 for i in range(3):
                     for m in range(3):
                         s_f[i, m] = s * f_dot[p, i, m] + s_dot * f[p, i, m]
-                        second[i, m] = 0.0
-                        for j in range(3):
-                            second[i, m] += cof_bar[j, i] * piola[j, m] / det
                 for i in range(3):
                     for m in range(3):
                         piola[i, m] = 0.0
@@ -207,19 +232,15 @@ def _push(law: Material) -> Callable[..., None]:
                         for j in range(3):
                             piola[i, m] -= s_f[i, j] * second[j, m]
                             for n in range(3):
-                                piola[i, m] += (tangent[i, j, m, n] if i <= j else tangent[j, i, n, m]) * s_f[j, n]
-                for k in range(N):
-                    r, c = _ROW[k], _COLUMN[k]
-                    out[e, p, k] = 0.0
-                    for i in range(3):
-                        out[e, p, k] += cof_bar[i, r] * piola[i, c] / det
+                                piola[i, m] += _upper(tangent, i, j, m, n) * s_f[j, n]
+                _write(cof_bar, piola, det, out[e, p])
 
     return push
 
 
 def _pull(law: Material) -> Callable[..., None]:
     """Return the loop of `StressLoops.pull`."""
-    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
+    slopes = _slopes(law)
 
     @njit(**_JIT, cache=True, variant=law.name)
     def pull(x, elements, moduli, bar, x_bar, moduli_bar):
@@ -236,15 +257,8 @@ def _pull(law: Material) -> Callable[..., None]:
             by_theta = 0.0
             for p in range(nq):
                 s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
-                law_stress(moduli[g], f_bar, cof_bar, det, piola)
-                law_tangent(moduli[g], f_bar, cof_bar, det, tangent)
-                law_by_parameters(moduli[g], f_bar, cof_bar, det, by)
-                for i in range(3):
-                    for m in range(3):
-                        second[i, m] = 0.0
-                        y[i, m] = 0.0
-                        for j in range(3):
-                            second[i, m] += cof_bar[j, i] * piola[j, m] / det
+                slopes(moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
+                y[:] = 0.0
                 for k in range(N):
                     r, c = _ROW[k], _COLUMN[k]
                     for i in range(3):
@@ -257,7 +271,7 @@ def _pull(law: Material) -> Callable[..., None]:
                         for m in range(3):
                             along[j, n] -= y[j, m] * second[n, m]
                             for i in range(3):
-                                along[j, n] += (tangent[i, j, m, n] if i <= j else tangent[j, i, n, m]) * y[i, m]
+                                along[j, n] += _upper(tangent, i, j, m, n) * y[i, m]
                 by_jac[p] = 0.0
                 for i in range(3):
                     for m in range(3):

@@ -75,7 +75,7 @@ def tie_forces(model: Model, kin: Kinematics, mu: FloatArray, theta: FloatArray)
         if isinstance(constraint, TiedPoints):
             centre = at.q[model.lift.rows[constraint.carrier].slice][:3]
             force, name = mu[part].reshape(-1, 3), f"{constraint.body}/{constraint.carrier}"
-            moment = np.cross(constraint.places(kin.q) - centre, force).sum(axis=0)
+            moment = np.cross(constraint.points(kin.q) - centre, force).sum(axis=0)
             before = out.get(name, Reaction(np.zeros(3), np.zeros(3)))
             out[name] = Reaction(before.force + force.sum(axis=0), before.torque + moment)
     return out

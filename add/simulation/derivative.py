@@ -24,6 +24,7 @@ from add.equations.kinematics import (
     Carry,
     Columns,
     Directions,
+    KinematicCotangent,
     Kinematics,
     State,
     StateTangent,
@@ -31,7 +32,7 @@ from add.equations.kinematics import (
     Weights,
 )
 from add.equations.system import BranchEquations
-from add.equations.term import AllCandidates, Decisions, KinematicCotangent
+from add.equations.term import AllCandidates, Decisions
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
 from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, StepEquations

@@ -1,4 +1,4 @@
-"""Forces on ball joints of trees, each on three coordinates: dry friction, a limit of the angle."""
+"""Forces on ball joints of trees, each on three coordinates: damping, armature, dry friction, a limit of the angle."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
 from add.kernels.caching import njit
-from add.kernels.joint_laws import ball_friction, ball_limit
+from add.kernels.joint_laws import ball_friction, ball_limit, ball_motion
+from add.kernels.rotation import left_jacobian
 from add.typing import FloatArray, IntArray
 
 
@@ -30,20 +31,20 @@ def _kind(name: str, law: Any) -> Kind:
     """Return the compiled functions of families of a law of `add.kernels.joint_laws`."""
 
     @njit(**FAMILY)
-    def found(arena, k, at):
+    def found(arena, k, at, wanted):
         own = _own(arena, arena.families[k, FIELD])
         m, n = own.numbers.shape
         p = np.empty((m, n))
         for i in range(m):
             for j in range(n):
                 p[i, j] = at.theta[own.numbers[i, j]]
-        forces, by_number, by_q, by_v = np.empty((m, 3)), np.empty((m, n, 3)), np.empty((m, 3, 3)), np.empty((m, 3, 3))
-        law(own.first, p, own.constants, at.q, at.v, forces, by_number, by_q, by_v)
-        return own, forces, by_number, by_q, by_v
+        forces, by_number, by_state = np.empty((m, 3)), np.empty((m, n, 3)), np.zeros((3, m, 3, 3))
+        law(own.first, p, own.constants, (at.q, at.v, at.a), wanted, forces, by_number, by_state)
+        return own, forces, by_number, by_state
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own, force, _, _, _ = found(arena, k, at)
+        own, force, _, _ = found(arena, k, at, False)
         for i in range(own.first.size):
             for c in range(3):
                 out[own.first[i] + c] += force[i, c]
@@ -51,16 +52,16 @@ def _kind(name: str, law: Any) -> Kind:
 
     @njit(**FAMILY)
     def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q != 0.0 or weight_v != 0.0:
-            own, _, _, by_q, by_v = found(arena, k, at)
-            for i in range(own.first.size):
-                for r in range(3):
-                    for c in range(3):
-                        data[slots[9 * i + 3 * r + c]] += weight_q * by_q[i, r, c] + weight_v * by_v[i, r, c]
+        own, _, _, by = found(arena, k, at, True)
+        for i in range(own.first.size):
+            for r in range(3):
+                for c in range(3):
+                    value = weight_q * by[0, i, r, c] + weight_v * by[1, i, r, c] + weight_a * by[2, i, r, c]
+                    data[slots[9 * i + 3 * r + c]] += value
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own, _, by_number, _, _ = found(arena, k, at)
+        own, _, by_number, _ = found(arena, k, at, False)
         for i in range(own.first.size):
             for j in range(own.numbers.shape[1]):
                 for c in range(3):
@@ -69,6 +70,7 @@ def _kind(name: str, law: Any) -> Kind:
     return Kind(name, _Arrays, forces, parameters, jacobian)
 
 
+MOTION = _kind("balls", ball_motion)
 FRICTION, LIMIT = _kind("ball_friction", ball_friction), _kind("ball_limit", ball_limit)
 
 
@@ -97,9 +99,36 @@ class BallLaw(FamilyTerm):
     @final
     def family(self) -> Family:
         """Return one 3 x 3 block a joint."""
-        rows, cols = np.broadcast_arrays(self.dofs[:, :, None], self.dofs[:, None])
         arrays = _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants)
-        return Family(self.kind, arrays, (rows.ravel(), cols.ravel()))
+        return Family(self.kind, arrays, dense_blocks(self.dofs))
+
+
+@final
+@dataclass(frozen=True)
+class BallLaws(BallLaw):
+    """r_w = J_l(w)^T (d omega + I omega_dot), omega = J_l(w) w_dot: damping and armature of ball joints.
+
+    Attributes
+    ----------
+    first : (m,) first coordinates of their rotation vectors
+    damping, armature : (m,) indices in theta of d [N m s/rad] and I [kg m^2]
+    """
+
+    kind: ClassVar[Kind] = MOTION
+
+    first: IntArray
+    damping: IntArray
+    armature: IntArray
+
+    @property
+    def numbers(self) -> tuple[IntArray, ...]:
+        """Those of d and I."""
+        return self.damping, self.armature
+
+    def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the sum of I omega^2 / 2 [J]."""
+        squares = [((left_jacobian(kin.q[dofs]) @ kin.v[dofs]) ** 2).sum() for dofs in self.dofs]
+        return float(0.5 * theta[self.armature] @ np.array(squares))
 
 
 @final

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Ints2, add_entry, unpacker
@@ -50,11 +50,7 @@ class ElementBatch:
     pattern: tuple[IntArray, IntArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        dofs = (3 * self.cells[:, :, None] + np.arange(3)).reshape(self.cells.shape[0], -1)
-        shape = (dofs.shape[0], dofs.shape[1], dofs.shape[1])
-        rows = np.ascontiguousarray(np.broadcast_to(dofs[:, :, None], shape)).ravel()
-        cols = np.ascontiguousarray(np.broadcast_to(dofs[:, None, :], shape)).ravel()
-        object.__setattr__(self, "pattern", (rows, cols))
+        object.__setattr__(self, "pattern", node_blocks(self.cells))
 
     @property
     def loops(self) -> ElementLoops:
@@ -350,11 +346,7 @@ class Strained(FamilyTerm):
 
     def family(self) -> Family:
         """Return dense blocks of stencils."""
-        cells: IntArray = self.stencils.cells
-        dofs = (3 * cells[:, :, None] + np.arange(3)).reshape(cells.shape[0], -1)
-        n = dofs.shape[1]
-        rows, cols = np.repeat(dofs, n, axis=1).ravel(), np.tile(dofs, n).ravel()
-        return Family(strained_kind(self.law), self.stencils, (rows, cols))
+        return Family(strained_kind(self.law), self.stencils, node_blocks(self.stencils.cells))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the stored energy [J]."""

@@ -20,9 +20,12 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import dense_blocks
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import Candidates, Decision, StickConstraint, StickingTerm, StickOperators, Term
+from add.equations.sticking import StickingRows
+from add.equations.term import Candidates, Decision, StickConstraint, StickingTerm, Term
 from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn_derivative
+from add.kernels.sticking import StickRows, new_stick_rows
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Bits of a decision, one number a joint.
@@ -271,8 +274,7 @@ class HeldBranch(Term):
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return one block a joint."""
-        rows, cols = np.broadcast_arrays(self.whole.dofs[:, :, None], self.whole.dofs[:, None, :])
-        return rows.ravel(), cols.ravel()
+        return dense_blocks(self.whole.dofs)
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add J^T t."""
@@ -305,8 +307,7 @@ class HeldBranch(Term):
 
 
 @final
-@dataclass(frozen=True)
-class HeldEquations(StickConstraint):
+class HeldEquations(StickingRows):
     """omega = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
 
     Three rows a joint, as of a point of contact: of hinges and slides the second and third are empty.
@@ -317,82 +318,40 @@ class HeldEquations(StickConstraint):
     which : (k,) its joints that stick
     """
 
-    whole: HeldFriction
-    which: IntArray
-
-    @property
-    def n_rows(self) -> int:
-        """Three a joint."""
-        return 3 * self.which.size
+    def __init__(self, whole: HeldFriction, which: IntArray) -> None:
+        super().__init__(which.size)
+        self.whole, self.which = whole, which
 
     @property
     def dofs(self) -> IntArray:
         """The coordinates (k, w) of each joint."""
         return np.asarray(self.whole.dofs[self.which])
 
-    def _turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
-        J, D = self.whole.turned(kin)
-        return J[self.which], D[self.which]
+    @property
+    def theta_index(self) -> IntArray:
+        """No number moves omega."""
+        return np.zeros((self.n, 0), dtype=np.int64)
 
-    def _bent(self, kin: Kinematics, mu: FloatArray) -> FloatArray:
-        """Return d(J^T mu)/dq (k, w, w)."""
-        torques: FloatArray = np.zeros(self.whole.dofs.shape)
-        torques[self.which] = mu.reshape(-1, 3)[:, : torques.shape[1]]
-        return np.asarray(self.whole.bent(kin, torques)[self.which])
+    @property
+    def entries(self) -> IntArray:
+        """The blocks of the joints that stick among all."""
+        w = self.dofs.shape[1]
+        return np.asarray((w * w * self.which[:, None] + np.arange(w * w)).reshape(-1, w, w))
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the blocks of the rows, of the columns of the reactions, and of the torques by q."""
-        dof = self.dofs
-        row = first + 3 * np.arange(self.which.size)[:, None] + np.arange(dof.shape[1])
-        rows, cols = np.stack([row, dof, dof]), np.stack([dof, row, dof])
-        whole_rows, whole_cols = np.broadcast_arrays(rows[..., None], cols[..., None, :])
-        return whole_rows.ravel(), whole_cols.ravel()
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add the reactions J^T mu and omega."""
-        (J, _), dof = self._turned(kin), self.dofs
-        out[dof] += _times(J.transpose(0, 2, 1), mu.reshape(-1, 3)[:, : dof.shape[1]])
-        rows.reshape(-1, 3)[:, : dof.shape[1]] += _times(J, kin.v[dof])
-
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add the weighted derivatives of both parts."""
-        J, D = self._turned(kin)
-        bent = self._bent(kin, mu)
-        parts = weights.q * D + weights.v * J, weights.multiplier * J.transpose(0, 2, 1), weights.q * bent
-        np.add.at(data, slots, np.concatenate(parts).ravel())
-
-    def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
-        """Return the linearised rows."""
-        rest = (0, 0), (0, 3 - self.dofs.shape[1]), (0, 0)
-        return StickOperators(*(np.pad(part, rest) for part in self._turned(kin)))
-
-    def _add(self, blocks: FloatArray, data: FloatArray, slots: IntArray) -> None:
-        """Add blocks (k, w, w) at their entries of the frozen term."""
-        size = blocks[:1].size
-        np.add.at(data, slots[size * self.which[:, None] + np.arange(size)], blocks.reshape(-1, size))
-
-    def add_geometry(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor d(J^T mu)/dq."""
-        self._add(factor * self._bent(kin, mu), data, slots)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right."""
-        self._add(factor * (left.transpose(0, 2, 1) @ right), data, slots)
-
-    def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return tau of each joint [N m, N]."""
-        return np.asarray(theta[self.whole.friction[self.which]])
-
-    def first_guess(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return the torques of the creeping law, at most tau."""
-        omega, out = self.whole.rates(kin)[self.which], np.zeros((self.which.size, 3))
+    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
+        """Return the rows with J, d(J v)/dq and d(J^T mu)/dq; those that creep have torques tau at most."""
+        w, torques = self.dofs.shape[1], np.zeros(self.whole.dofs.shape)
+        torques[self.which] = reactions[:, :w]
+        out = new_stick_rows(self.n, w, 0)
+        for part in (out.rows, out.by_v, out.by_q):
+            part[:] = 0.0
+        J, D = (part[self.which] for part in self.whole.turned(kin))
+        omega = _times(J, kin.v[self.dofs])
+        out.rows[:, :w], out.by_v[:, :w], out.by_q[:, :w] = omega, J, D
+        out.geometric[:], out.limit[:] = (
+            self.whole.bent(kin, torques)[self.which],
+            theta[self.whole.friction[self.which]],
+        )
         size = np.sqrt((omega * omega).sum(axis=1))
-        share = self.limits(kin, theta) / np.maximum(size, theta[self.whole.slip[self.which]])
-        out[:, : omega.shape[1]] = share[:, None] * omega
-        return out.ravel()
+        out.stiffness[:] = out.limit / np.maximum(size, theta[self.whole.slip[self.which]])
+        return out

@@ -8,12 +8,11 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import NO_ENTRIES, Family, Kind
+from add.equations.family import NO_ENTRIES, Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker
 from add.kernels.caching import njit
-from add.terms.pressure import face_pattern
 from add.typing import FloatArray, IntArray
 
 
@@ -309,4 +308,4 @@ class AddedMass(FamilyTerm):
 
     def family(self) -> Family:
         """Return a dense block a triangle."""
-        return Family(WATER, _Water(self.triangles, self.numbers), face_pattern(self.triangles))
+        return Family(WATER, _Water(self.triangles, self.numbers), node_blocks(self.triangles))

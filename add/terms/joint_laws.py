@@ -16,7 +16,8 @@ from add.equations.signals import Signal
 from add.kernels import joint_laws as kernel
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
-from add.kernels.joint_laws import COLUMNS, DRIVE, axis_law, axis_laws, ball_derivatives, ball_forces
+from add.kernels.joint_laws import COLUMNS, axis_law
+from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
 
@@ -27,90 +28,72 @@ class _Axes(NamedTuple):
     constants: Floats
 
 
-_axes = unpacker(_Axes)
+class _Drives(NamedTuple):
+    """The same of one coordinate, and where the coefficients of the signal stand that is the law's first number."""
+
+    code: Ints
+    dof: Ints
+    numbers: Ints2
+    constants: Floats
+    rows: Ints
 
 
-@njit(**FAMILY)
-def _slopes(arena, k, at):
-    """Return the arrays of a family of `AxisLaw`, and r and its slopes (m, 7)."""
-    own = _axes(arena, arena.families[k, FIELD])
-    out = np.empty((own.dof.size, COLUMNS))
-    axis_laws(own.code[0], own.dof, own.numbers, own.constants, at.q, at.v, at.theta, out)
-    return own, out
+def _axis_kind(name: str, arrays: type, *, driven: bool) -> Kind:
+    """Return the compiled functions of laws of coordinates, each by itself."""
+    own_of, lead = unpacker(arrays), int(driven)
 
-
-@njit(**FAMILY)
-def _axis_forces(arena, k, at, replay, rows, out):
-    own, slopes = _slopes(arena, k, at)
-    for i in range(own.dof.size):
-        out[own.dof[i]] += slopes[i, 0]
-    return rows
-
-
-@njit(**FAMILY)
-def _axis_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    if weight_q != 0.0 or weight_v != 0.0:
-        own, slopes = _slopes(arena, k, at)
+    @njit(**FAMILY)
+    def found(arena, k, at):
+        """Return the arrays of a family, and r and its slopes (m, 7)."""
+        own = own_of(arena, arena.families[k, FIELD])
+        p, out = np.zeros(4), np.empty((own.dof.size, COLUMNS))
+        if driven:
+            p[0] = signal_value(arena, k, at, own.rows)
         for i in range(own.dof.size):
-            data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
+            for j in range(own.numbers.shape[1]):
+                p[lead + j] = at.theta[own.numbers[i, j]]
+            axis_law(own.code[0], at.q[own.dof[i]], at.v[own.dof[i]], p, own.constants[i], out[i])
+        return own, out
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own, slopes = found(arena, k, at)
+        for i in range(own.dof.size):
+            out[own.dof[i]] += slopes[i, 0]
+        return rows
+
+    @njit(**FAMILY)
+    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q != 0.0 or weight_v != 0.0:
+            own, slopes = found(arena, k, at)
+            for i in range(own.dof.size):
+                data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, forward, along, out):
+        own, slopes = found(arena, k, at)
+        for i in range(own.dof.size):
+            for j in range(own.numbers.shape[1]):
+                add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + lead + j], along, out)
+        if driven:
+            first, weights = window(arena, k, at)
+            for j in range(weights.size):
+                add_entry(forward, own.dof[0], own.rows[first + j], slopes[0, 3] * weights[j], along, out)
+
+    @njit(**FAMILY)
+    def inputs(arena, k, at, rows, indptr, derivatives):
+        own, slopes = found(arena, k, at)
+        first, weights = window(arena, k, at)
+        for j in range(weights.size):
+            to = row_of(own.rows[first + j], indptr, derivatives)
+            if to >= 0:
+                derivatives.values[to, own.dof[0]] += slopes[0, 3] * weights[j]
+
+    return Kind(name, arrays, forces, parameters, jacobian, inputs if driven else None)
 
 
-@njit(**FAMILY)
-def _axis_parameters(arena, k, at, rows, forward, along, out):
-    own, slopes = _slopes(arena, k, at)
-    for i in range(own.dof.size):
-        for j in range(own.numbers.shape[1]):
-            add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + j], along, out)
-
-
-AXES = Kind("axes", _Axes, _axis_forces, _axis_parameters, _axis_jacobian)
-
-
-class _Balls(NamedTuple):
-    first: Ints
-    damping: Ints
-    armature: Ints
-
-
-_balls = unpacker(_Balls)
-
-
-@njit(**FAMILY)
-def _ball_forces(arena, k, at, replay, rows, out):
-    own = _balls(arena, arena.families[k, FIELD])
-    found = np.empty((own.first.size, 2, 3))
-    ball_forces(own.first, at.q, at.v, at.a, found)
-    for i in range(own.first.size):
-        d, inertia = at.theta[own.damping[i]], at.theta[own.armature[i]]
-        for c in range(3):
-            out[own.first[i] + c] += d * found[i, 0, c] + inertia * found[i, 1, c]
-    return rows
-
-
-@njit(**FAMILY)
-def _ball_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    own = _balls(arena, arena.families[k, FIELD])
-    blocks = np.empty((own.first.size, 3, 3))
-    weights = (weight_q, weight_v, weight_a)
-    ball_derivatives(at.theta, own.first, own.damping, own.armature, at.q, at.v, at.a, weights, blocks)
-    for i in range(own.first.size):
-        for r in range(3):
-            for c in range(3):
-                data[slots[9 * i + 3 * r + c]] += blocks[i, r, c]
-
-
-@njit(**FAMILY)
-def _ball_parameters(arena, k, at, rows, forward, along, out):
-    own = _balls(arena, arena.families[k, FIELD])
-    forces = np.empty((own.first.size, 2, 3))
-    ball_forces(own.first, at.q, at.v, at.a, forces)
-    for i in range(own.first.size):
-        for c in range(3):
-            add_entry(forward, own.first[i] + c, own.damping[i], forces[i, 0, c], along, out)
-            add_entry(forward, own.first[i] + c, own.armature[i], forces[i, 1, c], along, out)
-
-
-BALLS = Kind("balls", _Balls, _ball_forces, _ball_parameters, _ball_jacobian)
+AXES = _axis_kind("axes", _Axes, driven=False)
+DRIVES = _axis_kind("joint_drive", _Drives, driven=True)
 
 
 class AxisLaw(FamilyTerm):
@@ -202,38 +185,6 @@ class JointResistance(AxisLaw):
 
 @final
 @dataclass(frozen=True)
-class BallLaws(FamilyTerm):
-    """r_w = J_l(w)^T (d omega + I omega_dot), omega = J_l(w) w_dot: damping and armature of ball joints.
-
-    Attributes
-    ----------
-    first : (m,) first coordinates of their rotation vectors
-    damping, armature : (m,) indices in theta of d [N m s/rad] and I [kg m^2]
-    """
-
-    first: IntArray
-    damping: IntArray
-    armature: IntArray
-
-    def family(self) -> Family:
-        """Return one 3 x 3 block a joint."""
-        rows, cols = np.broadcast_arrays(self._dofs[:, :, None], self._dofs[:, None])
-        return Family(BALLS, _Balls(self.first, self.damping, self.armature), (rows.ravel(), cols.ravel()))
-
-    @property
-    def _dofs(self) -> IntArray:
-        return np.asarray(self.first[:, None] + np.arange(3))
-
-    def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the sum of I omega^2 / 2 [J]."""
-        out = np.empty((self.first.size, 2, 3))
-        ball_forces(self.first, kin.q, kin.v, kin.a, out)
-        work = (kin.v[self._dofs] * out[:, 0]).sum(axis=1)
-        return float(0.5 * theta[self.armature] @ work)
-
-
-@final
-@dataclass(frozen=True)
 class JointLimits(AxisLaw):
     """r = k (s(q - upper) - s(lower - q)) + d v s' beyond the limits of coordinates.
 
@@ -281,65 +232,6 @@ class JointLimits(AxisLaw):
         return out
 
 
-class _Drives(NamedTuple):
-    dof: Ints
-    rows: Ints
-    gains: Ints
-    limit: Floats
-
-
-_drives = unpacker(_Drives)
-
-
-@njit(**FAMILY)
-def _driven(arena, k, at):
-    """Return the arrays, the first row of the signal that acts, its weights, and r with its slopes (7,)."""
-    own = _drives(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    p, out, place = np.zeros(4), np.empty(COLUMNS), own.dof[0]
-    for j in range(weights.size):
-        p[0] += weights[j] * at.theta[own.rows[first + j]]
-    for j in range(3):
-        p[1 + j] = at.theta[own.gains[j]]
-    axis_law(DRIVE, at.q[place], at.v[place], p, own.limit[0], out)
-    return own, first, weights, out
-
-
-@njit(**FAMILY)
-def _drive_forces(arena, k, at, replay, rows, out):
-    own, _, _, slopes = _driven(arena, k, at)
-    out[own.dof[0]] += slopes[0]
-    return rows
-
-
-@njit(**FAMILY)
-def _drive_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    if weight_q != 0.0 or weight_v != 0.0:
-        _, _, _, slopes = _driven(arena, k, at)
-        data[slots[0]] += weight_q * slopes[1] + weight_v * slopes[2]
-
-
-@njit(**FAMILY)
-def _drive_parameters(arena, k, at, rows, forward, along, out):
-    own, first, weights, slopes = _driven(arena, k, at)
-    for j in range(weights.size):
-        add_entry(forward, own.dof[0], own.rows[first + j], slopes[3] * weights[j], along, out)
-    for j in range(3):
-        add_entry(forward, own.dof[0], own.gains[j], slopes[4 + j], along, out)
-
-
-@njit(**FAMILY)
-def _drive_inputs(arena, k, at, rows, indptr, found):
-    own, first, weights, slopes = _driven(arena, k, at)
-    for j in range(weights.size):
-        to = row_of(own.rows[first + j], indptr, found)
-        if to >= 0:
-            found.values[to, own.dof[0]] += slopes[3] * weights[j]
-
-
-DRIVES = Kind("joint_drive", _Drives, _drive_forces, _drive_parameters, _drive_jacobian, _drive_inputs)
-
-
 @final
 @dataclass(frozen=True)
 class JointDrive(FamilyTerm):
@@ -369,5 +261,5 @@ class JointDrive(FamilyTerm):
     def family(self) -> Family:
         """Return the diagonal entry."""
         dof = np.array([self.dof])
-        arrays = _Drives(dof, self.rows, self.gains, np.array([self.limit]))
+        arrays = _Drives(np.array([kernel.DRIVE]), dof, self.gains[None], np.array([self.limit]), self.rows)
         return Family(DRIVES, arrays, (dof, dof), self.signal, followers=1)

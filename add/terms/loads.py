@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import NO_ENTRIES, Family, Kind
+from add.equations.family import NO_ENTRIES, Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.signals import Signal
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.caching import njit
-from add.kernels.rotation import fill_left_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.kernels.sites import cross
 from add.terms.lengths import LengthActuator, length_kind
 from add.typing import FloatArray, IntArray
@@ -138,7 +138,7 @@ def _wrench(own, m, at):
     k, R, J, D = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     fill_rotation(w, k, R)
-    fill_left_jacobian(w, k, J)
+    fill_jacobian(1.0, w, k, J)
     turned, lever, rate = np.zeros((2, 3)), np.empty((2, 3)), np.zeros(1)
     for i in range(3):
         for j in range(3):
@@ -187,8 +187,8 @@ class Wrench(FamilyTerm):
 
     def family(self) -> Family:
         """Return one block."""
-        dof, one = self.first + np.arange(6), np.arange(6)
-        left, right = np.repeat(one, 6), np.tile(one, 6)
+        dof = self.first + np.arange(6)
+        left, right = dense_blocks(np.arange(6)[None])
         gear: FloatArray = np.array(self.gear)
         arrays = _Places(np.zeros(6, dtype=np.int64), dof, left, right, *self.law.arrays, gear)
         return Family(WRENCHES, arrays, (dof[left], dof[right]), self.law.signal, followers=1)

@@ -1,23 +1,74 @@
 """Constraints that multipliers hold: points at given places or on links and rigid bodies, and loops of trees."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
+from add.equations.family import dense_blocks
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.points import LinearPoints
 from add.equations.signals import Signal
-from add.equations.term import Constraint, Entries
+from add.equations.term import NO_INPUTS, Constraint, Entries
 from add.equations.tree_embedding import TiedNodes
 from add.kernels.tree_loops import loop_curvature, loop_rows
+from add.linalg.pattern import add_product
 from add.typing import FloatArray, IntArray
+
+
+class Places(NamedTuple):
+    """Where derivatives stand: G by ``row`` (equation) and ``dof``, those of G^T mu by ``left`` and ``right``."""
+
+    row: IntArray
+    dof: IntArray
+    left: IntArray = NO_INPUTS
+    right: IntArray = NO_INPUTS
+
+
+class Holonomic(Constraint):
+    """Equations c(q; theta, t) = 0 that are known by c, G = dc/dq and the derivative of G^T mu."""
+
+    @property
+    @abstractmethod
+    def places(self) -> Places:
+        """Where entries stand."""
+
+    @abstractmethod
+    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return c (n_rows,) and the entries of G."""
+
+    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the entries of d(G^T mu)/dq; none of equations that are linear."""
+        return np.zeros(0)
+
+    @final
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the places of G (multiplier rows), G^T (multiplier columns) and the curvature."""
+        row, dof, left, right = self.places
+        return np.concatenate([first + row, dof, left]), np.concatenate([dof, first + row, right])
+
+    @final
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add G^T mu and c."""
+        c, g = self.evaluated(kin, theta)
+        rows += c
+        add_product(self.places.dof, self.places.row, g, mu, out)
+
+    @final
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add G in both places and the derivative of G^T mu."""
+        g = self.evaluated(kin, theta)[1]
+        bent = weights.q * self.curvature(kin, mu, theta) if weights.q else np.zeros(self.places.left.size)
+        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
 
 
 @final
 @dataclass(frozen=True)
-class LinkLoops(Constraint):
+class LinkLoops(Holonomic):
     """Rows of `add.kernels.tree_loops` between two frames each; mu are forces [N] and torques [N m].
 
     Frames are rows of X: their places on links are the lift's numbers.
@@ -43,43 +94,25 @@ class LinkLoops(Constraint):
         """Number of rows."""
         return int(self.kind.size)
 
-    @property
-    def _places(self) -> IntArray:
-        """Entries of X of each row (m, 12)."""
-        return np.asarray((self.frames[:, :, None] + np.arange(6)).reshape(-1, 12))
+    @cached_property
+    def places(self) -> Places:
+        """Blocks of twelve."""
+        dofs = (self.frames[:, :, None] + np.arange(6)).reshape(-1, 12)
+        row = np.repeat(np.arange(self.n_rows), 12)
+        return Places(row, dofs.ravel(), *dense_blocks(dofs))
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the blocks G (multiplier rows), G^T (multiplier columns) and the curvature."""
-        places = self._places
-        row = np.repeat(first + np.arange(self.n_rows), 12)
-        rows, cols = np.broadcast_arrays(places[:, :, None], places[:, None])
-        flat = places.ravel()
-        return np.concatenate([row, flat, rows.ravel()]), np.concatenate([flat, row, cols.ravel()])
-
-    def _evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return c (m,) and G (m, 12)."""
+    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return c (m,) and G (12 m,)."""
         c, G = np.empty(self.n_rows), np.empty((self.n_rows, 12))
         length = np.where(self.length >= 0, theta[self.length], 0.0)
         loop_rows(self.kind, self.frames, self.axes, length, kin.q, c, G)
-        return c, G
+        return c, G.ravel()
 
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and c."""
-        c, G = self._evaluated(kin, theta)
-        rows += c
-        np.add.at(out, self._places, G * mu[:, None])
-
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add G in both places and the derivative of G^T mu."""
-        G, n = self._evaluated(kin, theta)[1].ravel(), 12 * self.n_rows
-        if weights.q:
-            H = np.empty((self.n_rows, 12, 12))
-            loop_curvature(self.kind, self.frames, self.axes, mu, kin.q, H)
-            np.add.at(data, slots[:n], weights.q * G)
-            np.add.at(data, slots[2 * n :], weights.q * H.ravel())
-        np.add.at(data, slots[n : 2 * n], weights.multiplier * G)
+    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the blocks of all rows (144 m,)."""
+        H = np.empty((self.n_rows, 12, 12))
+        loop_curvature(self.kind, self.frames, self.axes, mu, kin.q, H)
+        return H.ravel()
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""
@@ -105,7 +138,7 @@ class Sums(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class JointCouplings(Constraint):
+class JointCouplings(Holonomic):
     """c = (y - y_0) - sum_k a_k (x - x_0)^k of coordinates or sums of them (lengths of tendons); mu are their forces.
 
     Attributes
@@ -135,11 +168,11 @@ class JointCouplings(Constraint):
         left, right = np.nonzero(self.x.row[:, None] == self.x.row)
         return np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the places of G, G^T and of the curvature."""
+    @cached_property
+    def places(self) -> Places:
+        """Entries of y, then those of x, and pairs of these."""
         (left, right), y, x = self._pairs, self.y, self.x
-        rows = [first + y.row, first + x.row, y.dof, x.dof, x.dof[left]]
-        return np.concatenate(rows), np.concatenate([y.dof, x.dof, first + y.row, first + x.row, x.dof[right]])
+        return Places(np.append(y.row, x.row), np.append(y.dof, x.dof), x.dof[left], x.dof[right])
 
     def _numbers(self, theta: FloatArray) -> FloatArray:
         return np.where(self.coefficients >= 0, theta[self.coefficients], 0.0)
@@ -156,23 +189,18 @@ class JointCouplings(Constraint):
         out[2, :, 2:] = k[2:] * k[1:-1] * powers[:, :-2]
         return out
 
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and c."""
+    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return c (m,) and G by y and by x."""
         value, slope, _ = (self._powers(kin, theta) * self._numbers(theta)).sum(axis=2)
         by_y, by_x = self.y.factors(theta), self.x.factors(theta)
-        rows += self.y.of(by_y * kin.q[self.y.dof], self.n_rows) - self.start[:, 0] - value
-        np.add.at(out, self.y.dof, by_y * mu[self.y.row])
-        np.subtract.at(out, self.x.dof, by_x * (slope * mu)[self.x.row])
+        c = self.y.of(by_y * kin.q[self.y.dof], self.n_rows) - self.start[:, 0] - value
+        return c, np.append(by_y, -by_x * slope[self.x.row])
 
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add G in both places and the derivative of G^T mu."""
-        _, slope, bend = (self._powers(kin, theta) * self._numbers(theta)).sum(axis=2)
+    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return it by the pairs of x."""
+        bend = (self._powers(kin, theta)[2] * self._numbers(theta)).sum(axis=1)
         by_x, (left, right) = self.x.factors(theta), self._pairs
-        g = np.concatenate([self.y.factors(theta), -by_x * slope[self.x.row]])
-        curved = -weights.q * (mu * bend)[self.x.row[left]] * by_x[left] * by_x[right]
-        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, curved]))
+        return np.asarray(-(mu * bend)[self.x.row[left]] * by_x[left] * by_x[right])
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""
@@ -196,7 +224,7 @@ class JointCouplings(Constraint):
 
 @final
 @dataclass(frozen=True)
-class TiedPoints(Constraint):
+class TiedPoints(Holonomic):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
 
     With P = dPhi/dy, forces are mu on the nodes and -P^T mu on the coordinates y of the carrier; their derivative has
@@ -237,33 +265,26 @@ class TiedPoints(Constraint):
         """Return the entries of y."""
         return vector[self.first : self.first + self.frame.n_coordinates]
 
-    def places(self, q: FloatArray) -> FloatArray:
+    def points(self, q: FloatArray) -> FloatArray:
         """Return the places (k, 3) of the nodes."""
         return q[self._dofs].reshape(-1, 3)
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the blocks G (multiplier rows), G^T (multiplier columns) and the curvature."""
-        y, held = self.first + self._moved, first + np.arange(self.n_rows)
-        rows = np.concatenate([held, np.repeat(held, y.size)])
-        cols = np.concatenate([self._dofs, np.tile(y, held.size)])
-        bent = np.repeat(y, y.size), np.tile(y, y.size)
-        return np.concatenate([rows, cols, bent[0]]), np.concatenate([cols, rows, bent[1]])
+    @cached_property
+    def places(self) -> Places:
+        """One entry a row by the nodes, then blocks by y."""
+        y, rows = self.first + self._moved, np.arange(self.n_rows)
+        row, dof = np.append(rows, np.repeat(rows, y.size)), np.append(self._dofs, np.tile(y, rows.size))
+        return Places(row, dof, *dense_blocks(y[None]))
 
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and x - Phi."""
+    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return x - Phi and G."""
         places, by = self.frame.place(self._own(kin.q), theta)
-        rows += kin.q[self._dofs] - places
-        out[self._dofs] += mu
-        self._own(out)[...] -= by.T @ mu
+        return kin.q[self._dofs] - places, np.append(np.ones(self.n_rows), -by[:, self._moved])
 
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add G in both places and the derivative of G^T mu."""
-        y, moved = self._own(kin.q), self._moved
-        g = np.append(np.ones(self.n_rows), -self.frame.place(y, theta)[1][:, moved])
-        bent = -self.frame.curvature(y, theta, mu)[np.ix_(moved, moved)] if weights.q else np.zeros(moved.size**2)
-        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, weights.q * bent.ravel()]))
+    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return it by y."""
+        moved = np.ix_(self._moved, self._moved)
+        return np.asarray(-self.frame.curvature(self._own(kin.q), theta, mu)[moved]).ravel()
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""
@@ -277,7 +298,7 @@ class TiedPoints(Constraint):
 
 @final
 @dataclass(frozen=True)
-class PointConstraint(Constraint):
+class PointConstraint(Holonomic):
     """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].
 
     Unlike a pin it can hold any point of a body, not only a node. Attributes:
@@ -298,33 +319,15 @@ class PointConstraint(Constraint):
         """Three a point."""
         return 3 * self.points.n_points
 
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the blocks G (multiplier rows) and G^T (multiplier columns)."""
-        point, dofs, _ = self.points.entries()
-        return np.concatenate([first + point, dofs]), np.concatenate([dofs, first + point])
+    @cached_property
+    def places(self) -> Places:
+        """Those of the points."""
+        return Places(*self.points.entries()[:2])
 
-    def _places(self, t: float, theta: FloatArray) -> FloatArray:
-        return np.einsum("r,pri->pi", self.signal.weights(t), theta[self.rows])
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and x - p."""
-        x = self.points.gather(kin.q)
-        rows += (x - self._places(kin.t, theta)).ravel()
-        self.points.pull(mu.reshape(-1, 3), out)
-
-    def jacobian(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        data: FloatArray,
-        slots: IntArray,
-    ) -> None:
-        """Add G in both places."""
-        _, _, values = self.points.entries()
-        np.add.at(data, slots[: values.size], weights.q * values)
-        np.add.at(data, slots[values.size :], weights.multiplier * values)
+    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return x - p and its slopes."""
+        p = np.einsum("r,pri->pi", self.signal.weights(kin.t), theta[self.rows])
+        return (self.points.gather(kin.q) - p).ravel(), self.points.entries()[2]
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from scipy.special import erf
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
@@ -88,11 +88,8 @@ class FibreLines:
 
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return a dense block a line."""
-        rows, cols = [], []
-        for a, b in zip(self.first[:-1], self.first[1:], strict=True):
-            dofs = (3 * self.nodes[a:b, None] + np.arange(3)).ravel()
-            rows.append(np.repeat(dofs, dofs.size))
-            cols.append(np.tile(dofs, dofs.size))
+        blocks = [node_blocks(self.nodes[None, a:b]) for a, b in zip(self.first[:-1], self.first[1:], strict=True)]
+        rows, cols = zip(*blocks, strict=True)
         return np.concatenate(rows), np.concatenate(cols)
 
 
@@ -366,12 +363,9 @@ class VolumetricActuator(FamilyTerm):
 
     def family(self) -> Family:
         """Return dense element blocks."""
-        dofs = (3 * self.cells[:, :, None] + np.arange(3)).reshape(self.cells.shape[0], -1)
-        n = dofs.shape[1]
-        pattern = np.repeat(dofs, n, axis=1).ravel(), np.tile(dofs, n).ravel()
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
         arrays = _Cells(self.cells, self.gradients, self.weights, group, self.rows, np.array([self.stiffness]))
-        return Family(_cell_kind(), arrays, pattern, self.signal, followers=1)
+        return Family(_cell_kind(), arrays, node_blocks(self.cells), self.signal, followers=1)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy [J]."""

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
@@ -79,12 +79,6 @@ def _inputs(arena, k, at, rows, indptr, found):
 KIND = Kind("pressure", _Arrays, _forces, _parameters, _jacobian, _inputs)
 
 
-def face_pattern(triangles: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the entries of dense blocks of triangles: corner, axis, corner, axis."""
-    dofs = (3 * triangles[:, :, None] + np.arange(3)).reshape(-1, 9)
-    return np.repeat(dofs, 9, axis=1).ravel(), np.tile(dofs, 9).ravel()
-
-
 @final
 @dataclass(frozen=True)
 class Pressure(FamilyTerm):
@@ -113,7 +107,7 @@ class Pressure(FamilyTerm):
 
     def family(self) -> Family:
         """Return a dense block a triangle."""
-        pattern = face_pattern(self.triangles)
+        pattern = node_blocks(self.triangles)
         return Family(KIND, _Arrays(self.triangles, self.rows), pattern, self.signal, followers=1)
 
     def state(self, kin: Kinematics, theta: FloatArray) -> tuple[float, float]:
@@ -251,7 +245,7 @@ class Chamber(Constraint):
 
     @cached_property
     def _faces(self) -> tuple[IntArray, IntArray]:
-        return face_pattern(self.triangles)
+        return node_blocks(self.triangles)
 
     def pattern(self, first: int) -> tuple[IntArray, IntArray]:
         """Return the blocks of the faces, the column and the row of p, and their common entry."""

@@ -6,9 +6,9 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.kinematics import KinematicCotangent, Kinematics, Weights
 from add.equations.layout import ParameterLayout
-from add.equations.term import KinematicCotangent, Term
+from add.equations.term import Term
 from add.testing.differences import assert_equal, best_deviation, half_width, step_sizes, unit_vector
 from add.typing import FloatArray, IntArray
 

@@ -17,8 +17,7 @@ from derivatives.test_mesh_contact import (
 )
 
 from add.contact import FrictionLaw
-from add.contact.meshes import MeshContact
-from add.contact.sticking import StickingPrimitives
+from add.contact.meshes import MeshContact, StickingPrimitives
 from add.contact.surfaces import one_side
 from add.equations.kinematics import Kinematics, Weights
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS

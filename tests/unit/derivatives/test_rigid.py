@@ -9,7 +9,7 @@ from add.equations.kinematics import Kinematics, State, StateTangent
 from add.equations.points import Along
 from add.equations.sites import SiteKind, SitePoints, Sites
 from add.kernels.rotation import (
-    fill_left_jacobian,
+    fill_jacobian,
     fill_rotation,
     jacobian_coefficients,
     left_jacobian,
@@ -63,7 +63,7 @@ def test_exponential_map(size: float, sign: float, rng: np.random.Generator) -> 
 
     rotation, jacobian, second = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     fill_rotation(w, k, rotation)
-    fill_left_jacobian(w, k, jacobian)
+    fill_jacobian(1.0, w, k, jacobian)
     turn_second_derivative(sign, w, u, h, k, second)
     np.testing.assert_allclose(rotation, rotation_matrix(w), atol=1e-15)
     np.testing.assert_allclose(jacobian, left_jacobian(w), atol=1e-15)

@@ -12,9 +12,8 @@ from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_c
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
 from add.contact import BodyContact, CurveNumber, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.meshes import MeshContact, MeshContactBranch
+from add.contact.meshes import MeshContact, MeshContactBranch, StickingPrimitives
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
-from add.contact.sticking import StickingPrimitives
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.lifted_constraint import LiftedConstraint, LiftedStick
 from add.equations.term import Constraint, DecidingTerm, Term

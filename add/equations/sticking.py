@@ -1,4 +1,4 @@
-"""The equations that hold touching pairs against sliding."""
+"""Equations that hold points against sliding, known by their rows with all derivatives."""
 
 from abc import abstractmethod
 from functools import cached_property
@@ -7,14 +7,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import NO_NUMBERS, Decision, Entries, StickConstraint, StickOperators
+from add.equations.term import NO_NUMBERS, Entries, StickConstraint, StickOperators
 from add.kernels import sticking as kernel
-from add.kernels.contact_blocks import WIDTH
-from add.kernels.contact_pairs import PAIR, Law
-from add.kernels.mesh_arrays import Meshes
-from add.kernels.mesh_derivatives import block_entries
-from add.kernels.mesh_sticking import add_at, dense_places, stick_dofs, stick_rows_of_primitives
-from add.kernels.sticking import StickRows, new_stick_rows
+from add.kernels.sticking import StickRows
+from add.linalg.pattern import add_blocks
 from add.typing import FloatArray, IntArray
 
 #: Slower than this [m/s] a point rests: what was held in the last step moves by round-off.
@@ -29,27 +25,27 @@ class _Evaluated(NamedTuple):
 
 
 class StickingRows(StickConstraint):
-    """The rows of a contact term that stick; the equations stand in `add.kernels.sticking` and `mesh_sticking`.
+    """Rows of k points that stick, known with all their derivatives; `add.kernels.sticking` has those of contact.
 
     Attributes
     ----------
-    decision : (m, 3) all rows
-    rows : (k, 3) those that stick
+    n : int
+        Number k of points.
     """
 
-    def __init__(self, decision: Decision, rows: Decision) -> None:
-        self.decision, self.rows = decision, rows
+    def __init__(self, n: int) -> None:
+        self.n = n
         self._last: _Evaluated | None = None
 
     @property
     @abstractmethod
     def dofs(self) -> IntArray:
-        """Coordinates (k, m) that each pair moves with; -1 for none."""
+        """Coordinates (k, m) that each point moves with; -1 for none."""
 
     @property
     @abstractmethod
     def theta_index(self) -> IntArray:
-        """Parameters (k, p) that each pair depends on; -1 for none."""
+        """Parameters (k, p) that each point depends on; -1 for none."""
 
     @abstractmethod
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
@@ -65,20 +61,20 @@ class StickingRows(StickConstraint):
             if reactions is None or np.array_equal(reactions, last.reactions):
                 return last.rows
         if reactions is None:
-            reactions = np.zeros((self.rows.shape[0], 3))
+            reactions = np.zeros((self.n, 3))
         rows = self._evaluate(kin, theta, reactions)
         self._last = _Evaluated(kin, theta, reactions.copy(), rows)
         return rows
 
     def rest(self, kin: Kinematics, theta: FloatArray) -> bool:
-        """Whether no pair slides at ``kin``."""
+        """Whether no point slides at ``kin``."""
         rows = self.evaluate(kin, theta).rows
         return bool(np.abs(rows).max(initial=0.0) <= REST)
 
     @property
     def n_rows(self) -> int:
-        """Three a pair."""
-        return 3 * self.rows.shape[0]
+        """Three a point."""
+        return 3 * self.n
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -120,6 +116,13 @@ class StickingRows(StickConstraint):
         )
         np.add.at(data, slots, values)
 
+    @final
+    def add_geometry(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add factor d(by_v^T reactions)/dq."""
+        add_blocks(self.entries, factor, self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric, data, slots)
+
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:
         """Return the linearised rows."""
         at = self.evaluate(kin, theta)
@@ -146,92 +149,3 @@ class StickingRows(StickConstraint):
         places, numbers = np.broadcast_arrays(places, index[:, None])
         kept = (places >= 0) & (numbers >= 0)
         return Entries(places[kept], numbers[kept], values[kept])
-
-
-class StickingPairs(StickingRows):
-    """Points that stick to shapes.
-
-    Attributes
-    ----------
-    points, shapes : (k,) of the sticking pairs
-    """
-
-    def __init__(self, decision: Decision, rows: Decision, n_shapes: int) -> None:
-        super().__init__(decision, rows)
-        self.points, self.shapes = np.divmod(rows[:, PAIR], n_shapes)
-
-    @property
-    @abstractmethod
-    def first_slots(self) -> IntArray:
-        """The first entry of the block of each pair (k,) among the entries of the frozen term; row by row."""
-
-    def add_geometry(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor d(by_v^T reactions)/dq."""
-        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
-        kernel.add_blocks(self.dofs, self.first_slots, factor, geometric, data, slots)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right."""
-        kernel.add_products(self.dofs, self.first_slots, factor, left, right, data, slots)
-
-
-# --- The equations that hold vertices and edges of one mesh on another ------------------------------------------------
-
-
-@final
-class StickingPrimitives(StickingRows):
-    """Vertices that stick to other meshes, and edges that stick to edges; reactions in world axes."""
-
-    def __init__(self, meshes: Meshes, law: Law, keys: IntArray, decision: Decision, rows: Decision) -> None:
-        super().__init__(decision, rows)
-        self.meshes, self.law, self.keys = meshes, law, keys
-
-    @cached_property
-    def _indices(self) -> tuple[IntArray, IntArray]:
-        k = self.rows.shape[0]
-        dofs = np.empty((k, WIDTH), dtype=np.int64)
-        centres = np.empty((k, 6), dtype=np.int64)
-        stick_dofs(self.rows, self.meshes, dofs, centres)
-        return dofs, centres
-
-    @property
-    def dofs(self) -> IntArray:
-        """The coordinates of what carries the vertex or the first edge, then those of what it meets."""
-        return self._indices[0]
-
-    @property
-    def theta_index(self) -> IntArray:
-        """The centres of mass of both bodies."""
-        return self._indices[1]
-
-    @cached_property
-    def _dense(self) -> IntArray:
-        """Entries (k, 15, 15) of the frozen term."""
-        first, _, _ = block_entries(self.keys, self.meshes)
-        out = np.empty((self.rows.shape[0], WIDTH, WIDTH), dtype=np.int64)
-        dense_places(self.rows, self.meshes, self.keys, first, out)
-        return out
-
-    def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
-        """Return the rows at ``kin`` with ``reactions``."""
-        out = new_stick_rows(self.rows.shape[0], WIDTH, 6)
-        rows = self.rows.copy()
-        stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
-        return out
-
-    def add_geometry(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, factor: float, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor d(by_v^T reactions)/dq."""
-        geometric = self.evaluate(kin, theta, mu.reshape(-1, 3)).geometric
-        add_at(self._dense, factor, geometric, data, slots)
-
-    def add_products(
-        self, factor: float, left: FloatArray, right: FloatArray, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add factor left^T right."""
-        add_at(self._dense, factor, np.einsum("kam,kan->kmn", left, right), data, slots)
