@@ -60,7 +60,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
 @_reading
 def info(console: Console, take: Any) -> None:
     """Say what FILE holds: format, unit, rate, markers and their gaps, bodies, signals, events."""
-    from add.commands.recording import contents, description
+    from add.commands.file_contents import contents, description
 
     for line in description(take):
         console.say(line)
@@ -88,7 +88,7 @@ def convert(
     force: bool,
 ) -> None:
     """Write the markers of FILE to OUT, .csv or .trc, in metres with z up; missing samples are blank."""
-    from add.commands.recording import convert as write
+    from add.commands.file_contents import convert as write
     from add.errors import InputError
 
     if Path(out).exists() and not force:

@@ -15,7 +15,7 @@ from add.commands.marker_fits import Samples
 from add.commands.report_texts import csv_text
 from add.equations.points import PointMap
 from add.errors import InputError, SolverError
-from add.inverse.bands import Clock, Prediction, linear_holds, places, predict
+from add.inverse.intervals import Clock, Prediction, linear_holds, places, predict
 from add.io.lock import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording

@@ -17,7 +17,7 @@ from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
 from add.errors import InputError, SolverError, naming
 from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, RunFolder
-from add.plot.prediction import plot_coverage, plot_sampled
+from add.plot.run import plot_coverage, plot_sampled
 from add.scene import Scene
 from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes

@@ -26,6 +26,7 @@ from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
 from add.scene.build.tree_parts import coordinate, tree_extras
 from add.scene.read.paths import require_known
+from add.scene.robots.inertia import six_of
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
 from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
@@ -307,8 +308,7 @@ def _wide(said: object, own: FloatArray, place: str) -> FloatArray:
 
 def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     """Add mass, inertia and centre; the inertia of a link in the scene follows its mass, where it is not given."""
-    i, said = link.inertia, body.links.get(link.name)
-    six = np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
+    six, said = six_of(link.inertia), body.links.get(link.name)
     follows = body.model is None and said is not None and said.inertia is None
     factor = 1.0 if said is None or said.density is None else link.mass / said.density
     key, value, unit = ("mass", link.mass, "kg") if factor == 1.0 else ("density", link.mass / factor, "kg/m^3")

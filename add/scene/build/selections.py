@@ -48,6 +48,7 @@ from add.scene.spec.markers import (
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import PoseObjectiveSpec
 from add.scene.spec.scene import SceneSpec
+from add.summary import as_point
 from add.typing import FloatArray, IntArray
 
 
@@ -143,13 +144,9 @@ def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMe
         raise InputError(
             "the selection holds no node",
             place=place,
-            expected=f"something within the mesh, which spans {_shown(low)} to {_shown(high)} m",
+            expected=f"something within the mesh, which spans {as_point(low)} to {as_point(high)} m",
         )
     return nodes
-
-
-def _shown(point: FloatArray) -> str:
-    return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
 
 
 def place_within(
@@ -161,7 +158,7 @@ def place_within(
         raise InputError(
             "the point lies outside the body",
             place=place,
-            found=f"{_shown(np.array(point))}, {away:.3g} m away",
+            found=f"{as_point(np.array(point))}, {away:.3g} m away",
             expected=f"at most {limit:g} m",
         )
     return nodes, weights
@@ -188,7 +185,7 @@ def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: Signa
     away = off_span(points[nodes], np.array(load.at))
     if away > 1e-6 * float(np.ptp(points, axis=0).max()):
         raise InputError("the nodes do not span the place: no forces on them act there", place=f"{at}.at",
-                         found=f"{_shown(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
+                         found=f"{as_point(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
                          expected="a place in it, or nodes that span more")  # fmt: skip
     return NodalLoad.at_place(nodes, points[nodes], force, f"{at}.at")
 

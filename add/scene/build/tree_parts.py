@@ -29,6 +29,7 @@ from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.read.paths import require_known
+from add.scene.robots.inertia import free_name
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.actuation import DriveSpec, JointLoopSpec, TendonSpec
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -63,9 +64,7 @@ class TreeExtras:
 
     def place(self, name: str, parent: int) -> str:
         """Add a place on a link, by the number of its joint; return its name, which no other has."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
+        name = free_name(name, self.taken)
         self.places.append(TreeJoint(name, FIXED, parent, name, massless=True))
         return name
 

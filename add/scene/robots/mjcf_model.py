@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.inertia import from_quaternion
+from add.scene.robots.inertia import free_name, from_quaternion, from_six
 from add.scene.robots.model import WORLD, RobotGeometry
 from add.scene.robots.xml_file import Source, XmlNode, numbers_in, read_xml, usable
 from add.ties import unit_vector
@@ -53,7 +53,7 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
             names = {body.name for body in spec.bodies}
             for number, body in enumerate(spec.bodies):
                 if not body.name:
-                    body.name = _new(f"body{number}", names)
+                    body.name = free_name(f"body{number}", names)
             for joint in spec.joints:  # MuJoCo squares their lengths
                 axis = np.array(joint.axis, dtype=np.float64)
                 if np.isfinite(axis).all() and axis.any() and not _SHORT < np.abs(axis).max() < 1.0 / _SHORT:
@@ -68,7 +68,7 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
         mujoco.set_mju_user_warning(before)
     for text in dict.fromkeys(said):
         source.note("MuJoCo warns", " ".join(text.split()))
-    return mujoco, model, {name: _matrix(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
+    return mujoco, model, {name: from_six(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
 
 
 #: A flag of MuJoCo that switches a part of the motion off -> the arrays of a model that it makes zero.
@@ -102,19 +102,6 @@ def switch_off(source: Source, mujoco: Any, model: Any) -> None:
         if key == "ACTUATION":
             model.actuator_group[:] = 0
             option.disableactuator = 1
-
-
-def _new(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def _matrix(entries: FloatArray) -> FloatArray:
-    xx, yy, zz, xy, xz, yz = entries
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 @final
