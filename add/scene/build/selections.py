@@ -120,8 +120,7 @@ def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMe
     """Return the selected rows of ``points``; without a mesh every node is on the surface."""
     n_nodes = points.shape[0]
     if isinstance(selector, BoxSelectorSpec):
-        low = np.array([-np.inf if x is None else x for x in selector.box.min])
-        high = np.array([np.inf if x is None else x for x in selector.box.max])
+        low, high = selector.box.corners
         # A node that lies on the boundary up to rounding is inside.
         room = 1e-9 * np.ptp(points, axis=0).max()
         nodes = np.flatnonzero(((points >= low - room) & (points <= high + room)).all(axis=1))
@@ -192,10 +191,6 @@ def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: Signa
 
 def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and their weights."""
-    if isinstance(spec, NodesMarkerSpec):
-        nodes = select(mesh, NodesSelectorSpec(nodes=spec.nodes), place)
-        weights = np.ones(nodes.size) if spec.weights is None else np.array(spec.weights)
-        return nodes, weights / weights.sum()
     assert isinstance(spec, SurfaceMarkerSpec)
     chosen = np.isin(boundary.nodes, select(mesh, spec.surface, f"{place}.surface"))
     if not chosen.any():
@@ -328,10 +323,10 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
     if isinstance(marker, PointMarkerSpec):
         found = body.nodes_at(np.array(marker.point))
         return place_within(found, marker.point, marker.max_distance, f"{place}.point")
-    if isinstance(body, SoftBody):
-        return marker_weights(marker, body.mesh, body.surface, place)
     if isinstance(marker, NodesMarkerSpec):
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
         return nodes, weights / weights.sum()
+    if isinstance(body, SoftBody):
+        return marker_weights(marker, body.mesh, body.surface, place)
     raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")

@@ -44,7 +44,7 @@ _FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
 }  # fmt: skip
 _NO_TENDON = TendonSpec()
 #: What tendons have where neither scene nor file says anything.
-_DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 
 
 @final
@@ -207,7 +207,7 @@ def _tendon(
         out.number(f"{path}.rest", tendon.rest[0], "m")
     out.number(f"{path}.damping", tendon.damping, "N s/m")
     out.number(f"{path}.dry_friction", tendon.dry_friction, "N")
-    out.number(f"{path}.slip_speed", said.slip_speed or _DEFAULTS["slip_speed"], "m/s")
+    out.number(f"{path}.slip_speed", said.slip_speed or DEFAULTS["slip_speed"], "m/s")
     if limited:
         bounds = np.nan_to_num(np.array([tendon.lower, tendon.upper]), posinf=1e9, neginf=-1e9)
         if bounds[0] >= bounds[1]:
@@ -216,7 +216,7 @@ def _tendon(
         out.number(f"{path}.upper", bounds[1], "m")
         for key, unit in (("limit_stiffness", "N/m"), ("limit_damping", "N s/m")):
             given = getattr(said, key)
-            out.number(f"{path}.{key}", _DEFAULTS[key] if given is None else given, unit)
+            out.number(f"{path}.{key}", DEFAULTS[key] if given is None else given, unit)
 
 
 def _actuator(

@@ -5,6 +5,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
@@ -12,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
+from add.typing import FloatArray
 
 T = TypeVar("T")
 
@@ -275,11 +277,19 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
 Limit = tuple[Number | None, Number | None, Number | None]
 
 
-class BoxSpec(Spec):
-    """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
-
+class _CornersSpec(Spec):
     min: Limit = Field((None, None, None), description="lowest x, y, z [m]; null = unbounded")
     max: Limit = Field((None, None, None), description="highest x, y, z [m]; null = unbounded")
+
+    @property
+    def corners(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest corner."""
+        low = np.array([-np.inf if x is None else x for x in self.min])
+        return low, np.array([np.inf if x is None else x for x in self.max])
+
+
+class BoxSpec(_CornersSpec):
+    """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
 
     @model_validator(mode="after")
     def _check(self) -> "BoxSpec":
