@@ -7,9 +7,16 @@ from typing import Any
 import click
 
 from add.commands.cli_runs import keeping, loaded_scene, workers_for, write_and_say_report
-from add.commands.console import Console, console_options, samples_bar, say_left_behind, strict_option, tell
+from add.commands.console import (
+    Console,
+    console_options,
+    require_new,
+    samples_bar,
+    say_left_behind,
+    strict_option,
+    tell,
+)
 from add.commands.report_texts import end_text, how_far
-from add.errors import InputError
 
 
 @click.command(short_help="Write the numbers of a fit into another scene.")
@@ -30,10 +37,7 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     from add.io.runfolder import RunFolder
 
     path = Path(output)
-    if path.exists() and not force:
-        raise InputError("is already there", file=path, expected="another name, or --force")
-    if not path.parent.is_dir():
-        raise InputError("no such folder", file=path.parent)
+    require_new(path, force)
     found, numbers, left = carried_into(loaded_scene(console, scene), RunFolder(run, create=False), parameters)
     for label, value in numbers.items():
         console.say(f"  {label} = {value:.6g}")

@@ -64,6 +64,17 @@ def from_six(six: Sequence[float] | FloatArray) -> FloatArray:
     return out
 
 
+def together(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> tuple[float, FloatArray, FloatArray]:
+    """Return mass, centre and inertia about it of parts of which the same is known, in common axes."""
+    mass = sum(part[0] for part in parts)
+    middle = sum((own * at for own, at, _ in parts), np.zeros(3)) / mass if mass > 0.0 else np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for own, at, moments in parts:
+        arm = at - middle
+        inertia += moments + own * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return float(mass), middle, inertia
+
+
 def free_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken, with as many _ as that takes, and take it."""
     while name in taken:

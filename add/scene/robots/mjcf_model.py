@@ -132,18 +132,20 @@ class Names:
         code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
         found = self.mujoco.mj_id2name(self.model, code, number)
         if not found:
-            found = f"{kind}{number}"
-            while self.has(kind, found):
-                found += "_"
+            found = self.new(f"{kind}{number}", kind)
         if kind == "site" and self.has("body", found):  # links and sites share the names of places
-            found += "_site"
-            while self.has("body", found) or self.has("site", found):
-                found += "_"
+            found = self.new(f"{found}_site", "body", "site")
         if kind != "geom":
             found = self.source.without_slash(kind, found, lambda name: self.has(kind, name))
         if kind != "geom" and not usable(found):
             self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
+
+    def new(self, name: str, *kinds: str) -> str:
+        """Return a name that no object of these kinds has, with as many _ as that takes."""
+        while any(self.has(kind, name) for kind in kinds):
+            name += "_"
+        return name
 
     def has(self, kind: str, name: str) -> bool:
         """Whether an object of the file has a name, or was given it."""

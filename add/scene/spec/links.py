@@ -13,7 +13,7 @@ from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by, require_known
-from add.scene.robots.inertia import from_quaternion, from_six, in_body_frames
+from add.scene.robots.inertia import from_quaternion, from_six, in_body_frames, together
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
 from add.scene.robots.shapes import KINDS, simple_solid
@@ -301,13 +301,7 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
                 own = mesh_solid(shape.vertices, shape.triangles)
         centre = shape.position + shape.rotation @ own.centre
         parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
-    volume = sum(part[0] for part in parts)
-    middle = sum(part[0] * part[1] for part in parts) / volume
-    inertia = np.zeros((3, 3))
-    for own_volume, centre, own_inertia in parts:
-        arm = centre - middle
-        inertia += own_inertia + own_volume * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    return MassProperties(float(volume), np.asarray(middle), inertia)
+    return MassProperties(*together(parts))
 
 
 # --- Shapes of robots' files that stand still, as obstacles of the scene ----------------------------------------------
