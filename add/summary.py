@@ -1,7 +1,7 @@
 """Summaries of a few lines, for the prompt of Python and for notebooks, and of a few words, for messages."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -56,6 +56,22 @@ class Summarised(ABC):
 
     def _repr_html_(self) -> str:
         return self.summary().html()
+
+
+def as_point(values: Iterable[float]) -> str:
+    """Write the components of a point or vector, to four digits."""
+    return "(" + ", ".join(f"{float(x) + 0.0:.4g}" for x in values) + ")"
+
+
+def counted(n: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    Examples
+    --------
+    >>> counted(1, "step"), counted(2, "step")
+    ('1 step', '2 steps')
+    """
+    return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
 def few(texts: Sequence[str], most: int, what: str = "", by: str = ", ") -> str:

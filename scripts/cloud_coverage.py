@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 
 from add.commands.error_bars import error_bars
 from add.io.runfolder import RunFolder
-from add.objectives.cloud import CloudTracking
+from add.objectives.beyond_markers import CloudTracking
 from add.scene import Scene, scene_from_dict
 from add.typing import FloatArray
 

@@ -29,7 +29,7 @@ from add.commands.parallel.workers import LocalProcesses
 from add.commands.predict_samples import Asked, predict_samples
 from add.commands.sampled_runs import side_up
 from add.errors import AddError
-from add.inverse.bands import interval_score
+from add.inverse.intervals import interval_score
 from add.io.runfolder import BANDS, RESULT, RunFolder
 from add.mocap import read_angle_csv
 from add.scene.build.recordings import load_recording

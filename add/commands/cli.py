@@ -11,9 +11,8 @@ import click
 
 from add import __version__
 from add.commands.cli_files import export, mesh, recording
-from add.commands.cli_fits import carry, compare, converge, next_take
+from add.commands.cli_fits import carry, compare, converge, next_take, predict
 from add.commands.cli_new import new
-from add.commands.cli_predict import predict
 from add.commands.cli_runs import (
     NO_MEMORY,
     Stopped,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options, strict_option, tell
+from add.commands.console import Console, console_options, named_value, require_new, strict_option, tell
 from add.errors import InputError, naming
 
 
@@ -60,7 +60,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
 @_reading
 def info(console: Console, take: Any) -> None:
     """Say what FILE holds: format, unit, rate, markers and their gaps, bodies, signals, events."""
-    from add.commands.recording import contents, description
+    from add.commands.file_contents import contents, description
 
     for line in description(take):
         console.say(line)
@@ -88,11 +88,9 @@ def convert(
     force: bool,
 ) -> None:
     """Write the markers of FILE to OUT, .csv or .trc, in metres with z up; missing samples are blank."""
-    from add.commands.recording import convert as write
-    from add.errors import InputError
+    from add.commands.file_contents import convert as write
 
-    if Path(out).exists() and not force:
-        raise InputError("is already there", file=out, expected="another name, or --force")
+    require_new(Path(out), force)
     written = write(take, out, names=names, labelled=labelled, body=body, signals=signals)
     for path in written:
         console.say(str(path))
@@ -203,6 +201,8 @@ def mesh(
 
 _log = logging.getLogger(__name__)
 
+_NO_LIMIT = "this is no limit of a signal"
+
 
 @click.command(short_help="Write control signals, markers or the whole motion for other programs.")
 @click.argument("source", type=click.Path())
@@ -267,14 +267,14 @@ def export(
     own = limits_of_servos(built.scene)
     kept = {name: own[name] for name in {signal.name for signal in signals} & set(own)}
     for text in limits:
-        name, value = _pair(text, "--limit")
+        name, value = named_value(text, "--limit", _NO_LIMIT, "NAME=value")
         low, _, high = value.partition(":")
         found = _number(low, "--limit", text), _number(high, "--limit", text)
         if not found[0] < found[1]:
             raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
         kept[name] = replace(kept.get(name, Limits()), lower=found[0], upper=found[1])
     for text in rates:
-        name, value = _pair(text, "--max-rate")
+        name, value = named_value(text, "--max-rate", _NO_LIMIT, "NAME=value")
         fastest = _number(value, "--max-rate", text)
         if fastest <= 0.0:
             raise InputError("a rate must be above 0", place="--max-rate", found=text)
@@ -305,8 +305,7 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     path = Path(source)
     if path.is_file() and path.suffix == ".json":
         raise InputError("a scene has no motion yet", file=path, expected="the folder of a run: `add simulate` first")
-    if not output.parent.is_dir():
-        raise InputError("no such folder", file=output.parent)
+    require_new(output, force=True)
     if output.is_dir():
         raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
     data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
@@ -314,13 +313,6 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     n = write(data, output, rate)
     console.say(f"{n} moments: {output}")
     console.result({"file": str(output), "samples": n})
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError("this is no limit of a signal", place=option, found=text, expected="NAME=value")
-    return name, value
 
 
 def _number(text: str, option: str, whole: str) -> float:

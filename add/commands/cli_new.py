@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options
+from add.commands.console import Console, console_options, named_value, require_new
 from add.errors import InputError
 
 SCHEMA = "add-scene-1.schema.json"
@@ -50,12 +50,9 @@ def new(
     if template not in TEMPLATES:
         raise InputError("there is no such template", place="TEMPLATE", found=template, expected=", ".join(TEMPLATES))
     path = Path(output or f"{template}.json")
-    if path.exists() and not force:
-        raise InputError("is already there", file=path, expected="another name, or --force")
-    if not path.parent.is_dir():
-        raise InputError("no such folder", file=path.parent)
+    require_new(path, force)
     chosen = TEMPLATES[template]
-    said = dict(_pair(text) for text in given)
+    said = dict(named_value(text, "--set", "this is no answer") for text in given)
     answers = answered(chosen, said) if defaults else _asked(chosen, said)
     raw = chosen.scene(answers)
     made(chosen, answers, Path())
@@ -81,13 +78,6 @@ def _list(console: Console, templates: dict[str, Any]) -> None:
         name: {question.name: {"text": question.text, "default": question.default} for question in template.questions}
         for name, template in templates.items()
     })  # fmt: skip
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError("this is no answer", place="--set", found=text, expected="NAME=VALUE")
-    return name, value
 
 
 def _asked(template: Any, said: dict[str, str]) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     from add.io.runfolder import RunFolder
 
     if _is_robot(Path(run)):
-        from add.commands.robot_info import robot_json, robot_lines, robot_problems
+        from add.commands.file_contents import robot_json, robot_lines, robot_problems
         from add.scene.robots import read_robot
 
         robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)

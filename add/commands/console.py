@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -82,6 +83,22 @@ class Console:
     def bars(self) -> bool:
         """Whether progress bars are drawn."""
         return not (self.json or self.quiet) and sys.stderr is not None and sys.stderr.isatty()
+
+
+def require_new(path: Path, force: bool) -> None:
+    """Refuse to write a file that is already there, unless the user said --force, or in no folder."""
+    if path.exists() and not force:
+        raise InputError("is already there", file=path, expected="another name, or --force")
+    if not path.parent.is_dir():
+        raise InputError("no such folder", file=path.parent)
+
+
+def named_value(text: str, option: str, message: str, expected: str = "NAME=VALUE") -> tuple[str, str]:
+    """Return name and value of a text of an option."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(message, place=option, found=text, expected=expected)
+    return name, value
 
 
 def tell(text: str) -> None:

@@ -23,7 +23,7 @@ from add.errors import InputError, SolverError
 from add.inverse import InverseProblem
 from add.inverse.between_takes import CloudCorrelation
 from add.inverse.fit_rows import Correlation, FitRows, fit_rows
-from add.inverse.profile import profile
+from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import (
     Uncertainty,
@@ -36,8 +36,7 @@ from add.inverse.uncertainty import (
 )
 from add.io.runfolder import RunFolder
 from add.objectives import Tracking
-from add.objectives.cloud import CloudTracking
-from add.objectives.whitened import WhitenedTracking
+from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.scene import Scene, experiment_scenes
 from add.scene.build.recordings import recording_placement
 from add.typing import FloatArray

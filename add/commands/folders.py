@@ -29,6 +29,7 @@ from add.io.runfolder import (
 from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
 from add.scene.spec.extension import extension_versions
+from add.summary import counted
 
 _log = logging.getLogger(__name__)
 
@@ -158,15 +159,15 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
     run, file = shlex.quote(str(folder.path)), shlex.quote(scene or str(folder.scene))
     again = f"`add {command} {file} -o {run} --force` begins anew"
     if command == "optimize":
-        goes_on = f"`add optimize {file} -o {run} --resume` goes on"
-        return Remains(command, status, _count(evaluations, "evaluation"), goes_on if folder.scene.is_file() else again)
+        goes_on = f"`add optimize {file} -o {run} --resume` goes on" if folder.scene.is_file() else again
+        return Remains(command, status, counted(evaluations, "evaluation"), goes_on)
     if command == "sweep":
         samples = len(folder.read_lines(SAMPLES))
-        kept = f"{samples} of {_count(math.prod(len(axis['values']) for axis in folder.read_json(GRID)), 'sample')}"
+        kept = f"{samples} of {counted(math.prod(len(axis['values']) for axis in folder.read_json(GRID)), 'sample')}"
         return Remains(command, status, kept, "the same `add sweep` again goes on")
     if command == "predict":
         drawn = len(folder.read_lines(DRAWN))
-        kept = f"{drawn} of {_count(folder.read_json(DRAWS)['samples'], 'run')}"
+        kept = f"{drawn} of {counted(folder.read_json(DRAWS)['samples'], 'run')}"
         return Remains(command, status, kept, "the same `add predict` again goes on")
     if folder.trajectory.is_file():
         goes_on = f"`add simulate {file} -o {run} --resume` goes on" if _goes_on(folder) else again
@@ -200,7 +201,7 @@ def _result(folder: RunFolder) -> dict[str, Any]:
 def _steps(folder: RunFolder, result: dict[str, Any]) -> str:
     """Say how far a simulation came; one that was killed left states up to some time before."""
     if "steps" in result:
-        return f"{_count(result['steps'], 'step')}, to t = {result['end_time']:g} s"
+        return f"{counted(result['steps'], 'step')}, to t = {result['end_time']:g} s"
     return f"states up to t = {last_time(folder.trajectory):g} s"
 
 
@@ -209,10 +210,6 @@ def _goes_on(folder: RunFolder) -> bool:
     with contextlib.suppress(InputError):
         return read_point(folder.trajectory) is not None
     return False
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
 def to_view(folder: RunFolder) -> Path:

@@ -1,7 +1,5 @@
 """How far a gradient may be trusted: growth of slopes along a run, and gradients at numbers nearby."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distances of simulated from recorded markers, sample by sample, and what a scatter of takes says of them."""
 
-import csv
-import io
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from add.commands.report_texts import csv_text
 from add.inverse import Experiment, InverseProblem
 from add.inverse.between_takes import MOST_SHARED
 from add.inverse.uncertainty import Uncertainty
@@ -115,6 +114,10 @@ def _rms(squares: FloatArray, count: IntArray, chosen: BoolArray) -> float:
     return float(np.sqrt(squares[:, chosen].sum() / max(count[chosen].sum(), 1)))
 
 
+#: The columns of ``residuals.csv``.
+_COLUMNS = "experiment use marker time_s x_m y_m z_m dx_m dy_m dz_m distance_m angle_rad".split()
+
+
 def write_residuals(folder: RunFolder, runs: Mapping[str, tuple[str, Samples]]) -> None:
     """Write every sample: experiment, use, marker, time, what was recorded, simulated - recorded, distance.
 
@@ -125,28 +128,11 @@ def write_residuals(folder: RunFolder, runs: Mapping[str, tuple[str, Samples]]) 
     folder : of the run
     runs : experiment -> (its use, its samples)
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            "experiment",
-            "use",
-            "marker",
-            "time_s",
-            "x_m",
-            "y_m",
-            "z_m",
-            "dx_m",
-            "dy_m",
-            "dz_m",
-            "distance_m",
-            "angle_rad",
-        ]
-    )
-    for name, (use, found) in runs.items():
-        for k, marker in enumerate(found.names):
-            writer.writerows(_rows(name, use, marker, found, k))
-    folder.write_text(RESIDUALS, text.getvalue())
+    rows = (
+        row for name, (use, found) in runs.items()
+        for k, marker in enumerate(found.names) for row in _rows(name, use, marker, found, k)
+    )  # fmt: skip
+    folder.write_text(RESIDUALS, csv_text(_COLUMNS, rows))
 
 
 def _rows(name: str, use: str, marker: str, found: Samples, k: int) -> Iterator[Sequence[Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +12,10 @@ import scipy.sparse as sp
 
 from add.commands.fitted_numbers import Numbers, fit_of, numbers_for
 from add.commands.marker_fits import Samples
+from add.commands.report_texts import csv_text
 from add.equations.points import PointMap
 from add.errors import InputError, SolverError
-from add.inverse.bands import Clock, Prediction, linear_holds, places, predict
+from add.inverse.intervals import Clock, Prediction, linear_holds, places, predict
 from add.io.lock import replacing
 from add.io.runfolder import RunFolder
 from add.mocap import Recording
@@ -345,11 +344,10 @@ def noise_of(result: dict[str, Any], directions: BoolArray) -> FloatArray:
 
 def write_prediction(found: Prediction, names: list[str], path: Any) -> None:
     """Write a prediction as a table: marker, time, places and standard deviations."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["marker", "time_s", "x_m", "y_m", "z_m", "sd_x_m", "sd_y_m", "sd_z_m"])
-    for j, name in enumerate(names):
-        for time, place, error in zip(found.times, found.positions[:, j], found.errors[:, j], strict=True):
-            writer.writerow([name, repr(float(time)), *(f"{value:.9g}" for value in (*place, *error))])
+    rows = (
+        [name, repr(float(time)), *(f"{value:.9g}" for value in (*place, *error))]
+        for j, name in enumerate(names)
+        for time, place, error in zip(found.times, found.positions[:, j], found.errors[:, j], strict=True)
+    )
     with replacing(path) as part:
-        part.write_text(text.getvalue(), encoding="utf-8")
+        part.write_text(csv_text("marker time_s x_m y_m z_m sd_x_m sd_y_m sd_z_m".split(), rows), encoding="utf-8")

@@ -1,26 +1,23 @@
 """`add predict --samples`: a scene run with many draws of a fit's numbers, and the bands that its motions make."""
 
-import contextlib
-import csv
-import io
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
 from add.commands.fitted_numbers import discrepancies_of, seen_by
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
-from add.commands.parallel.workers import LocalProcesses, Workers
+from add.commands.parallel.workers import Workers, finished_with
 from add.commands.predict import Motion
 from add.commands.prediction_results import ends_of, results
+from add.commands.report_texts import csv_text
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
 from add.errors import InputError, SolverError, naming
 from add.inverse.sampling import Drawn, draw
-from add.io.lock import CannotWrite
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, RunFolder
-from add.plot.prediction import plot_coverage, plot_sampled
+from add.plot.run import plot_coverage, plot_sampled
 from add.scene import Scene
 from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
@@ -114,9 +111,6 @@ def predict_samples(
     runs = _runs_before(scene, folder, asked, motion, drawn)
     before = max([float(line.get("elapsed", 0.0)) for line in folder.read_lines(DRAWN)[-1:]], default=0.0)
     begin -= before
-    left = [k for k in range(asked.samples) if k not in runs]
-    if progress is not None:
-        progress(len(runs), asked.samples)
     view = motion.view
     work = Sampling(scene.raw, view.targets, view.names, view.times, drawn.values)
 
@@ -128,24 +122,10 @@ def predict_samples(
         sampled = Sampled(motion, drawn, runs, discrepancies, seen_until)
         return _finish(scene, folder, asked, sampled, status, time.perf_counter() - begin)
 
-    try:
-        with (workers or LocalProcesses(1)).session(work) as session:
-            for k, done in session.spread(left):
-                runs[k] = done
-                keep(k)
-                if progress is not None:
-                    progress(len(runs), asked.samples)
-    except KeyboardInterrupt:
-        # It may have come while a line was written.
-        for k in runs.keys() - {int(line["index"]) for line in folder.read_lines(DRAWN)}:
-            keep(k)
-        finish("interrupted")
-        raise
-    except Exception:
-        with contextlib.suppress(CannotWrite):  # what ended the runs is worth more
-            finish("failed")
-        raise
-    result = finish("done")
+    def kept() -> Iterable[int]:
+        return (int(line["index"]) for line in folder.read_lines(DRAWN))
+
+    result = finished_with(workers, work, range(asked.samples), runs, keep, kept, finish, progress)
     if "prediction" not in result:
         first = next(run.failed for run in runs.values() if run.failed)
         whole = asked.samples - result["failed"] or "none"
@@ -218,8 +198,4 @@ def _finish(
 
 
 def _table(head: list[str], rows: Any) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([[f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row] for row in rows])
-    return text.getvalue()
+    return csv_text(head, ([f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row] for row in rows))

@@ -12,7 +12,7 @@ from add.commands.predict import STILL, Motion, moving, until
 from add.commands.report_texts import how_far, number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
-from add.inverse.bands import (
+from add.inverse.intervals import (
     NARROWEST,
     WIDEST,
     Bands,
@@ -28,8 +28,9 @@ from add.inverse.bands import (
     share_interval,
     widened,
 )
-from add.plot.prediction import Panel
+from add.plot.run import Panel
 from add.simulation import DifferentiableStepper
+from add.summary import counted
 from add.typing import BoolArray, FloatArray
 
 # --- Words for a prediction by samples: what was drawn, how far a linear band holds, how wide, whether it holds -------
@@ -47,15 +48,10 @@ def goal(level: float) -> tuple[float, float]:
     return GOAL[0] * level / 0.9, 1.0 - (1.0 - GOAL[1]) * (1.0 - level) / 0.1
 
 
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
-
-
 def of_draws(sampled: Sampled) -> list[str]:
     """Say from what numbers were drawn, which were not, and how many runs failed."""
     numbers, drawn = sampled.motion.numbers, sampled.drawn
-    number = len(numbers.sources)
-    out = [f"{len(sampled.seen)} runs, each with a draw of {number} number{_s(number)}."]
+    out = [f"{len(sampled.seen)} runs, each with a draw of {counted(len(numbers.sources), 'number')}."]
     for source in dict.fromkeys(numbers.sources.values()):
         labels = [label for label, of in numbers.sources.items() if of == source]
         out.append(f"Drawn from {source}: {', '.join(labels)}.")
@@ -100,7 +96,7 @@ def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
             continue
         sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
         once = ", less what the samples spread by themselves" if found.predicted else ""
-        takes = f"{found.takes} take{_s(found.takes)}{' that it predicted' if found.predicted else ''}"
+        takes = f"{counted(found.takes, 'take')}{' that it predicted' if found.predicted else ''}"
         out.append(
             f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
             f"{takes}{once}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "

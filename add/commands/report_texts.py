@@ -1,7 +1,9 @@
 """Numbers, times, names and warnings as the reports of a run write them."""
 
+import csv
+import io
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -35,6 +37,13 @@ def number(value: object, digits: int = 5) -> str:
         return text
     rounded = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e" in rounded else rounded
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write a table as CSV, with LF at the ends of lines."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *rows])
+    return text.getvalue()
 
 
 def with_error(value: object, error: object) -> str:

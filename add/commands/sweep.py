@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -14,11 +13,10 @@ import numpy as np
 from add.commands.evaluation_log import SAME
 from add.commands.folders import locking, note_versions, title
 from add.commands.optimize import require_same
-from add.commands.parallel.workers import LocalProcesses, Work, Workers
+from add.commands.parallel.workers import Work, Workers, finished_with
 from add.errors import InputError, SolverError, naming
 from add.inverse.problem import InverseProblem
 from add.io.hdf5 import SweepData, write_sweep
-from add.io.lock import CannotWrite
 from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, RunFolder
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
@@ -157,27 +155,15 @@ def sweep_scene(
     samples = _samples_before(scene, folder, problem, axes)
     begin -= _seconds_before(folder)
     whole = list(itertools.product(*(range(axis.values.size) for axis in axes)))
-    left = [index for index in whole if index not in samples]
-    if progress is not None:
-        progress(len(samples), len(whole))
-    try:
-        with (workers or LocalProcesses(1)).session(_Sampling(scene.raw, axes)) as session:
-            for index, sample in session.spread(left):
-                samples[index] = sample
-                folder.append_line(SAMPLES, sample.line() | {"elapsed": time.perf_counter() - begin})
-                if progress is not None:
-                    progress(len(samples), len(whole))
-    except KeyboardInterrupt:
-        # It may have come while a line was written.
-        for index in samples.keys() - _stored(folder, axes).keys():
-            folder.append_line(SAMPLES, samples[index].line() | {"elapsed": time.perf_counter() - begin})
-        _finish(scene, folder, axes, samples, "interrupted", time.perf_counter() - begin)
-        raise
-    except Exception:
-        with contextlib.suppress(CannotWrite):  # what ended the sweep is worth more
-            _finish(scene, folder, axes, samples, "failed", time.perf_counter() - begin)
-        raise
-    return _finish(scene, folder, axes, samples, "done", time.perf_counter() - begin)
+
+    def keep(index: tuple[int, ...]) -> None:
+        folder.append_line(SAMPLES, samples[index].line() | {"elapsed": time.perf_counter() - begin})
+
+    def finish(status: str) -> dict[str, Any]:
+        return _finish(scene, folder, axes, samples, status, time.perf_counter() - begin)
+
+    work = _Sampling(scene.raw, axes)
+    return finished_with(workers, work, whole, samples, keep, lambda: _stored(folder, axes), finish, progress)
 
 
 def _seconds_before(folder: RunFolder) -> float:

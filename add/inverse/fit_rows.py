@@ -14,8 +14,7 @@ from add.inverse.experiment import Experiment
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread
 from add.objectives import LeastSquares, Tracking
-from add.objectives.cloud import CloudTracking
-from add.objectives.whitened import WhitenedTracking
+from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 

@@ -10,7 +10,7 @@ import os
 import signal
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 from add.adjoint import Evaluation
 from add.errors import AddError, InputError, SolverError
 from add.inverse import EvaluationRequest, Evaluator, InverseProblem
+from add.io.lock import CannotWrite
 from add.machine.interrupts import stops_wait
 from add.scene import Scene, scene_from_dict
 
@@ -99,6 +100,50 @@ def answer(function: Callable[[], Result]) -> Answer[Result]:
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def finished_with(
+    workers: Workers | None,
+    work: Work[Task, Result],
+    tasks: Sequence[Task],
+    done: dict[Task, Result],
+    keep: Callable[[Task], None],
+    kept: Callable[[], Iterable[Task]],
+    finish: Callable[[str], dict[str, Any]],
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]:
+    """Do the tasks that are not done, keep each as it comes, and return what the job is finished with.
+
+    Parameters
+    ----------
+    workers : Workers, optional
+        Default: this process.
+    work, tasks : as in `Session.spread`
+    done : the results so far, to which the others are added
+    keep : what writes the result of a task
+    kept : what reads of which tasks there are results
+    finish : what writes the end of a job, also of one that was interrupted or has failed, by its status
+    progress : called with the numbers of finished and of all tasks, at the start and after each
+    """
+    said = progress or (lambda done, total: None)
+    said(len(done), len(tasks))
+    try:
+        with (workers or LocalProcesses(1)).session(work) as session:
+            for task, result in session.spread([task for task in tasks if task not in done]):
+                done[task] = result
+                keep(task)
+                said(len(done), len(tasks))
+    except KeyboardInterrupt:
+        # It may have come while a line was written.
+        for task in done.keys() - set(kept()):
+            keep(task)
+        finish("interrupted")
+        raise
+    except Exception:
+        with contextlib.suppress(CannotWrite):  # what ended the job is worth more
+            finish("failed")
+        raise
+    return finish("done")
 
 
 @final

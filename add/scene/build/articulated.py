@@ -24,8 +24,9 @@ from add.scene.build.followers import (
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
-from add.scene.build.tree_parts import coordinate, tree_extras
+from add.scene.build.tree_parts import DEFAULTS, coordinate, tree_extras
 from add.scene.read.paths import require_known
+from add.scene.robots.inertia import six_of
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
 from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
@@ -35,7 +36,6 @@ from add.typing import FloatArray
 _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}
 _NONE = TreeJointSpec()
 #: What joints have where neither scene nor file says anything.
-_DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 #: The slip speed of dry friction that holds: nothing creeps at it, so that it may be small.
 _HELD_SLIP_SPEED = 1e-3
 
@@ -264,7 +264,7 @@ def _add_joint(
         for key, usual, of in (
             ("stiffness", joint.stiffness, per), ("damping", joint.damping, per_rate),
             ("dry_friction", joint.dry_friction, force),
-            ("slip_speed", _HELD_SLIP_SPEED if made.held else _DEFAULTS["slip_speed"], f"{unit}/s"),
+            ("slip_speed", _HELD_SLIP_SPEED if made.held else DEFAULTS["slip_speed"], f"{unit}/s"),
             ("armature", joint.armature, "kg" if made.kind == SLIDE else "kg m^2"),
         ):  # fmt: skip
             given = getattr(said, key)
@@ -283,7 +283,7 @@ def _add_joint(
             values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
             for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
                 given = getattr(said, key)
-                values.append((key, np.array(_DEFAULTS[key] if given is None else given), of))
+                values.append((key, np.array(DEFAULTS[key] if given is None else given), of))
     if made.kind != FREE:
         _add_placement(at, joint.position, joint.rotation, parts)
     for key, x, of in values:  # no motion depends on how hard limits give way
@@ -307,8 +307,7 @@ def _wide(said: object, own: FloatArray, place: str) -> FloatArray:
 
 def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     """Add mass, inertia and centre; the inertia of a link in the scene follows its mass, where it is not given."""
-    i, said = link.inertia, body.links.get(link.name)
-    six = np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
+    six, said = six_of(link.inertia), body.links.get(link.name)
     follows = body.model is None and said is not None and said.inertia is None
     factor = 1.0 if said is None or said.density is None else link.mass / said.density
     key, value, unit = ("mass", link.mass, "kg") if factor == 1.0 else ("density", link.mass / factor, "kg/m^3")

@@ -29,6 +29,7 @@ from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
+from add.summary import as_point
 from add.terms import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.ties import Line, PoseOnOther
 from add.typing import FloatArray, IntArray
@@ -167,7 +168,7 @@ def _hollow(points: FloatArray, faces: IntArray, number: int | None, place: str)
         return hollows[0]
     if number is not None and number < len(hollows):
         return hollows[number]
-    centres = ", ".join(_shown(points[np.unique(part)].mean(axis=0)) for part in hollows)
+    centres = ", ".join(as_point(points[np.unique(part)].mean(axis=0)) for part in hollows)
     found = f"{len(hollows)} hollows" + (f", around {centres}" if hollows else "")
     if number is not None:
         raise InputError("the body has no such hollow", place=f"{place}.cavity", found=f"{number}, and {found}",
@@ -188,12 +189,8 @@ def _hole(points: FloatArray, faces: IntArray) -> str:
     )[1][edges[:, 0]]
     holes = [edges[label == k] for k in np.unique(label)]
     first = max(holes, key=len)
-    around = _shown(points[np.unique(first)].mean(axis=0))
+    around = as_point(points[np.unique(first)].mean(axis=0))
     return f"{len(holes)} hole{'s' * (len(holes) > 1)}, the largest with a rim of {len(first)} edges around {around} m"
-
-
-def _shown(point: FloatArray) -> str:
-    return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
 
 
 # --- Nodes of soft bodies that are fixed to links and rigid bodies ----------------------------------------------------

@@ -9,15 +9,14 @@ from add.adjoint import Checkpoints
 from add.bodies import SoftBody, ThinBody, TreeBody
 from add.contact import MeshContact
 from add.errors import InputError
-from add.model import meeting_meshes
 from add.model.impacts import few_steps
 from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.default_contact import fast_impacts
-from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts, unread, unread_signals
+from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
-from add.scene.build.unread import unread, unread_signals
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
@@ -118,8 +117,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     known = {body.name for body in model.bodies}
     solid = [name for name, body in all_bodies(spec).items() if name in known and _has_surface(body)]
     still = {name for name, body in spec.bodies.items() if isinstance(body, KinematicBodySpec)}
-    meeting = meeting_meshes(model.bodies, model.contact)
-    by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
+    by_meshes = {frozenset(pair) for pair in meeting_names(model)}
     missed = [
         (a, b)
         for a, b in without_shapes(solid, points, shapes)
@@ -145,8 +143,7 @@ def _round(built: BuiltScene) -> Iterator[str]:
     large: list[tuple[str, str]] = []
     if model.contact.meshes is None:
         return
-    meeting = meeting_meshes(model.bodies, model.contact)
-    by_meshes = {frozenset((meeting.bodies[k].name, meeting.bodies[l].name)) for k, l in meeting.pairs}
+    by_meshes = {frozenset(pair) for pair in meeting_names(model)}
     nets = [(body, mesh) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.faces.size]
     balls = [(body, mesh.radius) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.radius]
     for net, mesh in nets:

@@ -141,7 +141,7 @@ class ElementSource:
             values = cell_data(self.body, source.cell_data, f"{place}.cell_data")
         else:
             with asked_for_by(f"{place}.file"):
-                values = _table(source.file)
+                values = number_table(source.file)
         values = values.reshape(len(values), -1)
         if values.shape != (self.mesh.n_elements, width):
             rows = f"{values.shape[0]} rows of {values.shape[1]} numbers"
@@ -201,7 +201,8 @@ def cell_data(body: SoftBodySpec, name: str, place: str) -> FloatArray:
         return read_cell_data(body.mesh.file, name)
 
 
-def _table(file: str) -> FloatArray:
+def number_table(file: str) -> FloatArray:
+    """Return the rows of a table of numbers, .npy or text."""
     try:
         if file.endswith(".npy"):
             return np.asarray(np.load(file, allow_pickle=False), dtype=float)
@@ -222,8 +223,7 @@ def _inside(
     middles = mesh.points[mesh.cells].mean(axis=1)
     if isinstance(where, SphereSelectorSpec):
         return np.asarray(np.linalg.norm(middles - np.array(where.sphere.center), axis=1) <= where.sphere.radius)
-    low = np.array([-np.inf if x is None else x for x in where.box.min])
-    high = np.array([np.inf if x is None else x for x in where.box.max])
+    low, high = where.box.corners
     return np.asarray(((middles >= low) & (middles <= high)).all(axis=1))
 
 

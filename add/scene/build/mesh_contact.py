@@ -90,7 +90,7 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
             common.append((target, 0.5))
     if common:
         out.append(SceneParameter("contact.mesh.thickness", np.array(shared), "m", tuple(common)))
-    reach = min((0.5 * (thickness[a] + thickness[b]) for a, b in _names(model)), default=0.0)
+    reach = min((0.5 * (thickness[a] + thickness[b]) for a, b in meeting_names(model)), default=0.0)
     names = dict.fromkeys(class_pairs(meeting, model.contact).values())
     settings, contact = spec.contact.mesh, spec.contact
     onset = settings.onset or contact.onset or ONSET * reach
@@ -122,7 +122,8 @@ def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
             )
 
 
-def _names(model: Model) -> Iterator[tuple[str, str]]:
+def meeting_names(model: Model) -> Iterator[tuple[str, str]]:
+    """Iterate over the names of bodies that meet by their meshes."""
     meeting = meeting_meshes(model.bodies, model.contact)
     for k, l in meeting.pairs:
         yield meeting.bodies[k].name, meeting.bodies[l].name
@@ -130,7 +131,7 @@ def _names(model: Model) -> Iterator[tuple[str, str]]:
 
 def _require_meshes(spec: SceneSpec, model: Model) -> None:
     """Refuse what asks for meshes that are not there."""
-    met = {frozenset(pair) for pair in _names(model)}
+    met = {frozenset(pair) for pair in meeting_names(model)}
     meshes = {body.name for body in model.bodies if body.contact_mesh() is not None}
     known = {body.name for body in model.bodies}
     for name, body in spec.bodies.items():

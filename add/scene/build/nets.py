@@ -4,6 +4,7 @@ import numpy as np
 
 from add.bodies import Layer, MassSpringBody, NetBody, NodalLoad, Pin, Seam, ThinBody
 from add.errors import InputError
+from add.geometry import SoftMesh
 from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
 from add.io.surfaces import Pattern, read_pattern
 from add.materials.strains import PLATE, StrainLaw
@@ -11,7 +12,7 @@ from add.scene.build.rigid_bodies import pose_numbers
 from add.scene.build.selections import nodal_load, select_points
 from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
-from add.scene.spec.bodies import FileMeshSpec
+from add.scene.spec.bodies import FileMeshSpec, SoftBodySpec
 from add.scene.spec.nets import (
     ClothBodySpec,
     IsotropicMembraneSpec,
@@ -40,18 +41,18 @@ def net_body(name: str, body: NetSpec, parts: SceneParts) -> NetBody:
     return _mass_spring(name, body, parts)
 
 
-def _held(
-    at: str, body: NetSpec, points: FloatArray, parts: SceneParts
+def pins_and_loads(
+    at: str, body: NetSpec | SoftBodySpec, points: FloatArray, parts: SceneParts, mesh: SoftMesh | None = None
 ) -> tuple[tuple[Pin, ...], tuple[NodalLoad, ...]]:
-    """Return pins and loads."""
+    """Return pins and loads of a body of nodes; their numbers, and those of its start, go to ``parts``."""
     pins, loads = [], []
     parts.numbers += pose_numbers(at, body)
     for k, pin in enumerate(body.pins):
-        nodes = select_points(points, pin.where, f"{at}.pins.{k}.where")
+        nodes = select_points(points, pin.where, f"{at}.pins.{k}.where", mesh)
         motion = parts.moved(pin.motion, f"{at}.pins.{k}.motion", "m")
         pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
     for k, load in enumerate(body.loads):
-        nodes = select_points(points, load.where, f"{at}.loads.{k}.where")
+        nodes = select_points(points, load.where, f"{at}.loads.{k}.where", mesh)
         force = parts.moved(load.force, f"{at}.loads.{k}.force", "N")
         assert force is not None
         loads.append(nodal_load(load, nodes, points, force, f"{at}.loads.{k}"))
@@ -67,7 +68,7 @@ def _mass_spring(name: str, body: MassSpringBodySpec, parts: SceneParts) -> NetB
     at = f"bodies.{name}"
     points, edges, triangles = _mass_spring_mesh(body)
     n = points.shape[0]
-    pins, loads = _held(at, body, points, parts)
+    pins, loads = pins_and_loads(at, body, points, parts)
     if body.mass is None:
         held = {(int(node), axis) for pin in pins for node in pin.nodes for axis in pin.axes}
         if len(held) < 3 * n:
@@ -118,7 +119,7 @@ def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
         raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
                          found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
                          expected="a direction that lies along all of them")  # fmt: skip
-    pins, loads = _held(at, body, points, parts)
+    pins, loads = pins_and_loads(at, body, points, parts)
     membrane, *bending = body.material.laws
     n = triangles.shape[0]
     places = np.repeat(_NO_PLACES, n, axis=0)
@@ -206,7 +207,7 @@ def _rod(name: str, body: RodBodySpec, parts: SceneParts) -> NetBody:
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     if not lengths.all():
         raise InputError("a segment of length zero", place=f"{at}.mesh.points.{int(np.argmin(lengths))}")
-    pins, loads = _held(at, body, points, parts)
+    pins, loads = pins_and_loads(at, body, points, parts)
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
     stretching, bending = body.laws
     layers = [Layer(stretching, edges, np.repeat(_NO_PLACES, n - 1, axis=0), lengths[:, None], lengths)]

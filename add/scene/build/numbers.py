@@ -1,7 +1,5 @@
 """Every differentiable number of a scene, by its path, and how theta follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

@@ -14,9 +14,8 @@ from add.mocap import AngleRecording, PoseRecording, Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.recording import require_names
 from add.objectives import Loss, Tracking
-from add.objectives.cloud import CloudTracking
+from add.objectives.beyond_markers import CloudTracking, WhitenedTracking, whitening
 from add.objectives.placement import Placement
-from add.objectives.whitened import WhitenedTracking, whitening
 from add.scene.build.built import BuiltScene
 from add.scene.build.selections import body_mesh
 from add.scene.build.ties import SceneParts
@@ -25,8 +24,6 @@ from add.scene.read.recorded_starts import markers_of, pose_of, take_of
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.markers import (
     AngleSourceSpec,
-    CloudBoxSpec,
-    CloudColourSpec,
     CloudObjectiveSpec,
     DirectionMarkerSpec,
     JointAngleSpec,
@@ -261,11 +258,11 @@ def cloud_tracking(
     if placement is not None:
         clouds = clouds.moved(lambda points: placement.places(points, built.theta))
     if item.box is not None:
-        clouds = clouds.in_box(*_bounds(item.box))
+        clouds = clouds.in_box(*item.box.corners)
     if item.colour is not None:
         if not clouds.colours:
             raise InputError("the points of this cloud have no colours", file=item.file, place=f"{place}.colour")
-        clouds = clouds.of_colour(*_bounds(item.colour))
+        clouds = clouds.of_colour(*item.colour.corners)
     if item.plane is not None:
         clouds = clouds.above(np.array(item.plane.point), unit_vector(np.array(item.plane.normal)))
     clouds = clouds.every(item.every)
@@ -291,12 +288,6 @@ def cloud_tracking(
     return CloudTracking(
         sampler, outline.corners, outline.triangles, clouds.points, 1.0 / clouds.n_points, loss, placement
     )
-
-
-def _bounds(box: CloudBoxSpec | CloudColourSpec) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest corner."""
-    low = np.array([-np.inf if x is None else x for x in box.min])
-    return low, np.array([np.inf if x is None else x for x in box.max])
 
 
 def whitened(
@@ -335,18 +326,7 @@ def whitened(
     matrices = _matrices(pose, source, recording, directions)
     count = int(matrices.any(axis=2).sum())
     return WhitenedTracking(
-        Tracking(
-            tracking.points,
-            tracking.dt,
-            tracking.times,
-            np.nan_to_num(tracking.targets),
-            np.ones(tracking.weights.shape),
-            tracking.projector,
-            clock=tracking.clock,
-            clock_start=tracking.clock_start,
-            last=tracking.last,
-            placement=tracking.placement,
-        ),
+        replace(tracking, targets=np.nan_to_num(tracking.targets), weights=np.ones(tracking.weights.shape)),
         matrices,
         1.0 / max(count, 1),
         loss,

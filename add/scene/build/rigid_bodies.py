@@ -18,6 +18,7 @@ from add.model import Model, meeting_meshes
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.read.paths import asked_for_by
+from add.scene.robots.inertia import from_six, six_of
 from add.scene.robots.model import RobotLink
 from add.scene.robots.shapes import KINDS, simple_solid, simple_touching
 from add.scene.spec.articulated import LinkSpec
@@ -232,10 +233,6 @@ def _solid(at: str, geometry: GeometrySpec, vertices: FloatArray, triangles: Int
         return mesh_solid(vertices, triangles)
 
 
-def _six(matrix: FloatArray) -> FloatArray:
-    return np.array([matrix[0, 0], matrix[1, 1], matrix[2, 2], matrix[0, 1], matrix[0, 2], matrix[1, 2]])
-
-
 def _add_masses(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: IntArray, parts: SceneParts) -> None:
     """Tie mass, inertia and centre to mass or density; a given inertia is a number of its own."""
     complete = body.mass is not None and body.inertia is not None and body.center_of_mass is not None
@@ -244,12 +241,11 @@ def _add_masses(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: I
         solid = _solid(at, body.geometry, vertices, triangles)
     per_mass = np.zeros(6)
     if body.inertia is not None:
-        xx, yy, zz, xy, xz, yz = body.inertia
         with naming(f"{at}.inertia"):
-            check_inertia(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+            check_inertia(from_six(body.inertia))
     else:
         assert solid is not None
-        per_mass = _six(solid.inertia) / solid.volume
+        per_mass = six_of(solid.inertia) / solid.volume
     key, factor = "mass", 1.0
     if body.mass is None:
         assert solid is not None

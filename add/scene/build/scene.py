@@ -1,5 +1,6 @@
 """From a `SceneSpec` to what runs: the only place where the scene's words become objects."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -58,21 +59,6 @@ from add.simulation.substeps import Substeps
 from add.solve.step_matrix import NewtonOptions
 from add.typing import FloatArray
 
-_NORMAL_LAWS = {
-    "penalty": NormalLaw.PENALTY,
-    "penalty+wall": NormalLaw.PENALTY_WALL,
-    "soft-max": NormalLaw.SOFT_MAX,
-    "log-barrier": NormalLaw.LOG_BARRIER,
-}
-_LAWS = {
-    "none": FrictionLaw.NONE,
-    "linear": FrictionLaw.LINEAR,
-    "tanh": FrictionLaw.TANH,
-    "hybrid": FrictionLaw.HYBRID,
-    # Of the terms that say what may touch what; `with_exact_contact` and `with_impulse_contact` take their place.
-    "exact": FrictionLaw.LINEAR,
-    "impulse": FrictionLaw.LINEAR,
-}
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
 
@@ -322,13 +308,14 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
     joined = frozenset(pair for pair in connected if pair not in asked)
     by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in ("exact", "impulse")
     return ContactModel(
-        law=_LAWS[contact.friction_law],
+        # Of the terms that say what may touch what; `with_exact_contact` and `with_impulse_contact` take their place.
+        law=FrictionLaw.LINEAR if hard else FrictionLaw[contact.friction_law.upper()],
         per_area=contact.stiffness_per == "area",
         onset=contact.onset or 0.0,
         ramp=contact.damping_ramp or 0.0,
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
-        normal_law=_NORMAL_LAWS[contact.law] if isinstance(contact.law, str) else contact.law.law,
+        normal_law=_normal_law(contact.law) if isinstance(contact.law, str) else contact.law.law,
         curve=contact.curve,
         couples=contact.brakes_spin,
         classes=classes.of,
@@ -336,6 +323,10 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         apart=joined | by_meshes | apart,
         meshes=None if hard else MeshModel(by_meshes, joined, _meet_themselves(spec)),
     )
+
+
+def _normal_law(word: str) -> NormalLaw:
+    return NormalLaw[re.sub(r"\W", "_", word.upper())]
 
 
 def _by_meshes(spec: SceneSpec, classes: ContactClasses) -> frozenset[tuple[str, str]]:

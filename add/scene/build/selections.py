@@ -48,6 +48,7 @@ from add.scene.spec.markers import (
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.objective import PoseObjectiveSpec
 from add.scene.spec.scene import SceneSpec
+from add.summary import as_point
 from add.typing import FloatArray, IntArray
 
 
@@ -119,8 +120,7 @@ def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMe
     """Return the selected rows of ``points``; without a mesh every node is on the surface."""
     n_nodes = points.shape[0]
     if isinstance(selector, BoxSelectorSpec):
-        low = np.array([-np.inf if x is None else x for x in selector.box.min])
-        high = np.array([np.inf if x is None else x for x in selector.box.max])
+        low, high = selector.box.corners
         # A node that lies on the boundary up to rounding is inside.
         room = 1e-9 * np.ptp(points, axis=0).max()
         nodes = np.flatnonzero(((points >= low - room) & (points <= high + room)).all(axis=1))
@@ -143,13 +143,9 @@ def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMe
         raise InputError(
             "the selection holds no node",
             place=place,
-            expected=f"something within the mesh, which spans {_shown(low)} to {_shown(high)} m",
+            expected=f"something within the mesh, which spans {as_point(low)} to {as_point(high)} m",
         )
     return nodes
-
-
-def _shown(point: FloatArray) -> str:
-    return "(" + ", ".join(f"{x:.4g}" for x in point) + ")"
 
 
 def place_within(
@@ -161,7 +157,7 @@ def place_within(
         raise InputError(
             "the point lies outside the body",
             place=place,
-            found=f"{_shown(np.array(point))}, {away:.3g} m away",
+            found=f"{as_point(np.array(point))}, {away:.3g} m away",
             expected=f"at most {limit:g} m",
         )
     return nodes, weights
@@ -188,17 +184,13 @@ def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: Signa
     away = off_span(points[nodes], np.array(load.at))
     if away > 1e-6 * float(np.ptp(points, axis=0).max()):
         raise InputError("the nodes do not span the place: no forces on them act there", place=f"{at}.at",
-                         found=f"{_shown(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
+                         found=f"{as_point(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
                          expected="a place in it, or nodes that span more")  # fmt: skip
     return NodalLoad.at_place(nodes, points[nodes], force, f"{at}.at")
 
 
 def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and their weights."""
-    if isinstance(spec, NodesMarkerSpec):
-        nodes = select(mesh, NodesSelectorSpec(nodes=spec.nodes), place)
-        weights = np.ones(nodes.size) if spec.weights is None else np.array(spec.weights)
-        return nodes, weights / weights.sum()
     assert isinstance(spec, SurfaceMarkerSpec)
     chosen = np.isin(boundary.nodes, select(mesh, spec.surface, f"{place}.surface"))
     if not chosen.any():
@@ -331,10 +323,10 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
     if isinstance(marker, PointMarkerSpec):
         found = body.nodes_at(np.array(marker.point))
         return place_within(found, marker.point, marker.max_distance, f"{place}.point")
-    if isinstance(body, SoftBody):
-        return marker_weights(marker, body.mesh, body.surface, place)
     if isinstance(marker, NodesMarkerSpec):
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
         return nodes, weights / weights.sum()
+    if isinstance(body, SoftBody):
+        return marker_weights(marker, body.mesh, body.surface, place)
     raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")

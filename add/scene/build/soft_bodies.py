@@ -11,8 +11,8 @@ from add.errors import InputError
 from add.geometry import HEX8, quadrature_geometry
 from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
 from add.scene.build.materials import ElementSource, materials
-from add.scene.build.rigid_bodies import pose_numbers
-from add.scene.build.selections import body_mesh, locate_point, nodal_load, select
+from add.scene.build.nets import pins_and_loads
+from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.ties import Derived, SceneParts, pose_of
 from add.scene.spec.actuation import (
     ActivationDynamicsSpec,
@@ -23,7 +23,6 @@ from add.scene.spec.actuation import (
     VolumetricActuatorSpec,
 )
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.scene import SceneSpec
 from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
 from add.ties import PlaceOnOther, WeightedSum
@@ -36,35 +35,31 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
     mesh = body_mesh(body, at)
     if body.enhanced and mesh.family is not HEX8:
         raise InputError("only hexahedra are enhanced", place=f"{at}.enhanced", found=mesh.family.name, expected="hex8")
-    pins = []
-    for k, pin in enumerate(body.pins):
-        nodes = select(mesh, pin.where, f"{at}.pins.{k}.where")
-        motion = None if pin.motion is None else parts.driven(pin.motion, f"{at}.pins.{k}.motion", "m", 3)
-        pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    pins, loads = pins_and_loads(at, body, mesh.points, parts, mesh)
     _no_pin_twice(pins, at)
-    loads = []
-    for k, load in enumerate(body.loads):
-        nodes = select(mesh, load.where, f"{at}.loads.{k}.where")
-        force = parts.driven(load.force, f"{at}.loads.{k}.force", "N", 3)
-        loads.append(nodal_load(load, nodes, mesh.points, force, f"{at}.loads.{k}"))
     masses = []
     for k, mass in enumerate(body.point_masses):
         place = f"{at}.point_masses.{k}"
-        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
         if mass.at is not None:
             nodes, weights = locate_point(mesh, mass.at, 0.01, f"{place}.at")
-            masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
         else:
             nodes = select(mesh, mass.where, f"{place}.where")
-            masses.append(PointMass(nodes, np.full(nodes.size, 1.0 / nodes.size), f"{place}.mass", axes))
+            weights = np.full(nodes.size, 1.0 / nodes.size)
+        axes = tuple("xyz".index(axis) for axis in mass.inertia_axes)
+        masses.append(PointMass(nodes, weights, f"{place}.mass", axes))
+        parts.add_of(place, mass, "mass")
     anchors = []
     for k, anchor in enumerate(body.anchors):
-        place = f"{at}.anchors.{k}"
-        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{place}.at")
-        anchors.append(PointAnchor(nodes, weights, parts.driven(anchor.place, f"{place}.place", "m", 3)))
+        place = f"{at}.anchors.{k}.place"
+        nodes, weights = locate_point(mesh, anchor.at, 0.01, f"{at}.anchors.{k}.at")
+        driven = parts.moved(anchor.place, place, "m")
+        if driven is None:  # where the point starts
+            driven = parts.driven(None, place, "m", 3)
+            start = (*pose_of(name), np.array(anchor.at), *pose_of(None))
+            parts.derived.append(Derived((place,), PlaceOnOther(), start))
+        anchors.append(PointAnchor(nodes, weights, driven))
     _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)
     regions = materials(name, body, mesh, parts)
-    _starts(name, body, parts)
     return SoftBody(
         name,
         mesh,
@@ -73,36 +68,14 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
         mean_dilatation=body.mean_dilatation,
         enhanced=body.enhanced,
         lumped=body.mass == "lumped",
-        pins=tuple(pins),
-        loads=tuple(loads),
+        pins=pins,
+        loads=loads,
         masses=tuple(masses),
         anchors=tuple(anchors),
     )
 
 
-def _starts(name: str, body: SoftBodySpec, parts: SceneParts) -> None:
-    """Add the numbers of a body's start, and of what hangs on it."""
-    at = f"bodies.{name}"
-    parts.numbers += pose_numbers(at, body)
-    for k, mass in enumerate(body.point_masses):
-        parts.add_of(f"{at}.point_masses.{k}", mass, "mass")
-    for k, load in enumerate(body.loads):
-        if load.at is not None:
-            parts.add_of(f"{at}.loads.{k}", load, "at")
-    values = [(f"{at}.loads.{k}.force", load.force, "N") for k, load in enumerate(body.loads)]
-    values += [(f"{at}.pins.{k}.motion", pin.motion, "m") for k, pin in enumerate(body.pins) if pin.motion]
-    for k, anchor in enumerate(body.anchors):
-        if anchor.place is not None:
-            values.append((f"{at}.anchors.{k}.place", anchor.place, "m"))
-        else:  # where the point starts
-            start = PlaceOnOther(), (*pose_of(name), np.array(anchor.at), *pose_of(None))
-            parts.derived.append(Derived((f"{at}.anchors.{k}.place",), *start))
-    for path, value, unit in values:
-        if not isinstance(value, SignalReferenceSpec):
-            parts.add(path, value, unit)
-
-
-def _no_pin_twice(pins: list[Pin], at: str) -> None:
+def _no_pin_twice(pins: Sequence[Pin], at: str) -> None:
     seen: set[tuple[int, int]] = set()
     for k, pin in enumerate(pins):
         held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
@@ -114,7 +87,7 @@ def _no_pin_twice(pins: list[Pin], at: str) -> None:
         seen |= held
 
 
-def _no_point_held_twice(pins: list[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:
+def _no_point_held_twice(pins: Sequence[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:
     """Refuse anchors that hold what pins and earlier anchors hold already: together they contradict each other."""
     for axis in range(3):
         free = np.ones(n, dtype=bool)

@@ -30,6 +30,7 @@ from add.objectives.over_time import (
     steps_within,
 )
 from add.scene.build.built import BuiltScene
+from add.scene.build.materials import number_table
 from add.scene.build.scenery import obstacle
 from add.scene.read.paths import asked_for_by
 from add.scene.spec.objective import (
@@ -108,10 +109,8 @@ def _pose_points(item: PoseObjectiveSpec, built: BuiltScene, place: str) -> tupl
 def _pose(item: PoseObjectiveSpec, rest: FloatArray, place: str) -> FloatArray:
     if item.positions_file is not None:
         at = f"{place}.positions_file"
-        try:
-            target = np.loadtxt(item.positions_file, delimiter="," if item.positions_file.endswith(".csv") else None)
-        except (ValueError, UnicodeDecodeError) as error:
-            raise InputError(f"{item.positions_file}: not a table of numbers: {error}", place=at) from None
+        with asked_for_by(at):
+            target = number_table(item.positions_file)
         if target.shape != rest.shape:
             raise InputError(
                 f"{item.positions_file}: the file does not fit the body",

@@ -29,6 +29,7 @@ from add.kernels.paths import CYLINDER
 from add.kernels.trees import FIXED
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.read.paths import require_known
+from add.scene.robots.inertia import free_name
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.actuation import DriveSpec, JointLoopSpec, TendonSpec
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -43,7 +44,7 @@ _FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
 }  # fmt: skip
 _NO_TENDON = TendonSpec()
 #: What tendons have where neither scene nor file says anything.
-_DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 
 
 @final
@@ -63,9 +64,7 @@ class TreeExtras:
 
     def place(self, name: str, parent: int) -> str:
         """Add a place on a link, by the number of its joint; return its name, which no other has."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
+        name = free_name(name, self.taken)
         self.places.append(TreeJoint(name, FIXED, parent, name, massless=True))
         return name
 
@@ -208,7 +207,7 @@ def _tendon(
         out.number(f"{path}.rest", tendon.rest[0], "m")
     out.number(f"{path}.damping", tendon.damping, "N s/m")
     out.number(f"{path}.dry_friction", tendon.dry_friction, "N")
-    out.number(f"{path}.slip_speed", said.slip_speed or _DEFAULTS["slip_speed"], "m/s")
+    out.number(f"{path}.slip_speed", said.slip_speed or DEFAULTS["slip_speed"], "m/s")
     if limited:
         bounds = np.nan_to_num(np.array([tendon.lower, tendon.upper]), posinf=1e9, neginf=-1e9)
         if bounds[0] >= bounds[1]:
@@ -217,7 +216,7 @@ def _tendon(
         out.number(f"{path}.upper", bounds[1], "m")
         for key, unit in (("limit_stiffness", "N/m"), ("limit_damping", "N s/m")):
             given = getattr(said, key)
-            out.number(f"{path}.{key}", _DEFAULTS[key] if given is None else given, unit)
+            out.number(f"{path}.{key}", DEFAULTS[key] if given is None else given, unit)
 
 
 def _actuator(

@@ -11,7 +11,7 @@ from add.errors import InputError
 from add.inverse import Experiment, InverseProblem
 from add.inverse.maps import DesignParameter, Log
 from add.inverse.refit import in_order
-from add.objectives.cloud import CloudTracking
+from add.objectives.beyond_markers import CloudTracking
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.scene import build, with_contact
 from add.scene.read.paths import get_value, meant, set_value

@@ -157,17 +157,14 @@ def _uncertainty(full: dict[str, Any], runs: list[str], labels: list[str]) -> di
 def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
     """Starts, integrators and restitutions that exact contact, or contact in velocities, has no equations for."""
     law = spec.contact.friction_law
-    for key, usual in (("friction_cone", "round"), ("impact_time", "linear")):
-        if law != "impulse" and getattr(spec.contact, key) != usual:
-            yield Problem(
-                f"contact.{key}", f"the friction law '{law}' does not know this", f"'{getattr(spec.contact, key)}'",
-                f"'{usual}', or the friction law 'impulse'",
-            )  # fmt: skip
-    if law != "impulse" and spec.gradient.contact != "exact":
-        yield Problem(
-            "gradient.contact", f"the friction law '{law}' does not know this", f"'{spec.gradient.contact}'",
-            "'exact', or the friction law 'impulse'",
-        )  # fmt: skip
+    for place, value, usual in (
+        ("contact.friction_cone", spec.contact.friction_cone, "round"),
+        ("contact.impact_time", spec.contact.impact_time, "linear"),
+        ("gradient.contact", spec.gradient.contact, "exact"),
+    ):
+        if law != "impulse" and value != usual:
+            text = f"the friction law '{law}' does not know this"
+            yield Problem(place, text, f"'{value}'", f"'{usual}', or the friction law 'impulse'")
     if spec.gradient.contact == "explore" and spec.optimizer and spec.optimizer.method == "gauss-newton":
         yield Problem(
             "gradient.contact", "the complementarity-aware choice has no forward tangents, which gauss-newton needs",

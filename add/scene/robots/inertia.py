@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from add.geometry.mass_properties import ROUND_OFF
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink, RobotLoop
@@ -33,27 +34,53 @@ def inverse(place: Place) -> Place:
 
 def about(axis: FloatArray, angle: float) -> FloatArray:
     """Return the rotation by an angle about a unit axis (Rodrigues), (3, 3)."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * (cross @ cross)
+    return np.asarray(Rotation.from_rotvec(angle * axis).as_matrix())
 
 
 def from_rpy(angles: FloatArray) -> FloatArray:
     """Return R = Rz(yaw) Ry(pitch) Rx(roll) of the angles (roll, pitch, yaw) of a URDF, (3, 3)."""
-    x, y, z = np.eye(3)
-    return about(z, angles[2]) @ about(y, angles[1]) @ about(x, angles[0])
+    return np.asarray(Rotation.from_euler("xyz", angles).as_matrix())
 
 
-def from_quaternion(wxyz: FloatArray) -> FloatArray:
+def from_quaternion(wxyz: Sequence[float] | FloatArray) -> FloatArray:
     """Return the rotation of a quaternion of any length but zero, (3, 3)."""
-    w, x, y, z = wxyz / np.linalg.norm(wxyz)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    w, x, y, z = wxyz
+    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix())
+
+
+#: Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
+_SIX = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+
+
+def six_of(matrix: FloatArray) -> FloatArray:
+    """Return Ixx, Iyy, Izz, Ixy, Ixz, Iyz of a symmetric matrix (3, 3)."""
+    return np.asarray(matrix[_SIX])
+
+
+def from_six(six: Sequence[float] | FloatArray) -> FloatArray:
+    """Return the symmetric matrix (3, 3) of Ixx, Iyy, Izz, Ixy, Ixz, Iyz."""
+    out = np.zeros((3, 3))
+    out[_SIX] = out[_SIX[::-1]] = six
+    return out
+
+
+def together(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> tuple[float, FloatArray, FloatArray]:
+    """Return mass, centre and inertia about it of parts of which the same is known, in common axes."""
+    mass = sum(part[0] for part in parts)
+    middle = sum((own * at for own, at, _ in parts), np.zeros(3)) / mass if mass > 0.0 else np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for own, at, moments in parts:
+        arm = at - middle
+        inertia += moments + own * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return float(mass), middle, inertia
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, with as many _ as that takes, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -285,12 +312,6 @@ def in_body_frames(robot: Robot) -> Robot:
     back = {name: inverse(place) for name, place in shifted.items()}
     taken = {link.name for link in robot.links} | {joint.name for joint in robot.joints} | set(robot.frames)
 
-    def new(name: str) -> str:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        return name
-
     def moved(link: str, position: FloatArray, rotation: FloatArray) -> Place:
         """Return a place on a link in its new frame."""
         return after(back[link], (position, rotation)) if link in back else (position, rotation)
@@ -304,9 +325,9 @@ def in_body_frames(robot: Robot) -> Robot:
             links.append(link)
             joints.append(joint)
             continue
-        anchor = new(f"{link.name}_anchor")
+        anchor = free_name(f"{link.name}_anchor", taken)
         links += [RobotLink(anchor, 0.0, np.zeros(3), np.zeros((3, 3))), _in_frame(link, back[link.name])]
-        fixed = RobotJoint(new(f"{link.name}_frame"), "fixed", anchor, link.name, *shifted[link.name], _X)
+        fixed = RobotJoint(free_name(f"{link.name}_frame", taken), "fixed", anchor, link.name, *shifted[link.name], _X)
         joints += [replace(joint, child=anchor), fixed]
     frames = {
         name: (link, *moved(link, position, rotation))

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from add.scene.robots.inertia import after, check_moving, from_quaternion
-from add.scene.robots.mjcf_actuators import read_actuators, read_tendons
-from add.scene.robots.mjcf_checks import note_others, refuse_others
 from add.scene.robots.mjcf_joints import read_joints, read_keyframes, read_loops
 from add.scene.robots.mjcf_model import Names, compiled, read_shapes, refuse_too_many, switch_off
+from add.scene.robots.mjcf_parts import note_others, read_actuators, read_tendons, refuse_others
 from add.scene.robots.model import WORLD, Robot, RobotFluid, RobotGeometry
 from add.scene.robots.tree import Tree, exclusions, merge, require_plausible
 from add.scene.robots.xml_file import MJCF_WORDS, Source, XmlNode

@@ -60,7 +60,7 @@ def read_joints(
             position = position + rotation @ (at - anchor)
             back = about(joint.axis, -joint.start) if joint.kind == "hinge" else np.eye(3)
             shift = -joint.start * joint.axis if joint.kind == "slide" else np.zeros(3)
-            child = name if k == len(chain) - 1 else _between(names, name, k + 1)
+            child = name if k == len(chain) - 1 else names.new(f"{name}_{k + 1}", "body", "site")
             if child != name:
                 links[child] = RobotLink(child, 0.0, np.zeros(3), np.zeros((3, 3)))
             joints.append(
@@ -73,14 +73,6 @@ def read_joints(
         origins[name] = anchor
     links[WORLD] = _link(model, names, 0, WORLD, np.zeros(3), shapes)
     return links, joints, origins
-
-
-def _between(names: Names, body: str, number: int) -> str:
-    """Return a name for a massless link between the joints of a body."""
-    name = f"{body}_{number}"
-    while names.has("body", name) or names.has("site", name):
-        name += "_"
-    return name
 
 
 def _bases(source: Source, mujoco: Any, model: Any, names: Names, base: str | None) -> dict[int, str]:
@@ -101,10 +93,7 @@ def _bases(source: Source, mujoco: Any, model: Any, names: Names, base: str | No
             ", ".join(f"'{names.of('body', b)}'" for b in roots) or "no body",
             "one body without joints in <worldbody>",
         )
-    name = "floating_base"
-    while names.has("joint", name):
-        name += "_"
-    return {bare[0]: name}
+    return {bare[0]: names.new("floating_base", "joint")}
 
 
 def _link(model: Any, names: Names, body: int, name: str, anchor: FloatArray, shapes: Mapping[int, Any]) -> RobotLink:
@@ -149,12 +138,7 @@ def _joints(source: Source, mujoco: Any, model: Any, names: Names, number: int) 
 
 def parts_of_free(names: Names, name: str) -> list[str]:
     """Return the names of the three slides and the ball of a free joint that has laws."""
-    found = []
-    for part in ("x", "y", "z", "turn"):
-        found.append(f"{name}_{part}")
-        while names.has("joint", found[-1]):
-            found[-1] += "_"
-    return found
+    return [names.new(f"{name}_{part}", "joint") for part in ("x", "y", "z", "turn")]
 
 
 def _joint(source: Source, names: Names, model: Any, number: int) -> RobotJoint:

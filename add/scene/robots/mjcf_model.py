@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.inertia import from_quaternion
+from add.scene.robots.inertia import free_name, from_quaternion, from_six
 from add.scene.robots.model import WORLD, RobotGeometry
 from add.scene.robots.xml_file import Source, XmlNode, numbers_in, read_xml, usable
 from add.ties import unit_vector
@@ -53,7 +53,7 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
             names = {body.name for body in spec.bodies}
             for number, body in enumerate(spec.bodies):
                 if not body.name:
-                    body.name = _new(f"body{number}", names)
+                    body.name = free_name(f"body{number}", names)
             for joint in spec.joints:  # MuJoCo squares their lengths
                 axis = np.array(joint.axis, dtype=np.float64)
                 if np.isfinite(axis).all() and axis.any() and not _SHORT < np.abs(axis).max() < 1.0 / _SHORT:
@@ -68,7 +68,7 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
         mujoco.set_mju_user_warning(before)
     for text in dict.fromkeys(said):
         source.note("MuJoCo warns", " ".join(text.split()))
-    return mujoco, model, {name: _matrix(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
+    return mujoco, model, {name: from_six(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
 
 
 #: A flag of MuJoCo that switches a part of the motion off -> the arrays of a model that it makes zero.
@@ -104,19 +104,6 @@ def switch_off(source: Source, mujoco: Any, model: Any) -> None:
             option.disableactuator = 1
 
 
-def _new(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def _matrix(entries: FloatArray) -> FloatArray:
-    xx, yy, zz, xy, xz, yz = entries
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
 @final
 @dataclass(frozen=True)
 class Names:
@@ -145,18 +132,20 @@ class Names:
         code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
         found = self.mujoco.mj_id2name(self.model, code, number)
         if not found:
-            found = f"{kind}{number}"
-            while self.has(kind, found):
-                found += "_"
+            found = self.new(f"{kind}{number}", kind)
         if kind == "site" and self.has("body", found):  # links and sites share the names of places
-            found += "_site"
-            while self.has("body", found) or self.has("site", found):
-                found += "_"
+            found = self.new(f"{found}_site", "body", "site")
         if kind != "geom":
             found = self.source.without_slash(kind, found, lambda name: self.has(kind, name))
         if kind != "geom" and not usable(found):
             self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
         return str(found)
+
+    def new(self, name: str, *kinds: str) -> str:
+        """Return a name that no object of these kinds has, with as many _ as that takes."""
+        while any(self.has(kind, name) for kind in kinds):
+            name += "_"
+        return name
 
     def has(self, kind: str, name: str) -> bool:
         """Whether an object of the file has a name, or was given it."""

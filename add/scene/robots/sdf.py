@@ -1,7 +1,5 @@
 """SDFormat: a model with frames of its own becomes the elements of a URDF, whose reader says all the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path

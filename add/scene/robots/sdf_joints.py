@@ -1,7 +1,5 @@
 """Frames of an SDF model, its joints as those of a URDF, and joints that close loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final

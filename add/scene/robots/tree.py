@@ -7,7 +7,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from add.scene.robots.inertia import Place, after, here
+from add.scene.robots.inertia import Place, after, here, together
 from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 from add.typing import FloatArray
@@ -125,18 +125,12 @@ def _merged(name: str, parts: Sequence[tuple[RobotLink, Place]]) -> RobotLink:
     """Return one link of several."""
     if len(parts) == 1 and not parts[0][1][0].any() and np.array_equal(parts[0][1][1], np.eye(3)):
         return replace(parts[0][0], name=name)
-    mass = sum(link.mass for link, _ in parts)
-    centres = [place[0] + place[1] @ link.centre for link, place in parts]
-    centre = np.zeros(3)
-    if mass > 0.0:
-        centre = sum((link.mass * at for (link, _), at in zip(parts, centres, strict=True)), centre) / mass
-    inertia = np.zeros((3, 3))
-    for (link, (_, rotation)), at in zip(parts, centres, strict=True):
-        d = at - centre
-        inertia += rotation @ link.inertia @ rotation.T + link.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    mass, centre, inertia = together([
+        (link.mass, position + turn @ link.centre, turn @ link.inertia @ turn.T) for link, (position, turn) in parts
+    ])  # fmt: skip
     return RobotLink(
         name,
-        float(mass),
+        mass,
         centre,
         (inertia + inertia.T) / 2.0,
         tuple(_moved(shape, place) for link, place in parts for shape in link.collision),

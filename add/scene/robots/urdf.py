@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.inertia import check_moving, here, stated_inertia
+from add.scene.robots.inertia import check_moving, free_name, from_six, here, stated_inertia
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.shapes import MeshFiles, read_origin, read_shape
 from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
@@ -254,12 +254,9 @@ def _inertial(
             one[tag] = found[0]
     centre, rotation = read_origin(source, node, place)
     mass = source.number(one["mass"], "value", place) if "mass" in one else 0.0
-    keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    xx, xy, xz, yy, yz, zz = (
-        (source.number(one["inertia"], key, place) for key in keys) if "inertia" in one else [0.0] * 6
-    )
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    stated = stated_inertia(source, place, mass, matrix, repair=repair, still=still)
+    keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz") if "inertia" in one else ()
+    six = [source.number(one["inertia"], key, place) for key in keys] or [0.0] * 6
+    stated = stated_inertia(source, place, mass, from_six(six), repair=repair, still=still)
     return mass, centre, rotation @ stated @ rotation.T
 
 
@@ -282,9 +279,7 @@ def _root_joint(source: Source, links: Mapping[str, RobotLink], joints: list[Rob
         source.fail(
             source.place("link", root), 'base "free": this link is the world by its name', expected='base "fixed"'
         )
-    name, taken = "floating_base", {joint.name for joint in joints if joint.kind != "fixed"}
-    while name in taken:
-        name += "_"
+    name = free_name("floating_base", {joint.name for joint in joints if joint.kind != "fixed"})
     position, rotation = here()
     kind = "free" if base == "free" else "fixed"
     return RobotJoint(name, kind, WORLD, root, position, rotation, np.array([1.0, 0.0, 0.0]))

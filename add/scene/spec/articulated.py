@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, PrivateAttr, model_validator
-from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.scene.read.paths import require_known
+from add.scene.robots.inertia import from_quaternion, six_of
 from add.scene.robots.model import WORLD, Robot, RobotLoop, RobotTendon
 from add.scene.spec.actuation import (
     DriveSpec,
@@ -132,8 +132,7 @@ def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str,
     """Return what a robot's file says of links and joints, under the keys by which a scene says it otherwise."""
     links: dict[str, dict[str, Any]] = {}
     for link in robot.links:
-        i = link.inertia
-        six = [float(i[place]) for place in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        six = six_of(link.inertia).tolist()
         if link.mass > 0.0:
             links[link.name] = {"mass": link.mass, "inertia": six, "center_of_mass": link.centre.tolist()}
     joints: dict[str, dict[str, Any]] = {}
@@ -323,8 +322,7 @@ def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> Robot
 
 
 def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, FloatArray]:
-    w, x, y, z = end.orientation
-    position, rotation = np.array(end.position), Rotation.from_quat([x, y, z, w]).as_matrix()
+    position, rotation = np.array(end.position), from_quaternion(end.orientation)
     if end.link is None:
         return WORLD, position, rotation
     require_known("link", end.link, [link.name for link in robot.links] + list(robot.frames), place)

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from add.scene.spec.actuation import ChamberSpec, MuscleSpec
 from add.scene.spec.common import (
     Axes,
-    BodyContactSpec,
     BodyName,
     BoxSelectorSpec,
     Count,
@@ -21,7 +20,6 @@ from add.scene.spec.common import (
     Number,
     Positive,
     PositiveVector3,
-    Quaternion,
     Role,
     SelectorSpec,
     Spec,
@@ -32,6 +30,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.materials import AnyMaterialSpec
+from add.scene.spec.rigid import _MovingSpec
 from add.scene.spec.unions import by_key, by_value
 
 GridCorner = tuple[Index, Index, Index]
@@ -212,7 +211,7 @@ class EmbeddingSpec(Spec):
     )
 
 
-class SoftBodySpec(Spec, numbers=Role.PROPERTY):
+class SoftBodySpec(_MovingSpec):
     """A deformable solid of finite elements.
 
     Its initial velocity field is velocity + angular_velocity x (x - centre of mass).
@@ -231,19 +230,6 @@ class SoftBodySpec(Spec, numbers=Role.PROPERTY):
     mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
     material: AnyMaterialSpec = Field(description="material of the body, or of what `regions` leave of it")
     regions: dict[Name, RegionSpec] = Field({}, description="parts of other materials by name; none may overlap")
-    position: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="where the origin of the rest frame starts [m]"
-    )
-    orientation: Annotated[Quaternion, Role.STATE] = Field(
-        (1.0, 0.0, 0.0, 0.0), description="rotation of the rest frame about its origin, unit quaternion w, x, y, z [-]"
-    )
-    velocity: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]"
-    )
-    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]"
-    )
-    contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     anchors: tuple[AnchorSpec, ...] = Field((), description="points held exactly")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")

@@ -5,6 +5,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
@@ -12,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
+from add.typing import FloatArray
 
 T = TypeVar("T")
 
@@ -57,7 +59,7 @@ class Spec(BaseModel):
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
 
-        The one place that knows this is beside the fields; `add.scene.build.unread` names those that a file gives.
+        The one place that knows this is beside the fields; `add.scene.build.file_doubts` names those that a file gives.
         """
         return {}
 
@@ -94,20 +96,27 @@ class Refers(NamedTuple):
     what: str
 
 
+def objects_in(node: Any, place: str) -> Iterator[tuple[str, Spec]]:
+    """Iterate over all objects in a part of a scene with their paths, the outer ones first."""
+    inner: Any = ()
+    if isinstance(node, Spec):
+        yield place, node
+        inner = ((info.alias or key, getattr(node, key)) for key, info in type(node).model_fields.items())
+    elif isinstance(node, dict):
+        inner = node.items()
+    elif isinstance(node, tuple) and any(isinstance(item, Spec) for item in node):
+        inner = enumerate(node)
+    for key, item in inner:
+        yield from objects_in(item, f"{place}.{key}" if place else str(key))
+
+
 def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
     """Iterate over the names in a part of a scene that stand for others: place, what they stand for, name."""
-    if isinstance(node, Spec):
-        for key, info in type(node).model_fields.items():
-            value, at = getattr(node, key), f"{place}.{info.alias or key}"
+    for at, item in objects_in(node, place):
+        for key, info in type(item).model_fields.items():
+            value = getattr(item, key)
             if isinstance(value, str) and (said := said_beside(info, Refers)) is not None:
-                yield at, said.what, value
-            yield from references(value, at)
-    elif isinstance(node, dict):
-        for key, item in node.items():
-            yield from references(item, f"{place}.{key}")
-    elif isinstance(node, tuple) and any(isinstance(item, Spec) for item in node[:1]):
-        for k, item in enumerate(node):
-            yield from references(item, f"{place}.{k}")
+                yield f"{at}.{info.alias or key}", said.what, value
 
 
 def said_beside(item: Any, kind: type[T]) -> T | None:
@@ -268,11 +277,19 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
 Limit = tuple[Number | None, Number | None, Number | None]
 
 
-class BoxSpec(Spec):
-    """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
-
+class _CornersSpec(Spec):
     min: Limit = Field((None, None, None), description="lowest x, y, z [m]; null = unbounded")
     max: Limit = Field((None, None, None), description="highest x, y, z [m]; null = unbounded")
+
+    @property
+    def corners(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest corner."""
+        low = np.array([-np.inf if x is None else x for x in self.min])
+        return low, np.array([np.inf if x is None else x for x in self.max])
+
+
+class BoxSpec(_CornersSpec):
+    """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
 
     @model_validator(mode="after")
     def _check(self) -> "BoxSpec":

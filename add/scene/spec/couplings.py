@@ -77,19 +77,23 @@ _TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
 _ALONG = _TOGETHER | {"length": "m"}
 
 
-class SpringSpec(_PairSpec):
-    """A spring: pulls and pushes along the line between its ends."""
-
-    term = Spring
+class _AlongSpec(_PairSpec):
     columns = _ALONG
 
-    type: Literal["spring"] = Field("spring", description="kind of coupling")
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
     length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
 
 
-class HardeningSpringSpec(_PairSpec):
+class SpringSpec(_AlongSpec):
+    """A spring: pulls and pushes along the line between its ends."""
+
+    term = Spring
+
+    type: Literal["spring"] = Field("spring", description="kind of coupling")
+
+
+class HardeningSpringSpec(_AlongSpec):
     """A spring whose stiffness grows with its stretch, as that of bungee cords, buffers and ligaments does."""
 
     term = HARDENING_SPRING
@@ -98,8 +102,6 @@ class HardeningSpringSpec(_PairSpec):
     type: Literal["hardening-spring"] = Field("hardening-spring", description="kind of coupling")
     stiffness: NonNegative = Field(description="k of a small stretch x [N/m], F = k x + k_3 x^3")
     cubic: NonNegative = Field(description="k_3 [N/m^3]")
-    damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
-    length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
 
 
 class _JointFormulaSpec(_FormulaSpec):
@@ -163,15 +165,12 @@ class HingeFormulaSpec(_JointFormulaSpec):
     )
 
 
-class CableSpec(_PairSpec):
-    """A string: pulls when it is longer than its length, and never pushes."""
+class CableSpec(_AlongSpec):
+    """A string: pulls, and is damped, when it is longer than its length, and never pushes."""
 
     term = Cable
-    columns = _ALONG
 
     type: Literal["cable"] = Field("cable", description="kind of coupling")
-    stiffness: Positive = Field(description="k [N/m]")
-    damping: NonNegative = Field(0.0, description="damping along the line while it is taut [N s/m]")
     length: NonNegative | None = Field(None, description="length above which it pulls [m]; null = the initial distance")
 
 
@@ -186,14 +185,17 @@ class BallSpec(_PairSpec):
     damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
 
 
-class FixedSpec(_PairSpec):
+class _TurningSpec(_PairSpec):
+    stiffness: Positive = Field(description="k of the points, of a slider across its axis [N/m]")
+    angular_stiffness: Positive = Field(description="torque per angle, of a hinge between the two axes [N m/rad]")
+    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
+
+
+class FixedSpec(_TurningSpec):
     """Two bodies stay as they start, relative to each other."""
 
     type: Literal["fixed"] = Field("fixed", description="kind of coupling")
-    stiffness: Positive = Field(description="k of the points [N/m]")
-    angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
-    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
-    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
 
 
 class MotorSpec(Spec, numbers=Role.PROPERTY):
@@ -234,15 +236,11 @@ class HingeStartSpec(Spec, numbers=Role.STATE):
     rate: Number = Field(0.0, description="its rate [rad/s]")
 
 
-class HingeSpec(_PairSpec):
+class HingeSpec(_TurningSpec):
     """A hinge: two points and one axis stay together. `axis` is given in the frame of `a`."""
 
     type: Literal["hinge"] = Field("hinge", description="kind of coupling")
     axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
-    stiffness: Positive = Field(description="k of the points [N/m]")
-    angular_stiffness: Positive = Field(description="torque per misalignment of the axes [N m/rad]")
-    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
-    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
     motor: MotorSpec | None = Field(None, description="drives the angle")
     limits: LimitsSpec | None = Field(None, description="stops")
     friction: JointFrictionSpec | None = Field(None, description="friction about the axis")
@@ -251,15 +249,11 @@ class HingeSpec(_PairSpec):
     torque: ScalarValueSpec | None = Field(None, description="torque about the axis on `b`, the opposite on `a` [N m]")
 
 
-class SliderSpec(_PairSpec):
+class SliderSpec(_TurningSpec):
     """A prismatic joint: `b` moves along an axis of `a` and does not turn against it."""
 
     type: Literal["slider"] = Field("slider", description="kind of coupling")
     axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
-    stiffness: Positive = Field(description="k across the axis [N/m]")
-    angular_stiffness: Positive = Field(description="torque per angle [N m/rad]")
-    damping: NonNegative = Field(0.0, description="damping across the axis [N s/m]")
-    angular_damping: NonNegative = Field(0.0, description="torque per relative angular velocity [N m s]")
 
 
 class AttachmentSpec(_CouplingSpec):

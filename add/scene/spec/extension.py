@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, get_args
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from add.errors import AddError, InputError
 from add.machine.extensions import first_line, load_installed, version_of
-from add.scene.spec.common import Spec, Text, problem
+from add.scene.spec.common import Spec, Text, objects_in, problem
 
 #: The JSON Schema of what no extension brings.
 NOTHING: dict[str, Any] = {"not": {}}
@@ -166,14 +166,7 @@ def answer(
         return given(kind, ask(*about))
 
 
-def extension_versions(spec: BaseModel) -> dict[str, str]:
+def extension_versions(spec: Spec) -> dict[str, str]:
     """Return "extension NAME" -> version and hash of its file, of all extensions in a spec."""
-    out: dict[str, str] = {}
-    if isinstance(spec, Extension):
-        out[f"extension {spec}"] = version_of(type(spec).__module__)
-    for name in type(spec).model_fields:
-        value = getattr(spec, name)
-        parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-        for part in parts:
-            out |= extension_versions(part) if isinstance(part, BaseModel) else {}
-    return out
+    found = (item for _, item in objects_in(spec, "") if isinstance(item, Extension))
+    return {f"extension {item}": version_of(type(item).__module__) for item in found}

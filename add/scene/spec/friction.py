@@ -102,7 +102,20 @@ FrictionCurveSpec = Annotated[
 ]
 
 
-class NormalFormulaSpec(Spec):
+class _NormalSpec(Spec):
+    @property
+    def law(self) -> NormalFormula:
+        """The law."""
+        return NormalFormula(self.energy, self.damping)  # type: ignore[attr-defined]
+
+    @model_validator(mode="after")
+    def _check(self) -> "_NormalSpec":
+        with _said_of(f"the extension '{self}'" if isinstance(self, Extension) else ""):
+            self.law.require_sound()
+        return self
+
+
+class NormalFormulaSpec(_NormalSpec):
     """The law of the normal force by formula: f_n = k_n dE/dd - k_d s v_n at the depth d."""
 
     type: Literal["formula"] = Field("formula", description="the law is a formula of this scene")
@@ -114,34 +127,12 @@ class NormalFormulaSpec(Spec):
         "", description="share s [-] of the damping that acts, of the same; nothing: as `damping_ramp` says"
     )
 
-    @property
-    def law(self) -> NormalFormula:
-        """The law."""
-        return NormalFormula(self.energy, self.damping)
 
-    @model_validator(mode="after")
-    def _check(self) -> "NormalFormulaSpec":
-        with _said_of(""):
-            self.law.require_sound()
-        return self
-
-
-class NormalExtension(Extension):
+class NormalExtension(Extension, _NormalSpec):
     """Base of laws of the normal force: a subclass has the formulas ``energy`` and, if it likes, ``damping``."""
 
     energy: ClassVar[str] = ""
     damping: ClassVar[str] = ""
-
-    @property
-    def law(self) -> NormalFormula:
-        """The law."""
-        return NormalFormula(self.energy, self.damping)
-
-    @model_validator(mode="after")
-    def _check(self) -> "NormalExtension":
-        with _said_of(f"the extension '{self.type}'"):
-            self.law.require_sound()
-        return self
 
 
 NormalLawSpec = Annotated[

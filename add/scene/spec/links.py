@@ -13,7 +13,7 @@ from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by, require_known
-from add.scene.robots.inertia import in_body_frames
+from add.scene.robots.inertia import from_quaternion, from_six, in_body_frames, together
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.read import read_robot
 from add.scene.robots.shapes import KINDS, simple_solid
@@ -185,7 +185,7 @@ def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
         if said.center_of_mass is not None:
             link = replace(link, centre=np.array(said.center_of_mass))
         if said.inertia is not None:
-            link = replace(link, inertia=_matrix(said.inertia))
+            link = replace(link, inertia=from_six(said.inertia))
         if said.shapes is not None:
             link = replace(link, collision=_shapes(said.shapes, f"{at}.links.{name}"))
         known[name] = link
@@ -224,10 +224,9 @@ def _joint(
     mimic = None
     if joint.mimic is not None:
         mimic = _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
-    w, x, y, z = joint.orientation or (1.0, 0.0, 0.0, 0.0)
     return RobotJoint(
         name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
-        Rotation.from_quat([x, y, z, w]).as_matrix(), unit_vector(axis), mimic=mimic,
+        from_quaternion(joint.orientation or (1.0, 0.0, 0.0, 0.0)), unit_vector(axis), mimic=mimic,
     )  # fmt: skip
 
 
@@ -243,11 +242,6 @@ def _mimic(name: str, kind: str, said: MimicSpec, before: Sequence[RobotJoint], 
         raise InputError("a factor of zero fixes the joint", place=f"{place}.factor", expected='type "fixed"')
     leader, factor, offset = leaders[0].mimic or (said.joint, 1.0, 0.0)
     return leader, said.factor * factor, said.factor * offset + said.offset
-
-
-def _matrix(six: tuple[float, ...]) -> FloatArray:
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
@@ -272,7 +266,7 @@ def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
 
 
 def _checked(six: tuple[float, ...], at: str) -> FloatArray:
-    matrix = _matrix(six)
+    matrix = from_six(six)
     with naming(f"{at}.inertia"):
         check_inertia(matrix)
     return matrix
@@ -282,8 +276,7 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
     out = []
     for k, item in enumerate(shapes):
         geometry = item.geometry
-        w, x, y, z = item.orientation
-        turn, position = Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(item.position)
+        turn, position = from_quaternion(item.orientation), np.array(item.position)
         if not isinstance(geometry, FileGeometrySpec):
             path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
             out.append(RobotGeometry(geometry.shape, geometry.sizes, position, turn, in_theta=path))
@@ -308,13 +301,7 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
                 own = mesh_solid(shape.vertices, shape.triangles)
         centre = shape.position + shape.rotation @ own.centre
         parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
-    volume = sum(part[0] for part in parts)
-    middle = sum(part[0] * part[1] for part in parts) / volume
-    inertia = np.zeros((3, 3))
-    for own_volume, centre, own_inertia in parts:
-        arm = centre - middle
-        inertia += own_inertia + own_volume * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    return MassProperties(float(volume), np.asarray(middle), inertia)
+    return MassProperties(*together(parts))
 
 
 # --- Shapes of robots' files that stand still, as obstacles of the scene ----------------------------------------------
@@ -350,8 +337,7 @@ def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArr
     """Return the pose of what the file says stands still: the base's, unless the robot moves freely."""
     if robot.joints and robot.joints[0].kind == "free":
         return np.eye(3), np.zeros(3)
-    w, x, y, z = body.orientation or (1.0, 0.0, 0.0, 0.0)
-    return Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(body.position or (0.0, 0.0, 0.0))
+    return from_quaternion(body.orientation or (1.0, 0.0, 0.0, 0.0)), np.array(body.position or (0.0, 0.0, 0.0))
 
 
 def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:

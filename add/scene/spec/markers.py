@@ -11,6 +11,7 @@ from add.scene.spec.common import (
     Facts,
     FilePath,
     Flag,
+    Limit,
     Name,
     NodeList,
     NonEmpty,
@@ -23,6 +24,7 @@ from add.scene.spec.common import (
     Vector3,
     Window,
     Yes,
+    _CornersSpec,
     exactly_one,
     problem,
 )
@@ -259,15 +261,8 @@ class ExperimentSpec(Spec):
     )
 
 
-class CloudBoxSpec(Spec):
-    """The box in which points count."""
-
-    min: tuple[Number | None, Number | None, Number | None] = Field(
-        (None, None, None), description="lowest coordinates, world axes [m]; null = unbounded"
-    )
-    max: tuple[Number | None, Number | None, Number | None] = Field(
-        (None, None, None), description="highest coordinates, world axes [m]; null = unbounded"
-    )
+class CloudBoxSpec(_CornersSpec):
+    """The box in which points count, world axes."""
 
 
 class CloudPlaneSpec(Spec):
@@ -277,18 +272,39 @@ class CloudPlaneSpec(Spec):
     normal: Direction = Field(description="to the side that counts; any length above 0 [-]")
 
 
-class CloudColourSpec(Spec):
+class CloudColourSpec(_CornersSpec):
     """The box of colours that count, for clouds whose points have colours."""
 
-    min: tuple[Number | None, Number | None, Number | None] = Field(
-        (None, None, None), description="least red, green, blue, from 0 to 1 [-]; null = unbounded"
-    )
-    max: tuple[Number | None, Number | None, Number | None] = Field(
-        (None, None, None), description="most red, green, blue, from 0 to 1 [-]; null = unbounded"
-    )
+    min: Limit = Field((None, None, None), description="least red, green, blue, from 0 to 1 [-]; null = unbounded")
+    max: Limit = Field((None, None, None), description="most red, green, blue, from 0 to 1 [-]; null = unbounded")
 
 
-class CloudObjectiveSpec(Spec):
+class _ObjectiveSpec(Spec):
+    weight: NonNegative = Field(1.0, description="factor of this term [-]")
+
+
+class _RobustSpec(_ObjectiveSpec):
+    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = Field(
+        "squared",
+        description="what a sample at the distance s counts: `squared` s^2; less for those that are far off, with k = "
+        "`loss_scale`: `huber` 2 k s - k^2 beyond k, `soft-l1` 2 k^2 (sqrt(1 + s^2/k^2) - 1), `cauchy` "
+        "k^2 ln(1 + s^2/k^2)",
+    )
+    loss_scale: Positive | None = Field(
+        None,
+        description="distance from which on a sample counts less, such as three times the noise [m]; of poses with "
+        "covariances, in standard deviations of a whole pose",
+    )
+
+    @model_validator(mode="after")
+    def _check_loss(self) -> "_RobustSpec":
+        if (self.loss == "squared") != (self.loss_scale is None):
+            needs = "no 'loss_scale'" if self.loss == "squared" else "a 'loss_scale'"
+            raise problem(f"the loss '{self.loss}' has {needs}", key="loss_scale")
+        return self
+
+
+class CloudObjectiveSpec(_RobustSpec):
     """Mean squared distance of recorded points from the surface of a soft body, or a robust loss of it [m^2].
 
     From each point to the closest one of the deformed surface, curved where elements are quadratic; what was not
@@ -316,15 +332,3 @@ class CloudObjectiveSpec(Spec):
     colour: CloudColourSpec | None = Field(None, description="colours that count; null = all")
     plane: CloudPlaneSpec | None = Field(None, description="points below it do not count; null = none")
     every: Count = Field(1, description="every n-th point of a frame counts")
-    weight: Annotated[NonNegative, Field(description="factor of this term [-]")] = 1.0
-    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = Field(
-        "squared", description="what a point at a distance counts, as for `markers`"
-    )
-    loss_scale: Positive | None = Field(None, description="distance from which on a point counts less [m]")
-
-    @model_validator(mode="after")
-    def _check(self) -> "CloudObjectiveSpec":
-        if (self.loss == "squared") != (self.loss_scale is None):
-            needs = "no 'loss_scale'" if self.loss == "squared" else "a 'loss_scale'"
-            raise problem(f"the loss '{self.loss}' has {needs}", key="loss_scale")
-        return self

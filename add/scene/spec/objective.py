@@ -32,14 +32,14 @@ from add.scene.spec.common import (
     unique,
 )
 from add.scene.spec.extension import Extension
-from add.scene.spec.markers import CloudObjectiveSpec
+from add.scene.spec.markers import CloudObjectiveSpec, _ObjectiveSpec, _RobustSpec
 from add.scene.spec.signals import Values
 from add.scene.spec.unions import by_value
 
 # --- objective -------------------------------------------------------------------------------------------------------
 
 
-class _TimedSpec(Spec):
+class _TimedSpec(_ObjectiveSpec):
     time: TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
     window: Window | None = Field(None, description="simulation times over which the mean counts [s]")
 
@@ -49,35 +49,13 @@ class _TimedSpec(Spec):
         return self
 
 
-Weight = Annotated[NonNegative, Field(description="factor of this term [-]")]
-
-
-class MarkersObjectiveSpec(Spec):
+class MarkersObjectiveSpec(_RobustSpec):
     """Mean squared distance of the markers from the recording, or a robust loss of it [m^2].
 
     Of poses with covariances the mean of the squares of their six errors in standard deviations [-].
     """
 
     type: Literal["markers"] = Field("markers", description="kind of objective")
-    weight: Weight = 1.0
-    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = Field(
-        "squared",
-        description="what a sample at the distance s counts: `squared` s^2; less for those that are far off, with k = "
-        "`loss_scale`: `huber` 2 k s - k^2 beyond k, `soft-l1` 2 k^2 (sqrt(1 + s^2/k^2) - 1), `cauchy` "
-        "k^2 ln(1 + s^2/k^2)",
-    )
-    loss_scale: Positive | None = Field(
-        None,
-        description="distance from which on a sample counts less, such as three times the noise [m]; of poses with "
-        "covariances, in standard deviations of a whole pose",
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> "MarkersObjectiveSpec":
-        if (self.loss == "squared") != (self.loss_scale is None):
-            needs = "no 'loss_scale'" if self.loss == "squared" else "a 'loss_scale'"
-            raise problem(f"the loss '{self.loss}' has {needs}", key="loss_scale")
-        return self
 
 
 class PointObjectiveSpec(_TimedSpec):
@@ -87,7 +65,6 @@ class PointObjectiveSpec(_TimedSpec):
     marker: MarkerName = Field(description="scene marker name")
     target: Vector3 = Field(description="target position, world axes [m]")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
-    weight: Weight = 1.0
 
 
 class LineObjectiveSpec(_TimedSpec):
@@ -97,10 +74,9 @@ class LineObjectiveSpec(_TimedSpec):
     marker: MarkerName = Field(description="scene marker name")
     point: Vector3 = Field(description="a point of the line [m]")
     direction: Direction = Field(description="direction of the line; any length above 0 [-]")
-    weight: Weight = 1.0
 
 
-class NearestObjectiveSpec(Spec):
+class NearestObjectiveSpec(_ObjectiveSpec):
     """Soft minimum over time of the squared distance of a marker from a point: passing it once is enough [m^2].
 
     -s^2 ln(mean over steps of exp(-d^2 / s^2)), s the `softness`: never below the least squared distance.
@@ -117,10 +93,9 @@ class NearestObjectiveSpec(Spec):
         "always [-]",
     )
     softness: Positive = Field(0.05, description="distances that differ by less than this count together [m]")
-    weight: Weight = 1.0
 
 
-class ContactObjectiveSpec(Spec):
+class ContactObjectiveSpec(_ObjectiveSpec):
     """A ball about a marker touches an obstacle, or keeps away from it [m^2]; mesh obstacles excepted.
 
     `wanted`: the soft minimum over time of its squared gap, zero from touch on, as that of `nearest`; otherwise the
@@ -135,10 +110,9 @@ class ContactObjectiveSpec(Spec):
     margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
     window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
     softness: Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
-    weight: Weight = 1.0
 
 
-class TrackObjectiveSpec(Spec):
+class TrackObjectiveSpec(_ObjectiveSpec):
     """Mean squared distance of a marker from places at given times [m^2]: a path to follow.
 
     With a marker that is a direction or a centre of mass, an orientation or the centre of mass over time.
@@ -149,7 +123,6 @@ class TrackObjectiveSpec(Spec):
     times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
     values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
-    weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _check(self) -> "TrackObjectiveSpec":
@@ -171,7 +144,6 @@ class PoseObjectiveSpec(_TimedSpec):
     orientation: Quaternion | None = Field(
         None, description="target rotation, unit quaternion w, x, y, z [-]; null = none"
     )
-    weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _check(self) -> "PoseObjectiveSpec":
@@ -181,7 +153,7 @@ class PoseObjectiveSpec(_TimedSpec):
         return self
 
 
-class OneStepObjectiveSpec(Spec):
+class OneStepObjectiveSpec(_ObjectiveSpec):
     """Mean squared error of one step, over all steps, each from the recorded state before it.
 
     The terms are q |dq|^2 + v |dv|^2 + a |dv/dt|^2, with rotations in radians: lengths and radians count alike. It goes
@@ -197,10 +169,9 @@ class OneStepObjectiveSpec(Spec):
     v: NonNegative = Field(1.0, description="weight of the velocities [s^2/m^2]")
     a: NonNegative = Field(0.0, description="weight of the accelerations, differences of the velocities [s^4/m^2]")
     bodies: tuple[Name, ...] | None = Field(None, description="bodies that count; null = all")
-    weight: Weight = 1.0
 
 
-class PriorObjectiveSpec(Spec):
+class PriorObjectiveSpec(_ObjectiveSpec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
     type: Literal["prior"] = Field("prior", description="kind of objective")
@@ -210,20 +181,18 @@ class PriorObjectiveSpec(Spec):
     )
     mean: Number = Field(description="expected value, in the parameter's unit")
     sigma: Positive = Field(description="standard deviation, in the parameter's unit")
-    weight: Weight = 1.0
 
 
-class SmoothnessObjectiveSpec(Spec):
+class SmoothnessObjectiveSpec(_ObjectiveSpec):
     """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
 
     type: Literal["smoothness"] = Field("smoothness", description="kind of objective")
     signal: SignalName = Field(
         description="name of a signal of type `control`, `table` or `spline` that drives something"
     )
-    weight: Weight = 1.0
 
 
-class ProximityObjectiveSpec(Spec):
+class ProximityObjectiveSpec(_ObjectiveSpec):
     """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
 
     type: Literal["proximity"] = Field("proximity", description="kind of objective")
@@ -238,7 +207,6 @@ class ProximityObjectiveSpec(Spec):
         description="rows that they are compared with, one for each; null, and no `value` = the signal's rows in the "
         "scene",
     )
-    weight: Weight = 1.0
 
     @model_validator(mode="after")
     def _check(self) -> "ProximityObjectiveSpec":
@@ -247,7 +215,7 @@ class ProximityObjectiveSpec(Spec):
         return self
 
 
-class RoughnessObjectiveSpec(Spec):
+class RoughnessObjectiveSpec(_ObjectiveSpec):
     """Roughness of a field of positive numbers over a body, u its logarithm: squares of gradients or total variation.
 
     `squares`: the integral of |grad u|^2 over the volume V, divided by V^(1/3); a field is smooth then. `variation`:
@@ -258,13 +226,10 @@ class RoughnessObjectiveSpec(Spec):
     field: NonEmpty = Field(description="path of a modulus that is a field, such as `bodies.block.material.young`")
     norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
     softness: Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
-    weight: Weight = 1.0
 
 
-class ObjectiveExtension(Extension):
+class ObjectiveExtension(Extension, _ObjectiveSpec):
     """Base of objectives that extensions bring."""
-
-    weight: Weight = 1.0
 
     def objective(self, built: Any, place: str) -> Any:
         """Return the `add.objectives.Objective` of a built scene; ``place`` is the path of the entry."""

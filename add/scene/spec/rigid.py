@@ -136,7 +136,7 @@ def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec
 
 class _PosedSpec(Spec, numbers=Role.PROPERTY):
     position: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="where the origin of the body's frame starts [m]"
+        (0.0, 0.0, 0.0), description="where the origin of the body's frame, or rest frame, starts [m]"
     )
     orientation: Annotated[Quaternion, Role.STATE] = Field(
         (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"

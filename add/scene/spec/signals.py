@@ -80,18 +80,22 @@ class SineSignalSpec(Spec, numbers=Role.DRIVE):
         return self
 
 
-class _SampledSignalSpec(Spec, numbers=Role.DRIVE):
+class _RowsSpec(Spec, numbers=Role.DRIVE):
+    values: Values
+
+    @property
+    def width(self) -> int:
+        """Numbers at each time: 1 or 3."""
+        return _width(self.values[0])
+
+
+class _SampledSignalSpec(_RowsSpec):
     """Values at given times; before the first and after the last time the value stays."""
 
     times: tuple[Number, ...] = Field(min_length=2, description="times of the samples, increasing [s]")
     values: Values = Field(
         min_length=2, description="values, in the unit of what it drives; one per time: vectors, or numbers"
     )
-
-    @property
-    def width(self) -> int:
-        """Numbers at each time: 1 or 3."""
-        return _width(self.values[0])
 
     @model_validator(mode="after")
     def _check(self) -> "_SampledSignalSpec":
@@ -111,7 +115,7 @@ class SplineSignalSpec(_SampledSignalSpec):
     type: Literal["spline"] = Field("spline", description="kind of signal")
 
 
-class ControlSignalSpec(Spec, numbers=Role.DRIVE):
+class ControlSignalSpec(_RowsSpec):
     """A control over equal intervals from `start` to `end`, made to be optimised: each row acts for a short while.
 
     `constant`: one row an interval, which holds its end, so that with as many rows as steps row k drives step k + 1.
@@ -128,11 +132,6 @@ class ControlSignalSpec(Spec, numbers=Role.DRIVE):
         description="rows, in the unit of what it drives: vectors, or numbers; one alone, as in [[0, 0, 1]] or [0.5], "
         "stands for all",
     )
-
-    @property
-    def width(self) -> int:
-        """Numbers at each time: 1 or 3."""
-        return _width(self.values[0])
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from add.inverse.fit_rows import FitRows, correlation
-from add.inverse.profile import profile
+from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import uncertainty, weak_directions, with_discretisation
 from add.mocap import Recording, write_csv

@@ -12,7 +12,7 @@ from add.errors import InputError
 from add.geometry.triangle_surface import box_surface
 from add.io.runfolder import RunFolder
 from add.mocap.clouds import Clouds, read_clouds
-from add.objectives.cloud import closest_points
+from add.objectives.beyond_markers import closest_points
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
 

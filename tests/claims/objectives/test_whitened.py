@@ -11,7 +11,7 @@ from add.commands.optimize import optimize_scene
 from add.errors import InputError
 from add.io.runfolder import RunFolder
 from add.mocap import read_pose_csv
-from add.objectives.whitened import whitening
+from add.objectives.beyond_markers import whitening
 from add.scene import load_scene, scene_from_dict
 
 HEAD = "time_s,x_m,y_m,z_m,qw,qx,qy,qz"

@@ -441,7 +441,7 @@ def test_one_error_lists_a_few_problems(folder):
     assert lines[-1] == "... and 1 more"
     assert all(line.startswith(str(folder / "scene.json")) for line in lines[:-1])
     assert error.value.file == folder / "scene.json"
-    assert error.value.place == "bodies.ball.scale"
+    assert error.value.place == "bodies.ball.position"
 
 
 def test_misspelt_required_key_is_one_problem(folder):

@@ -4,7 +4,8 @@ import json
 
 from support.places import ROOT
 
-from add.scene.spec.roles import json_schema, reference_page, schema_text
+from add.scene.spec.roles import json_schema, schema_text
+from scripts.make_scene_reference import reference_page
 
 DOCS = ROOT / "docs"
 REMEDY = "run scripts/make_scene_reference.py"

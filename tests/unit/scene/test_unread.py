@@ -7,8 +7,7 @@ from support.impulse_scenes import CUBE, scene
 from support.places import SCENES
 
 import add
-from add.scene.build.file_doubts import doubts_of_recording
-from add.scene.build.unread import unread, unread_signals
+from add.scene.build.file_doubts import doubts_of_recording, unread, unread_signals
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}

@@ -11,7 +11,7 @@ from support.robot_files import written
 
 from add.errors import InputError
 from add.scene.robots import read_robot
-from add.scene.robots.mjcf_checks import refuse_newer
+from add.scene.robots.mjcf_parts import refuse_newer
 from add.scene.robots.xml_file import MJCF_WORDS, Source
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
