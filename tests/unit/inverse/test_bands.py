@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.spatial.transform import Rotation
 from scipy.special import binom, ndtri
 
-from add.inverse import bands as made
+from add.inverse import intervals as made
 
 RNG = np.random.default_rng(0)
 AT = made.levels(0.9)
