@@ -23,6 +23,7 @@ from numba.core.event import Event, Listener, install_listener
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
 from add.contact import BodyContact, MeshContact
+from add.contact.meshes import functions_of_meshes
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
 from add.equations.kinematics import Kinematics, Weights
@@ -127,7 +128,14 @@ def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions that take longest, with the types of their arguments."""
     if scene.contact.friction_law in ("exact", "impulse"):
         return [(solve_unscaled, ARGUMENTS), (FINISH.function, FINISH.signature)]
-    return functions_of_contact() if scene.obstacles else []
+    return (functions_of_meshes() if _meshes_meet(scene) else []) + (functions_of_contact() if scene.obstacles else [])
+
+
+def _meshes_meet(scene: Scene) -> bool:
+    """Return whether surfaces of a scene meet each other, as its file says before anything is built."""
+    deformable = [body for body in scene.bodies.values() if body.type in ("soft", "cloth")]
+    themselves = (body.contact is not None and body.contact.meets_itself for body in scene.bodies.values())
+    return len(deformable) > 1 or any(themselves) or any(row.by_meshes for row in scene.contact.pairs)
 
 
 def _stick(system: System, kin: Kinematics, theta: np.ndarray) -> None:

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numba import typeof
 
 from add.contact.body_family import mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts, refuse_laws
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
-from add.contact.surfaces import ContactSurface, Sides, both_sides
+from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
@@ -378,3 +379,17 @@ class StickingPrimitives(StickingContacts):
         rows = self.rows.copy()
         stick_rows_of_primitives(kin.q, kin.v, theta, self.meshes, self.law, rows, reactions, out)
         return out
+
+
+def functions_of_meshes() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the compiled functions of forces and matrices, with the types of their arguments."""
+    corners, faces = np.eye(4, 3), np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
+    part = SurfacePart(corners, faces, np.zeros((0, 2), dtype=np.int64), 0, np.arange(4), np.full(3, -1), 0, 0.0)
+    contact = MeshContact(ContactSurface.of([part]), np.zeros((1, 1, 6), dtype=np.int64), np.full(1, -1))
+    x, counts, rows = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+    state = x, x, x, contact.arrays, contact.kernel_law
+    calls = (
+        (kernel.decided_mesh_contact_force, (*state, contact.arrays_now(), rows, x)),
+        (mesh_contact_jacobian, (*state, rows, (0.0, 0.0), Slots(counts, counts), x, counts)),
+    )
+    return [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
