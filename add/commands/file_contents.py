@@ -1,4 +1,4 @@
-"""What robots' and capture files hold, in words and as JSON: `add info robot.urdf`, `add recording`."""
+"""Contents of robots' and capture files, in words and as JSON: `add info robot.urdf`, `add recording`."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -224,7 +224,7 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
 
 
 class Begun(NamedTuple):
-    """What has been done of a step whose matrix had no places for all that acts, and that goes on with more of them.
+    """A step that goes on with more places in its matrix than it began with: the iterations done so far.
 
     Attributes
     ----------

@@ -319,7 +319,7 @@ class LiftedStick(LiftedEquations, StickConstraint):
 
     @cached_property
     def entries(self) -> IntArray:
-        """Those of the spread pattern."""
+        """Places of the points' blocks among the entries of the spread pattern."""
         return self.expansion.entries(self.dofs)
 
     def limits(self, kin: Kinematics, theta: FloatArray) -> FloatArray:

@@ -332,7 +332,7 @@ class StickConstraint(Constraint):
     @property
     @abstractmethod
     def entries(self) -> IntArray:
-        """Where the block of each point's coordinates stands among the entries of the frozen term (k, m, m), or -1."""
+        """Places of each point's block of coordinates among the entries of the frozen term (k, m, m), or -1."""
 
     @final
     def add_products(

@@ -140,7 +140,7 @@ class ImpactTimes:
 
     @cached_property
     def _by_centres(self) -> LocalBlocks:
-        """Those by the centres of mass."""
+        """Blocks of the derivatives by the centres of mass."""
         return self._block(self._rows.approach(self.step.beginning.theta, True), self._rows.pairs.centres)
 
     def _pull(self, tau_bar: FloatArray, before: StateTangent, free_bar: FloatArray, theta_bar: FloatArray) -> None:

@@ -134,7 +134,7 @@ class Impacts:
 
     @cached_property
     def _shares(self) -> FloatArray:
-        """What makes of an entry of V of a body its largest possible length in thinnest parts (n_x,), else 0 [1/m]."""
+        """Factors from entries of V to the largest possible lengths in thinnest parts (n_x,), 0 beside bodies [1/m]."""
         out = np.zeros(self.lift.rows.n)
         for rows, thin in zip(self.bodies, self.thin.tolist(), strict=True):
             out[rows] = np.sqrt(3.0) / thin

@@ -122,7 +122,7 @@ class BallLaws(BallLaw):
 
     @property
     def numbers(self) -> tuple[IntArray, ...]:
-        """Those of d and I."""
+        """Indices in theta of d and I."""
         return self.damping, self.armature
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
@@ -150,7 +150,7 @@ class BallFriction(BallLaw):
 
     @property
     def numbers(self) -> tuple[IntArray, ...]:
-        """Those of tau and s."""
+        """Indices in theta of tau and s."""
         return self.friction, self.slip
 
 
