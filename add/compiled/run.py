@@ -184,7 +184,8 @@ class CompiledRun:
             )  # fmt: skip
             if self._limit is not None:
                 self._limit.check()
-            wider = candidates if found or scale < 0.0 else self._with_places(chosen, candidates)
+            given_up = not found and replay is None and scale >= 0.0
+            wider = self._with_places(chosen, candidates) if given_up else candidates
             if wider is candidates:
                 break
             # What acts by now had no places in the matrix.
