@@ -19,10 +19,13 @@ from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment, lookup_environment
+from numba.core.runtime import nrtdynmod
 from numba.core.typed_passes import NativeLowering
 
 #: How the symbols of environments begin, in which a function finds objects of Python.
 _ENVIRONMENT = "_ZN08NumbaEnv"
+#: Functions by which numba counts references to arrays.
+_COUNTING = ("NRT_incref", "NRT_decref", "nrt_atomic_add", "nrt_atomic_sub")
 
 
 class Linked(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -54,8 +57,15 @@ class _Executable(codegen.JITCodeLibrary):  # type: ignore[misc]
     """Machine code of a function, which nobody links."""
 
     def _optimize_final_module(self) -> None:
-        """Optimise the whole twice: once what is called, once with what was inlined of it."""
+        """Optimise the whole twice: once what is called, once with what was inlined of it.
+
+        Numba counts references to arrays by calls, so that it finds the pairs of them that it can leave out. Those that
+        stay are inlined then: the arrays of most kernels have no owner, and there is nothing to count.
+        """
         super()._optimize_final_module()
+        self._final_module.link_in(parse_assembly(_counting(self._codegen)))
+        for name in _COUNTING:
+            self._final_module.get_function(name).linkage = "linkonce_odr"
         super()._optimize_final_module()
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
@@ -117,6 +127,20 @@ def machine_code(linked: CompileResult, release_gil: bool) -> CompileResult:
         if known is not None:
             context.codegen().set_env(variable.name, known)
     return linked._replace(library=library, fndesc=described, environment=environment, entry_point=called)
+
+
+@functools.cache
+def _counting(generator: Any) -> str:
+    """Return numba's counting of references to arrays, to be inlined."""
+    module = generator._create_empty_module("counting")
+    one_more, one_less = (nrtdynmod._define_atomic_inc_dec(module, way, "monotonic") for way in ("add", "sub"))
+    nrtdynmod._define_nrt_incref(module, one_more)
+    nrtdynmod._define_nrt_decref(module, one_less)
+    for name in _COUNTING:
+        attributes = module.get_global(name).attributes
+        attributes.discard("noinline")
+        attributes.add("alwaysinline")
+    return str(module)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
-from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, product, tree_motion
+from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, tree_motion
 from add.typing import FloatArray
 
 
@@ -50,25 +50,23 @@ def inertia_of(tree, theta, i, motion, out):
     if tree.mass[i] < 0:
         return 0.0
     m, R, x, centre, index = theta[tree.mass[i]], motion.R[i], motion.x[i], tree.centre[i], tree.inertia[i]
-    c0, c1, c2 = theta[centre[0]], theta[centre[1]], theta[centre[2]]
-    I, W, y = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    xx, yy, zz = theta[index[0]], theta[index[1]], theta[index[2]]
+    xy, xz, yz = theta[index[3]], theta[index[4]], theta[index[5]]
+    c0, c1, c2, square = theta[centre[0]], theta[centre[1]], theta[centre[2]], 0.0
+    y = out[1:4]
     for a in range(3):
-        I[a, a] = theta[index[a]]
         y[a] = x[a] + (R[a, 0] * c0 + R[a, 1] * c1 + R[a, 2] * c2)
-    I[0, 1] = I[1, 0] = theta[index[3]]
-    I[0, 2] = I[2, 0] = theta[index[4]]
-    I[1, 2] = I[2, 1] = theta[index[5]]
-    product(R, I, W)
-    product(W, R.T, I)
-    W = I
-    square = y[0] * y[0] + y[1] * y[1] + y[2] * y[2]
+        square += y[a] * y[a]
+    for a in range(3):
+        u0 = R[a, 0] * xx + R[a, 1] * xy + R[a, 2] * xz
+        u1 = R[a, 0] * xy + R[a, 1] * yy + R[a, 2] * yz
+        u2 = R[a, 0] * xz + R[a, 1] * yz + R[a, 2] * zz
+        out[4 + a] = u0 * R[a, 0] + u1 * R[a, 1] + u2 * R[a, 2] + m * (square - y[a] * y[a])
+        for b in range(a + 1, 3):
+            out[6 + a + b] = u0 * R[b, 0] + u1 * R[b, 1] + u2 * R[b, 2] - m * y[a] * y[b]
     out[0] = m
     for a in range(3):
-        out[1 + a] = m * y[a]
-        out[4 + a] = W[a, a] + m * (square - y[a] * y[a])
-    out[7] = W[0, 1] - m * y[0] * y[1]
-    out[8] = W[0, 2] - m * y[0] * y[2]
-    out[9] = W[1, 2] - m * y[1] * y[2]
+        y[a] *= m
     return m
 
 

@@ -88,7 +88,7 @@ class Motion(NamedTuple):
     S2: FloatArray
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def motion_cross(X, Y, f, out):
     """Add f X x Y, the rate of a twist Y that moves with X, to ``out`` (6,)."""
     x0, x1, x2, y0, y1, y2 = f * X[0], f * X[1], f * X[2], Y[0], Y[1], Y[2]
@@ -114,7 +114,7 @@ def force_cross(X, F, f, out):
     out[5] += x0 * f1 - x1 * f0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _turn_about(place, omega, out):
     """Fill ``out`` (6,) with the twist of a rotation ``omega`` about ``place``."""
     p0, p1, p2, w0, w1, w2 = place[0], place[1], place[2], omega[0], omega[1], omega[2]
@@ -122,29 +122,29 @@ def _turn_about(place, omega, out):
     out[3], out[4], out[5] = p1 * w2 - p2 * w1, p2 * w0 - p0 * w2, p0 * w1 - p1 * w0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def placed(theta, indices, d, P):
     """Fill the place d (3,) and the rotation P (3, 3) of a placement in the parent's frame."""
-    w, k = np.zeros(3), np.empty(6)
+    for i in range(3):
+        d[i] = theta[indices[3 + i]] if indices[3 + i] >= 0 else 0.0
+        for j in range(3):
+            P[i, j] = 1.0 if i == j else 0.0
+    if d[0] != 0.0 or d[1] != 0.0 or d[2] != 0.0:
+        k = np.empty(6)
+        jacobian_coefficients(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], k)
+        fill_rotation(d, k, P)
     for i in range(3):
         d[i] = theta[indices[i]] if indices[i] >= 0 else 0.0
-        w[i] = theta[indices[3 + i]] if indices[3 + i] >= 0 else 0.0
-    if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
-        P[:] = 0.0
-        P[0, 0] = P[1, 1] = P[2, 2] = 1.0
-        return
-    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
-    fill_rotation(w, k, P)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def times(R, x, out):
     """Fill ``out`` (3,) with R x; calls of BLAS would take longer than that."""
     for a in range(3):
         out[a] = R[a, 0] * x[0] + R[a, 1] * x[1] + R[a, 2] * x[2]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def product(R, P, out):
     """Fill ``out`` (3, 3) with R P."""
     for a in range(3):
@@ -152,11 +152,11 @@ def product(R, P, out):
             out[a, b] = R[a, 0] * P[0, b] + R[a, 1] * P[1, b] + R[a, 2] * P[2, b]
 
 
-@njit(cache=True)
-def _fill_joint_frame(tree, theta, i, motion, d, P):
-    """Fill the frame of element ``i`` before the motion of its joint; ``d``, ``P`` are scratch."""
+@njit(cache=True, forceinline=True)
+def _fill_joint_frame(tree, theta, i, motion):
+    """Fill the frame of element ``i`` before the motion of its joint; that behind it is scratch."""
+    p, d, P = tree.parent[i], motion.x[i], motion.R[i]
     placed(theta, tree.placement[i], d, P)
-    p = tree.parent[i]
     if p < 0:
         put(d, motion.x0[i])
         put(P, motion.R0[i])
@@ -167,7 +167,7 @@ def _fill_joint_frame(tree, theta, i, motion, d, P):
     product(motion.R[p], P, motion.R0[i])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def parent_twists(tree, theta, i, motion, V, A):
     """Fill V_p and A_p (6,) of element ``i``."""
     p = tree.parent[i]
@@ -175,23 +175,22 @@ def parent_twists(tree, theta, i, motion, V, A):
         put(motion.V[p], V)
         put(motion.A[p], A)
         return
-    V[:] = 0.0
-    A[:3] = 0.0
     for a in range(3):
+        V[a] = V[3 + a] = A[a] = 0.0
         A[3 + a] = -theta[tree.gravity[a]]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def rates_with(V, A, S, S1, S2):
     """Fill the rates S' and S'' (6,) of a column that moves with a frame of twist V and rate A."""
-    S1[:] = 0.0
-    S2[:] = 0.0
+    for b in range(6):
+        S1[b] = S2[b] = 0.0
     motion_cross(V, S, 1.0, S1)
     motion_cross(A, S, 1.0, S2)
     motion_cross(V, S1, 1.0, S2)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def own_coordinates(tree, i, values, with_offset, out):
     """Fill ``out`` (3,) with an element's own coordinates, or velocities without the offset; return how many it has."""
     first, kind = tree.first[i], tree.kind[i]
@@ -202,44 +201,39 @@ def own_coordinates(tree, i, values, with_offset, out):
     return width
 
 
-@njit(cache=True)
-def _fill_turn(e, angle, R):
-    """Fill R (3, 3) with the rotation by ``angle`` about the unit vector e."""
+@njit(cache=True, forceinline=True)
+def _turn_rows(R0, e, angle, R):
+    """Fill R (3, 3) with R0 exp(angle [e]x), e a unit vector: row by row c r + (1 - c) (r . e) e + s r x e."""
     s, half = np.sin(angle), np.sin(0.5 * angle)
-    c = 2.0 * half * half  # 1 - cos
+    rest = 2.0 * half * half  # 1 - c
     for a in range(3):
-        for b in range(3):
-            R[a, b] = c * e[a] * e[b]
-        R[a, a] += 1.0 - c
-    for a in range(3):
-        b, d = (a + 1) % 3, (a + 2) % 3
-        R[d, b] += s * e[a]
-        R[b, d] -= s * e[a]
+        r0, r1, r2 = R0[a, 0], R0[a, 1], R0[a, 2]
+        along = rest * (r0 * e[0] + r1 * e[1] + r2 * e[2])
+        R[a, 0] = r0 - rest * r0 + along * e[0] + s * (r1 * e[2] - r2 * e[1])
+        R[a, 1] = r1 - rest * r1 + along * e[1] + s * (r2 * e[0] - r0 * e[2])
+        R[a, 2] = r2 - rest * r2 + along * e[2] + s * (r0 * e[1] - r1 * e[0])
 
 
 @njit(cache=True)
 def fill_frames(tree, theta, q, motion):
     """Fill the rotations of all elements, and their places from their tree's first one with mass, the origin."""
-    own, k, turned, d, e = np.empty(3), np.empty(6), np.empty((3, 3)), np.empty(3), np.empty(3)
+    own = np.empty(3)
     for i in range(tree.parent.size):
-        _fill_joint_frame(tree, theta, i, motion, d, turned)
+        _fill_joint_frame(tree, theta, i, motion)
         own_coordinates(tree, i, q, True, own)
-        kind, R0 = tree.kind[i], motion.R0[i]
-        put(motion.x0[i], motion.x[i])
-        if kind == SLIDE or (kind == HINGE and tree.pitch[i] != 0.0):
-            way = own[0] if kind == SLIDE else tree.pitch[i] * own[0]
-            times(R0, tree.axis[i], e)
-            for a in range(3):
-                motion.x[i, a] += way * e[a]
+        kind, axis, R0, R = tree.kind[i], tree.axis[i], motion.R0[i], motion.R[i]
+        way = own[0] if kind == SLIDE else (tree.pitch[i] * own[0] if kind == HINGE else 0.0)
+        for a in range(3):
+            motion.x[i, a] = motion.x0[i, a] + way * (R0[a, 0] * axis[0] + R0[a, 1] * axis[1] + R0[a, 2] * axis[2])
         if kind == HINGE:
-            _fill_turn(tree.axis[i], own[0], turned)
-            product(R0, turned, motion.R[i])
+            _turn_rows(R0, axis, own[0], R)
         elif kind == BALL:
+            k, turned = np.empty(6), np.empty((3, 3))
             jacobian_coefficients(own[0] * own[0] + own[1] * own[1] + own[2] * own[2], k)
             fill_rotation(own, k, turned)
-            product(R0, turned, motion.R[i])
+            product(R0, turned, R)
         else:
-            put(R0, motion.R[i])
+            put(R0, R)
     _fill_origins(tree, motion)
     for i in range(tree.parent.size):
         for a in range(3):
@@ -287,12 +281,11 @@ def fill_motion(tree, theta, q, v, a, motion):
     """Fill a `Motion`; see `tree_motion`."""
     n = tree.parent.size
     fill_frames(tree, theta, q, motion)
-    V, A, e = np.empty(6), np.empty(6), np.empty(3)
-    own, rate, acceleration = np.empty(3), np.empty(3), np.empty(3)
+    room = np.empty((4, 3))
+    own, rate, acceleration, e = room[0], room[1], room[2], room[3]
     for i in range(n):
+        V, A = motion.V[i], motion.A[i]  # of the parent, until the columns are there
         parent_twists(tree, theta, i, motion, V, A)
-        put(V, motion.V[i])
-        put(A, motion.A[i])
         first = tree.first[i]
         width = own_coordinates(tree, i, q, True, own)
         own_coordinates(tree, i, v, False, rate)
@@ -311,9 +304,10 @@ def fill_motion(tree, theta, q, v, a, motion):
                     S[b], S[3 + b] = 0.0, e[b]
             rates_with(V, A, S, motion.S1[first], motion.S2[first])
         for k in range(width):
+            S, S1 = motion.S[first + k], motion.S1[first + k]
             for b in range(6):
-                motion.V[i, b] += motion.S[first + k, b] * rate[k]
-                motion.A[i, b] += motion.S[first + k, b] * acceleration[k] + motion.S1[first + k, b] * rate[k]
+                V[b] += S[b] * rate[k]
+                A[b] += S[b] * acceleration[k] + S1[b] * rate[k]
 
 
 @njit(cache=True)

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba import config
 
@@ -117,6 +118,24 @@ def test_what_python_calls_returns_arrays_and_errors_whoever_compiled_it(tmp_pat
         assert printed(tmp_path, code) == ["2", "True", "[1.", "1.]", "[0", "1]"]
     code = "import own\ntry:\n    own.outer(-1)\nexcept ValueError as error:\n    print(error)"
     assert printed(tmp_path, code) == ["negative"]
+
+
+def test_machine_code_counts_references_without_calls():
+    @caching.njit
+    def greatest(rows):
+        best = rows[0]
+        for k in range(1, rows.shape[0]):
+            if rows[k, 0] > best[0]:
+                best = rows[k]
+        return best
+
+    rows = np.array([[1.0, 2.0], [5.0, 3.0], [4.0, 9.0]])
+    found = greatest(rows)
+    assert found.tolist() == [5.0, 3.0]
+    (made,) = greatest.executables.values()
+    code = made.library._get_compiled_object()
+    assert b"NRT_MemInfo_call_dtor" in code, "references are counted"
+    assert b"NRT_incref" not in code and b"NRT_decref" not in code
 
 
 STAMPS = """
