@@ -244,19 +244,17 @@ def fill_frames(tree, theta, q, motion):
 @njit(cache=True)
 def _fill_origins(tree, motion):
     """Fill the origins: about a place in the tree products of places stay small far from the world's origin."""
-    size, root = tree.parent.size, 0
-    found = False
-    for i in range(size + 1):
-        if i == size or tree.parent[i] < 0:
-            for j in range(root, i):
-                if not found:
-                    motion.origin[j] = 0.0
-                elif j > root:
-                    put(motion.origin[root], motion.origin[j])
-            root, found = i, False
-        if i < size and not found and tree.mass[i] >= 0:
-            found = True
-            put(motion.x[i], motion.origin[root])
+    size = tree.parent.size
+    root, found = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
+    motion.origin[:] = 0.0
+    for i in range(size):  # places on one tree may stand behind the elements of another
+        root[i] = i if tree.parent[i] < 0 else root[tree.parent[i]]
+        if tree.mass[i] >= 0 and not found[root[i]]:
+            found[root[i]] = True
+            put(motion.x[i], motion.origin[root[i]])
+    for i in range(size):
+        if root[i] != i:
+            put(motion.origin[root[i]], motion.origin[i])
 
 
 @njit(cache=True)

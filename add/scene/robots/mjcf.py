@@ -74,7 +74,7 @@ def _semi_axes(mujoco: Any, model: Any, geom: int) -> FloatArray:
 
 
 def read_compensation(
-    source: Source, model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
+    source: Source, mujoco: Any, model: Any, names: Names, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
 ) -> tuple[tuple[str, FloatArray, float], ...]:
     """Return (link, place (3,) in it, mass [kg]) of the weights that a compiled MuJoCo model takes away."""
     out = []
@@ -87,7 +87,22 @@ def read_compensation(
         else:
             centre, _ = after((at[0], at[1]), (np.array(model.body_ipos[body]), np.eye(3)))
             out.append((link, centre, mass))
+    if out:
+        _check_by_actuators(source, mujoco, model, names)
     return tuple(out)
+
+
+def _check_by_actuators(source: Source, mujoco: Any, model: Any, names: Names) -> None:
+    """Refuse weight that actuators take away and are not free to: switched off, or with a limit on a joint."""
+    off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION) and "flag" not in source.ignore
+    for number in np.flatnonzero(model.jnt_actgravcomp):
+        place = source.place("joint", names.of("joint", int(number)))
+        if off:
+            source.refuse("gravcomp", place, "actuatorgravcomp, and actuation is switched off")
+        elif model.jnt_actfrclimited[number]:
+            source.refuse("actuatorfrcrange", place, "actuatorfrcrange limits what actuatorgravcomp takes away, too")
+        else:
+            source.note(place, "actuatorgravcomp: the weight is taken away as it is elsewhere")
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -125,7 +140,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
     actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
     fluid = read_fluid(source, mujoco, model, body_places, turn)
-    compensated = read_compensation(source, model, body_places)
+    compensated = read_compensation(source, mujoco, model, names, body_places)
     fixed = {tendon.name for tendon in tendons if tendon.joints}
     loops = read_loops(source, mujoco, model, names, body_places, fixed)
     note_others(source, mujoco, model, names)

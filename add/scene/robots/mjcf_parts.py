@@ -14,7 +14,6 @@ from add.typing import FloatArray
 
 Limits = tuple[float, float]
 Places = Mapping[int, tuple[str, FloatArray, FloatArray]]
-_Z = np.array([0.0, 0.0, 1.0])
 
 
 def read_tendons(source: Source, mujoco: Any, model: Any, names: Names, places: Places) -> tuple[RobotTendon, ...]:
@@ -87,7 +86,7 @@ def _around(
     around = "cylinder" if int(model.wrap_type[part]) == int(mujoco.mjtWrap.mjWRAP_CYLINDER) else "sphere"
     found, radius = [(link, centre)], float(model.geom_size[geom][0])
     if around == "cylinder":
-        found.append((link, centre + rotation @ from_quaternion(np.array(model.geom_quat[geom])) @ _Z))
+        found.append((link, centre + (rotation @ from_quaternion(np.array(model.geom_quat[geom])))[:, 2]))
     if side >= 0:
         found.append(_of_site(model, side, places))
         if found[-1][0] == link and np.linalg.norm(found[-1][1] - centre) < radius:
@@ -354,6 +353,7 @@ def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     for number in range(model.nu):
         for word in _idle_of_actuator(mujoco, model, number):
             found.setdefault(word, []).append(number)
+    _note_some(source, names, "actuator", np.flatnonzero(model.actuator_actearly), "actearly: steps are implicit")
     for word, numbers in found.items():
         _note_some(source, names, "actuator", numbers, f"{word}, which an actuator of this type does not read")
     if keys := [word for key, word in _KEYS if np.any(getattr(model, key))]:

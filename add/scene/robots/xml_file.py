@@ -170,7 +170,7 @@ MJCF_WORDS: Mapping[str, str] = {
     "free": "springs, damping, friction and armature of free joints, which act otherwise",
     "polynomial": "springs and damping that are not linear, damping and armature of actuators, delays",
     "limit": "limits of balls that leave no angle: the joint is not limited",
-    "actuatorfrcrange": "limits of the actuators' force on a joint that differ by direction",
+    "actuatorfrcrange": "limits of actuators' force on a joint that differ by direction or limit compensated weight",
 }
 
 

@@ -198,3 +198,17 @@ def test_starts_close_loops(rng):
     bars, out = rng.normal(size=(2, n)), np.zeros(theta.size)
     initial.vjp(theta, bars[0], bars[1], out)
     assert out @ along == pytest.approx(bars[0] @ tangents[0] + bars[1] @ tangents[1], rel=1e-10)
+
+
+def test_free_body_on_two_rods(rng):
+    """The end of the second rod stands behind what stands still, and turns about its own body all the same."""
+    rods = {
+        key: {"type": "distance", "length": 0.5, "a": {"link": "body", "position": [x, 0, 0.1]},
+              "b": {"position": [x, 0, 0.6]}} for key, x in (("left", -0.2), ("right", 0.2))
+    }  # fmt: skip
+    loose = {"type": "articulated", "base": "free", "links": {"body": LINK}, "joints": {"body": {}}, "loops": rods}
+    built = scene_from_dict(scene() | {"bodies": {"loose": loose}, "signals": {}}).build()
+    (constraint,) = built.model.system.constraints
+    layout = built.model.system.parameters
+    found = check_constraint(constraint, state(built, rng), rng.normal(size=2), built.theta, rng=rng, layout=layout)
+    assert found.q > 0.0

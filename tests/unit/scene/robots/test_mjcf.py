@@ -337,6 +337,24 @@ def test_ellipsoids_and_height_fields_are_closed_meshes(tmp_path):
         assert 3.0 - away == pytest.approx(z, abs=1e-6)
 
 
+def test_weights_that_actuators_take_away(tmp_path):
+    """They are errors where actuators are switched off or limited, which nothing here could know."""
+    text = """<mujoco>{}<worldbody><body name="b" gravcomp="0.5">
+      <joint name="j" axis="0 1 0" actuatorgravcomp="true" {}/>
+      <geom size="0.1" pos="0.3 0 0"/></body></worldbody></mujoco>"""
+    off, limit = '<option><flag actuation="disable"/></option>', 'actuatorfrclimited="true" actuatorfrcrange="-1 1"'
+    for option, key, word, message in (
+        (off, "", "gravcomp", "joint 'j': actuatorgravcomp, and actuation is switched off"),
+        ("", limit, "actuatorfrcrange", "joint 'j': actuatorfrcrange limits what actuatorgravcomp takes away, too"),
+    ):
+        path = written(tmp_path, text.format(option, key))
+        with pytest.raises(InputError, match=message):
+            read_robot(path)
+        assert len(read_robot(path, ignore=[word]).compensated) == (word != "gravcomp")
+    robot = read_robot(written(tmp_path, text.format("", "")))
+    assert len(robot.compensated) == 1 and any("actuatorgravcomp" in line for line in robot.ignored)
+
+
 def test_a_pair_of_geoms_that_touch_anyway_is_a_note(tmp_path):
     file = tmp_path / "pair.xml"
     file.write_text(
@@ -471,10 +489,11 @@ IDLE = """<mujoco>
   <tendon><fixed name="t" margin="0.1" range="0 2" limited="false" solreffriction="0.1 1">
     <joint joint="k" coef="2"/></fixed></tendon>
   <actuator><general name="m" joint="j" gainprm="2 7" biasprm="1 2 3" ctrlrange="-1 1" ctrllimited="false"/>
-    <general name="n" tendon="t" gear="1 0 3" dynprm="5"/></actuator>
+    <general name="n" tendon="t" gear="1 0 3" dynprm="5"/>
+    <general name="o" joint="j" dyntype="integrator" actearly="true"/></actuator>
   <equality><joint name="e" joint1="j" polycoef="0 1 4 0 0" solref="0.1 1"/>
     <weld name="w" body1="a" body2="b" torquescale="3"/></equality>
-  <keyframe><key name="home" qpos="0 0" qvel="1 2" ctrl="3 4"/></keyframe></mujoco>"""
+  <keyframe><key name="home" qpos="0 0" qvel="1 2" ctrl="3 4 0"/></keyframe></mujoco>"""
 
 SAID = (
     "geoms: priority, solmix: the scene's contact has numbers of its own",
@@ -494,6 +513,7 @@ SAID = (
     "actuators: 'm': biasprm, which an actuator of this type does not read",
     "actuators: 'n': gear beyond the first number, which an actuator of this type does not read",
     "actuators: 'n': actrange or dynprm, which an actuator of this type does not read",
+    "actuators: 'o': actearly: steps are implicit",
     "keyframes: qvel, ctrl: poses alone are read",
     "file: user numbers of joint",
 )
