@@ -154,6 +154,28 @@ class Names:
         return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)
 
 
+#: Arrays of newer versions of MuJoCo that change the motion where they are not zero, with what they are of.
+_NEWER = (
+    ("jnt_stiffnesspoly", "joint", "a spring that is not linear"),
+    ("dof_dampingpoly", "joint", "damping that is not linear"),
+    ("tendon_stiffnesspoly", "tendon", "a spring that is not linear"),
+    ("tendon_dampingpoly", "tendon", "damping that is not linear"),
+    ("actuator_damping", "actuator", "damping of its own"),
+    ("actuator_dampingpoly", "actuator", "damping of its own"),
+    ("actuator_armature", "actuator", "armature of its own"),
+    ("actuator_delay", "actuator", "a delay"),
+)
+
+
+def refuse_newer(source: Source, model: Any, names: Any) -> None:
+    """Refuse what only newer versions of MuJoCo have, unless the user names it."""
+    for key, kind, text in _NEWER:
+        for number, values in enumerate(getattr(model, key, ())):
+            if np.any(values):
+                owner = int(model.dof_jntid[number]) if key.startswith("dof_") else number
+                source.refuse("polynomial", source.place(kind, names.of(kind, owner)), text)
+
+
 #: Copies that <replicate> and <flexcomp> of a file may make.
 COPIES = 10_000
 _MULTIPLY = ("replicate", "flexcomp", "composite")

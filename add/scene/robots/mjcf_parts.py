@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from add.scene.robots.inertia import from_quaternion
-from add.scene.robots.mjcf_model import SWITCHES, Names
+from add.scene.robots.mjcf_model import SWITCHES, Names, refuse_newer
 from add.scene.robots.model import RobotActuator, RobotSegment, RobotTendon
 from add.scene.robots.xml_file import Source
 from add.summary import few
@@ -261,27 +261,6 @@ _PLURAL = {"geom": "geoms", "joint": "joints", "tendon": "tendons", "actuator": 
 _USERS = ("body", "jnt", "geom", "site", "tendon", "actuator")
 _SHOWN = 4
 
-#: Arrays of newer versions of MuJoCo that change the motion where they are not zero, with what they are of.
-_NEWER = (
-    ("jnt_stiffnesspoly", "joint", "a spring that is not linear"),
-    ("dof_dampingpoly", "joint", "damping that is not linear"),
-    ("tendon_stiffnesspoly", "tendon", "a spring that is not linear"),
-    ("tendon_dampingpoly", "tendon", "damping that is not linear"),
-    ("actuator_damping", "actuator", "damping of its own"),
-    ("actuator_dampingpoly", "actuator", "damping of its own"),
-    ("actuator_armature", "actuator", "armature of its own"),
-    ("actuator_delay", "actuator", "a delay"),
-)
-
-
-def refuse_newer(source: Source, model: Any, names: Any) -> None:
-    """Refuse what only newer versions of MuJoCo have, unless the user names it."""
-    for key, kind, text in _NEWER:
-        for number, values in enumerate(getattr(model, key, ())):
-            if np.any(values):
-                owner = int(model.dof_jntid[number]) if key.startswith("dof_") else number
-                source.refuse("polynomial", source.place(kind, names.of(kind, owner)), text)
-
 
 def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     """Refuse what changes the motion and is not read, unless the user names it."""
@@ -347,8 +326,9 @@ def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     _note_some(source, names, "equality", np.flatnonzero(alone), "polycoef beyond the first, without a second joint")
     scaled = (kinds == int(mujoco.mjtEq.mjEQ_WELD)) & (data[:, 10] != 1.0)
     _note_some(source, names, "equality", np.flatnonzero(scaled), "torquescale: loops are exact")
-    pulled = _joints_of_tendons(mujoco, model)
-    _note_some(source, names, "joint", pulled, "actuatorfrcrange, to which actuators on tendons do not keep")
+    if pulled := [f"'{names.of('joint', number)}'" for number in _limited_from_afar(mujoco, model)]:
+        text = f"{few(pulled, _SHOWN)}: actuatorfrcrange, to which actuators on tendons and sites do not keep"
+        source.doubt("actuatorfrcrange", "joints", text)
     found: dict[str, list[int]] = {}
     for number in range(model.nu):
         for word in _idle_of_actuator(mujoco, model, number):
@@ -365,13 +345,20 @@ def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
         source.note("geoms", "fluidshape without a fluid")
 
 
-def _joints_of_tendons(mujoco: Any, model: Any) -> list[int]:
-    """Return the joints with limits of all actuators' force on them on which actuators act through a tendon."""
-    tendon, joint = int(mujoco.mjtTrn.mjTRN_TENDON), int(mujoco.mjtWrap.mjWRAP_JOINT)
-    pulled = {int(model.actuator_trnid[k][0]) for k in range(model.nu) if int(model.actuator_trntype[k]) == tendon}
-    parts = [at for k in pulled for at in model.tendon_adr[k] + np.arange(model.tendon_num[k])]
-    joints = {int(model.wrap_objid[at]) for at in parts if int(model.wrap_type[at]) == joint}
-    return sorted(number for number in joints if model.jnt_actfrclimited[number])
+def _limited_from_afar(mujoco: Any, model: Any) -> list[int]:
+    """Return the joints with limits of all actuators' force on them on which actuators on tendons or sites act.
+
+    Of a fixed tendon these are its joints; of a spatial one and of a site, which may move with any, all.
+    """
+    kinds, limited = mujoco.mjtTrn, np.flatnonzero(model.jnt_actfrclimited).tolist()
+    joints: set[int] = set()
+    for kind, target in zip(model.actuator_trntype.tolist(), model.actuator_trnid[:, 0].tolist(), strict=True):
+        if kind in (int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)):
+            first = int(model.tendon_adr[target]) if kind == int(kinds.mjTRN_TENDON) else -1
+            if first < 0 or int(model.wrap_type[first]) != int(mujoco.mjtWrap.mjWRAP_JOINT):
+                return limited
+            joints |= set(model.wrap_objid[first : first + int(model.tendon_num[target])].tolist())
+    return sorted(joints & set(limited))
 
 
 def _idle_of_actuator(mujoco: Any, model: Any, number: int) -> list[str]:

@@ -11,7 +11,7 @@ from support.robot_files import written
 
 from add.errors import InputError
 from add.scene.robots import read_robot
-from add.scene.robots.mjcf_parts import refuse_newer
+from add.scene.robots.mjcf_model import refuse_newer
 from add.scene.robots.xml_file import MJCF_WORDS, Source
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
@@ -508,7 +508,7 @@ SAID = (
     "actuators: 'm': ctrlrange without a limit (`limited` is false): nothing is limited",
     "equalities: 'e': polycoef beyond the first, without a second joint",
     "equalities: 'w': torquescale: loops are exact",
-    "joints: 'k': actuatorfrcrange, to which actuators on tendons do not keep",
+    "joints: 'k': actuatorfrcrange, to which actuators on tendons and sites do not keep",
     "actuators: 'm': gainprm, which an actuator of this type does not read",
     "actuators: 'm': biasprm, which an actuator of this type does not read",
     "actuators: 'n': gear beyond the first number, which an actuator of this type does not read",
@@ -525,6 +525,19 @@ def test_numbers_that_nothing_reads_are_noted(tmp_path):
     assert sorted(said) == sorted(SAID)
     plain = read_robot(written(tmp_path, model_of(), "plain.xml")).ignored
     assert [text for text in plain if "timestep" not in text] == []
+
+
+@pytest.mark.parametrize("target", ["site", "tendon"])
+def test_limits_on_joints_that_others_than_their_actuators_load(tmp_path, target):
+    """A force on a site or along a spatial tendon is no less for a limit on a joint above it: a doubt."""
+    text = model_of(
+        joint='<joint name="j" actuatorfrclimited="true" actuatorfrcrange="-1 1"/>',
+        inner="<site name='a'/>",
+        rest=f'<tendon><spatial name="b"><site site="a"/><site site="w"/></spatial></tendon><actuator><motor {target}='
+        f'"{"a" if target == "site" else "b"}"/></actuator>',
+    ).replace("<worldbody>", "<worldbody><site name='w'/>")
+    robot = read_robot(written(tmp_path, text))
+    assert robot.doubts == ("joints: 'j': actuatorfrcrange, to which actuators on tendons and sites do not keep",)
 
 
 def test_flags_that_are_read(tmp_path):
