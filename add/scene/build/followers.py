@@ -18,6 +18,8 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.term import Constraint
 from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError, naming
+from add.kernels.rotation import rotation_matrix
+from add.kernels.tree_loops import ALONG
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec
@@ -276,7 +278,8 @@ class _TreeAlone:
         dofs = DofLayout([(tree.name, (n,), "")])
         rows = DofLayout([(f"{tree.name}/{link}", (2, 3), "m") for link in tree.links])
         at = Layouts(dofs, rows, whole)
-        lift = Lift(dofs, rows, (TreeEmbedding(*tree.tree(at), n),))
+        self.places, self.rows = TreeEmbedding(*tree.tree(at), n), rows
+        lift = Lift(dofs, rows, (self.places,))
         self.n, self.dofs = n, tree.first
         every = np.arange(sum(len(loop.rows) for loop in tree.loops))
         self.loops: list[Constraint] = []
@@ -289,11 +292,28 @@ class _TreeAlone:
         self.free = np.setdiff1d(np.arange(n), self.held)
 
     def closed(self) -> FloatArray:
-        """Return the coordinates (n,) nearest to the start, by first order, in which all loops are closed."""
+        """Return the coordinates (n,) nearest to the start, by first order, in which all loops are closed.
+
+        Raises
+        ------
+        InputError
+            If loops do not close, or a loop between frames that are to coincide does by a half or a third of a turn.
+        """
         with naming(f"bodies.{self.tree.name}.loops"):
-            return Assembly((*self.couplings, *self.loops), self.n, self.held).closed(
+            q = Assembly((*self.couplings, *self.loops), self.n, self.held).closed(
                 self.theta, self.initial.given(self.theta)[0]
             )
+        at = self.places.place(q, self.theta)[0]
+        for loop in self.tree.loops:
+            one, two = (at[self.rows[f"{self.tree.name}/{end}"].slice][3:] for end in (loop.a, loop.b))
+            whole = sum(row.kind == ALONG for row in loop.rows) == 3
+            if whole and np.trace(rotation_matrix(one).T @ rotation_matrix(two)) < 1.0:
+                raise InputError(
+                    "the loop closes near its start with its frames turned against each other",
+                    place=loop.path,
+                    expected="starts of joints in which they are less than a quarter of a turn apart",
+                )
+        return q
 
     def matrices(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of the equations between joints, and of the loops' rows, by free coordinates."""

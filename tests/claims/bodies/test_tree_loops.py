@@ -268,3 +268,12 @@ def test_singular_starts_are_refused():
     loop = {"type": "point", "a": {"link": "rocker", "position": [0.1, 0, 0]}, "b": {"position": [0.3, 0, 0]}}
     with pytest.raises(InputError, match="the loops are singular where they start"):
         scene_from_dict(four_bar(joints=joints, loops={"closing": loop})).build()
+
+
+@pytest.mark.parametrize("turn", [[0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.28, 0, 0.96, 0]])
+def test_frames_that_would_close_turned(turn):
+    """The rows of a fixed loop vanish at half and third turns of its frames, too, which is not what it says."""
+    links, joints = {"crank": ROD}, {"crank": {"type": "ball"}}
+    loop = {"type": "fixed", "a": {"link": "crank"}, "b": {"orientation": turn}}
+    with pytest.raises(InputError, match=r"loops\.closing: the loop closes near its start with its frames turned"):
+        scene_from_dict(four_bar(links=links, joints=joints, loops={"closing": loop})).build()
