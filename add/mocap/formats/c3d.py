@@ -115,8 +115,6 @@ class C3D(Format):
         return len(capture.data) >= 2 and capture.data[1] == 0x50 and 1 <= capture.data[0] <= 64
 
     def read(self, capture: Capture, choices: Choices) -> Take:
-        import c3d
-
         if len(capture.data) < _BLOCK * 2:
             raise InputError(
                 "the file is cut off", found=f"{len(capture.data)} bytes", expected="a C3D of 1024 or more"
@@ -124,7 +122,7 @@ class C3D(Format):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                reader = c3d.Reader(io.BytesIO(capture.data))
+                reader = _reader(io.BytesIO(capture.data))
                 _one_channel(reader)
                 _check(reader, capture)
                 return _take(reader, list(reader.read_frames()), capture, choices)
@@ -134,6 +132,24 @@ class C3D(Format):
             raise InputError(
                 "not a readable C3D", found=f"{type(error).__name__}: {str(error)[:120]}", expected="a whole C3D file"
             ) from error
+
+
+def _reader(stream: io.BytesIO) -> Any:
+    """Return the reader of `c3d`, whose checks are `_check`'s: it takes only ratios of rates that are whole to the bit.
+
+    The analog rate of a file of 119.88 Hz is ten times that to the last bit of 32.
+    """
+    import c3d
+
+    class Reader(c3d.Reader):  # type: ignore[misc]
+        @property
+        def analog_per_frame(self) -> int:
+            return round(self.analog_rate / self.point_rate)
+
+        def _check_metadata(self) -> None:
+            pass
+
+    return Reader(stream)
 
 
 def _one_channel(reader: Any) -> None:
@@ -149,19 +165,23 @@ def _check(reader: Any, capture: Capture) -> None:
     header = reader.header
     if reader.get("POINT") is None:
         raise InputError("the group of parameters POINT is missing", expected="POINT:USED, POINT:RATE, POINT:LABELS")
+    rate = reader.point_rate
+    if not (np.isfinite(rate) and 0.0 < rate < 1e7):
+        raise InputError("bad rate", place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
+    ratio = reader.analog_rate / rate if reader.analog_used else header.analog_per_frame
     for what, found, expected in (
         ("POINT:USED does not agree with the header", reader.point_used, header.point_count),
+        ("POINT:SCALE does not agree with the header", reader.point_scale, header.scale_factor),
+        ("POINT:RATE does not agree with the header", rate, header.frame_rate),
+        ("ANALOG:RATE does not agree with the header's samples a frame", ratio, header.analog_per_frame),
         (
             "the analog channels do not agree with the header",
             reader.analog_used * reader.analog_per_frame,
             header.analog_count,
         ),
     ):
-        if found != expected:
+        if not abs(found - expected) <= 1e-4 * abs(expected):
             raise InputError(what, place="parameters", found=found, expected=expected)
-    rate = reader.point_rate
-    if not (np.isfinite(rate) and 0.0 < rate < 1e7):
-        raise InputError("bad rate", place="POINT:RATE", found=rate, expected="a number above 0 [Hz]")
     n_frames = reader.last_frame - reader.first_frame + 1
     width = 4 if reader.point_scale < 0 else 2
     need = n_frames * width * (4 * reader.point_used + reader.analog_used * reader.analog_per_frame)

@@ -11,7 +11,7 @@ ezc3d = pytest.importorskip("ezc3d", reason="ezc3d is not installed: pip install
 RATE, FRAMES, PER_FRAME = 100.0, 20, 5
 
 
-def written(path, n_points, n_channels, events=()):
+def written(path, n_points, n_channels, events=(), rate=RATE):
     """Write a file with gaps and residuals; return points (4, n, frames) [mm] and channels."""
     rng, c = np.random.default_rng(3), ezc3d.c3d()
     points = np.ones((4, n_points, FRAMES))
@@ -21,9 +21,9 @@ def written(path, n_points, n_channels, events=()):
         points[:3, 0, 4:7], residuals[0, 0, 4:7] = np.nan, -1.0
     channels = rng.normal(size=(1, n_channels, FRAMES * PER_FRAME))
     group = c["parameters"]
-    group["POINT"]["RATE"]["value"], group["POINT"]["UNITS"]["value"] = [RATE], ["mm"]
+    group["POINT"]["RATE"]["value"], group["POINT"]["UNITS"]["value"] = [rate], ["mm"]
     group["POINT"]["LABELS"]["value"] = [f"m{k}" for k in range(n_points)]
-    group["ANALOG"]["RATE"]["value"] = [RATE * PER_FRAME]
+    group["ANALOG"]["RATE"]["value"] = [rate * PER_FRAME]
     group["ANALOG"]["LABELS"]["value"] = [f"a{k}" for k in range(n_channels)]
     c["data"]["points"], c["data"]["analogs"] = points, channels
     c["data"]["meta_points"]["residuals"] = residuals
@@ -45,6 +45,17 @@ def test_files_that_it_writes(tmp_path, n_points, n_channels):
     for k, signal in enumerate(take.signals):
         assert signal.name == f"a{k}" and signal.times[1] == pytest.approx(1.0 / (RATE * PER_FRAME))
         np.testing.assert_allclose(signal.values, channels[k], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("rate", [119.88, 1000.0 / 3.0])
+def test_ratios_of_rates_that_are_whole_but_for_their_last_bit(tmp_path, rate):
+    """What was written is read; `ezc3d` 1.7.2 itself takes one sample a frame too few where the ratio is below."""
+    points, channels = written(tmp_path / "f.c3d", 2, 2, rate=rate)
+    take = read_take(tmp_path / "f.c3d")
+    np.testing.assert_allclose(take.markers.positions, 1e-3 * points[:3].T, rtol=1e-6, atol=1e-7)
+    for signal, values in zip(take.signals, channels, strict=True):
+        assert signal.times[-1] == pytest.approx((values.size - 1) / (rate * PER_FRAME), rel=1e-6)
+        np.testing.assert_allclose(signal.values, values, rtol=1e-6, atol=1e-7)
 
 
 def test_events(tmp_path):
