@@ -101,6 +101,8 @@ def _wrench(
 #: Lists of points that are no markers but outputs of a model, where POINT:TYPE_GROUPS names no others.
 _MODELLED = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS", "MODELED_MARKERS", "MODELLED_MARKERS")
 _BLOCK = 512
+#: Highest number of a frame in the header.
+_COUNTED = 65535
 
 
 @final
@@ -146,6 +148,19 @@ def _reader(stream: io.BytesIO) -> Any:
         def analog_per_frame(self) -> int:
             return round(self.analog_rate / self.point_rate)
 
+        # Numbers of 16 bits, in which products overflow without an error.
+        @property
+        def last_frame(self) -> int:
+            return int(super().last_frame)
+
+        @property
+        def point_used(self) -> int:
+            return int(super().point_used)
+
+        @property
+        def analog_used(self) -> int:
+            return int(super().analog_used)
+
         def _check_metadata(self) -> None:
             pass
 
@@ -188,6 +203,13 @@ def _check(reader: Any, capture: Capture) -> None:
     room = len(capture.data) - (header.data_block - 1) * _BLOCK
     if n_frames < 1 or not 0 < header.data_block or need <= 0:
         raise InputError("no frames", place="header", found=f"frames {reader.first_frame} to {reader.last_frame}")
+    if reader.last_frame == _COUNTED and room - need >= _BLOCK:
+        raise InputError(
+            "more frames than the header can count",
+            place="data",
+            found=f"{room * n_frames // need} frames",
+            expected="TRIAL:ACTUAL_END_FIELD or POINT:LONG_FRAMES",
+        )
     if room < need:
         raise InputError("the file is cut off", place="data",
                          found=f"{max(room, 0)} bytes, {max(room, 0) * n_frames // need} frames",

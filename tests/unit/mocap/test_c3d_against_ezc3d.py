@@ -58,6 +58,36 @@ def test_ratios_of_rates_that_are_whole_but_for_their_last_bit(tmp_path, rate):
         np.testing.assert_allclose(signal.values, values, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("n", [32768, 65535, 65536])
+def test_as_many_frames_as_sixteen_bits_count(tmp_path, n):
+    """One more is an error, and no shorter recording."""
+    c = ezc3d.c3d()
+    group = c["parameters"]["POINT"]
+    group["UNITS"]["value"], group["RATE"]["value"], group["LABELS"]["value"] = ["mm"], [100.0], ["a"]
+    c["data"]["points"] = np.stack([np.arange(n), *np.zeros((2, n)), np.ones(n)])[:, None]
+    c.write(str(tmp_path / "long.c3d"))
+    if n > 65535:
+        with pytest.raises(InputError, match="more frames than the header can count"):
+            read_take(tmp_path / "long.c3d")
+    else:
+        x = read_take(tmp_path / "long.c3d").markers.positions[:, 0, 0]
+        assert x.size == n and 1000.0 * x[-1] == pytest.approx(n - 1)
+
+
+def test_a_file_that_is_cut(tmp_path):
+    """Of any size: numbers of 16 bits do not overflow."""
+    c = ezc3d.c3d()
+    group = c["parameters"]["POINT"]
+    names = [f"m{k}" for k in range(50)]
+    group["UNITS"]["value"], group["RATE"]["value"], group["LABELS"]["value"] = ["mm"], [100.0], names
+    c["data"]["points"] = np.ones((4, 50, 400))
+    c.write(str(tmp_path / "whole.c3d"))
+    data = (tmp_path / "whole.c3d").read_bytes()
+    (tmp_path / "cut.c3d").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match="the file is cut off"):
+        read_take(tmp_path / "cut.c3d")
+
+
 def test_events(tmp_path):
     written(tmp_path / "f.c3d", 2, 1, [(0.05, "strike"), (0.12, "off")])
     found = read_take(tmp_path / "f.c3d").events
