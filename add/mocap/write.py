@@ -72,8 +72,20 @@ def write_c3d(path: str | os.PathLike[str], recording: Recording) -> None:
         raise InputError(
             "too much for a C3D", file=file, found=f"{n} frames of {m} markers", expected="at most 65535 of 255"
         )
-    writer = c3d.Writer(point_rate=float(1.0 / np.diff(recording.times).mean()), point_units="mm  ")
-    writer.set_point_labels(list(recording.names))
+    rate = float(1.0 / np.diff(recording.times).mean())
+    first = 1 + round(float(recording.times[0]) * rate)
+    if not (1 <= first <= 65535 - n and abs(recording.times[0] * rate + 1 - first) <= 1e-3):
+        raise InputError(
+            "frames of a C3D count from t = 0", file=file, found=f"a start at {recording.times[0]:g} s, {rate:g} Hz"
+        )
+    if max(len(name.encode()) for name in recording.names) > 255:
+        raise InputError("a name is too long for a C3D", file=file, expected="at most 255 bytes")
+    writer = c3d.Writer(point_rate=rate, point_units="mm  ")
+    writer.set_start_frame(first)
+    labels = [name.encode() for name in recording.names]  # which the package measures before it encodes them
+    width = max(map(len, labels))
+    padded = b"".join(label.ljust(width) for label in labels)
+    writer.point_group.add_param("LABELS", desc="", bytes_per_element=-1, bytes=padded, dimensions=[width, m])
     writer.set_screen_axis("+X", "+Z")
     for positions, valid in zip(recording.positions, recording.valid, strict=True):
         rows = np.zeros((m, 5), dtype=np.float32)

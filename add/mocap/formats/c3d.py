@@ -148,6 +148,14 @@ def _reader(stream: io.BytesIO) -> Any:
         def analog_per_frame(self) -> int:
             return round(self.analog_rate / self.point_rate)
 
+        @property
+        def first_frame(self) -> int:
+            words = self.get("TRIAL:ACTUAL_START_FIELD")
+            if words is None:
+                return int(self.header.first_frame)
+            low, high = (int(word) for word in words.uint16_array[:2])
+            return low + 65536 * high  # not 65535, as the package has it
+
         # Numbers of 16 bits, in which products overflow without an error.
         @property
         def last_frame(self) -> int:

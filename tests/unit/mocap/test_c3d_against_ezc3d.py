@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from support.c3d_files import c3d_bytes
 from support.places import DATA, SHARED
 
 from add.errors import InputError
+from add.mocap import Recording
 from add.mocap.formats import read_take
+from add.mocap.write import write_c3d
 
 ezc3d = pytest.importorskip("ezc3d", reason="ezc3d is not installed: pip install 'add-sim[test]'")
 RATE, FRAMES, PER_FRAME = 100.0, 20, 5
@@ -86,6 +89,34 @@ def test_a_file_that_is_cut(tmp_path):
     (tmp_path / "cut.c3d").write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match="the file is cut off"):
         read_take(tmp_path / "cut.c3d")
+
+
+def test_files_that_it_reads(tmp_path):
+    """Names beyond ASCII keep all that stands behind them in place, and a start later than t = 0 is one."""
+    rng, path = np.random.default_rng(4), tmp_path / "out.c3d"
+    valid = rng.random((20, 3)) > 0.2
+    x = np.where(valid[..., None], rng.normal(size=(20, 3, 3)), np.nan)
+    names = ("Fuß links", "Fuß rechts", "Kopf")
+    write_c3d(path, Recording(names, 0.13 + np.arange(20) / 100.0, x, valid))
+    take, reference = read_take(path), ezc3d.c3d(str(path))
+    assert reference["parameters"]["POINT"]["LABELS"]["value"] == list(names) == list(take.markers.names)
+    assert reference["header"]["points"]["first_frame"] == 13 and take.markers.times[0] == pytest.approx(0.13)
+    assert np.array_equal(reference["data"]["meta_points"]["residuals"][0].T >= 0.0, valid)
+    for found in (1e-3 * reference["data"]["points"][:3].T, take.markers.positions):
+        np.testing.assert_allclose(found[valid], x[valid], rtol=1e-6, atol=1e-7)
+    for begin in (-0.5, 0.123):
+        with pytest.raises(InputError, match="frames of a C3D count from t = 0"):
+            write_c3d(path, Recording(names, begin + np.arange(20) / 100.0, x, valid))
+
+
+def test_a_trial_that_begins_late(tmp_path):
+    """Its first frame has two words, the second of which counts 65536."""
+    n = 5
+    words = [np.array([(65530 + k) % 65536, (65530 + k) // 65536]).astype(np.uint16).view(np.int16) for k in (10, 14)]
+    trial = {"ACTUAL_START_FIELD": words[0], "ACTUAL_END_FIELD": words[1]}
+    (tmp_path / "late.c3d").write_bytes(c3d_bytes(np.ones((n, 2, 4)), groups={"TRIAL": trial}, first=65530))
+    times = read_take(tmp_path / "late.c3d").markers.times
+    assert times.size == n and times[0] == pytest.approx((65540 - 1) / 100.0)
 
 
 def test_events(tmp_path):
