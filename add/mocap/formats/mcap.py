@@ -23,12 +23,13 @@ _READ = ("JointState", *_POSES, "Odometry", "TransformStamped", "TFMessage", "Wr
 @final
 @dataclass
 class _Found:
-    """Content of the messages, by name; times are on the clock of the file [ns]."""
+    """Content of the messages, by name; times are on the clock of the file [ns]; frames are those of poses."""
 
     states: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     poses: dict[str, list[tuple[int, list[float], NDArray[np.float64]]]] = field(default_factory=dict)
     signals: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
     others: dict[str, int] = field(default_factory=dict)
+    frames: dict[str, set[str]] = field(default_factory=dict)
 
 
 @final
@@ -65,6 +66,7 @@ class MCAP(Format):
         begin = min(times)
         remarks.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
         remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in found.others.items()]
+        remarks.doubts += _moving_frames(found)
         up = upright(None, "", choices, remarks)
         bodies = {name: _body(rows, begin, up, file, name) for name, rows in found.poses.items()}
         angles = _angles(found, begin, file)
@@ -117,10 +119,10 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
         found.states.setdefault(name, []).append((_stamp(message, log_time), message))
     elif kind in _POSES:
         pose, wide = _of(message, *_POSES[kind]), len(_POSES[kind]) == 2
-        _pose(found, name, _stamp(message, log_time), pose, _of(message, "pose", "covariance") if wide else ())
+        _pose(found, name, message, log_time, pose, _of(message, "pose", "covariance") if wide else ())
     elif kind == "Odometry":
         child = _of(message, "child_frame_id") or name
-        _pose(found, child, _stamp(message, log_time), _of(message, "pose", "pose"), _of(message, "pose", "covariance"))
+        _pose(found, child, message, log_time, _of(message, "pose", "pose"), _of(message, "pose", "covariance"))
     elif kind == "WrenchStamped":
         for part, unit in (("force", "N"), ("torque", "N m")):
             for axis in "xyz":
@@ -130,7 +132,7 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
         found.signals.setdefault((name, ""), []).append((log_time, float(_of(message, "data"))))
     else:
         for one in _of(message, "transforms") if kind == "TFMessage" else [message]:
-            _pose(found, _of(one, "child_frame_id"), _stamp(one, log_time), _of(one, "transform"), ())
+            _pose(found, _of(one, "child_frame_id"), one, log_time, _of(one, "transform"), ())
 
 
 def _stamp(message: Any, log_time: int) -> int:
@@ -140,11 +142,22 @@ def _stamp(message: Any, log_time: int) -> int:
     return 10**9 * int(_of(stamp, "sec")) + int(_of(stamp, part)) or log_time
 
 
-def _pose(found: _Found, name: str, time: int, pose: Any, covariance: Sequence[float]) -> None:
+def _pose(found: _Found, name: str, message: Any, log_time: int, pose: Any, covariance: Sequence[float]) -> None:
     place = _of(pose, "position" if _has(pose, "position") else "translation")
     turn = _of(pose, "orientation" if _has(pose, "orientation") else "rotation")
     numbers = [*(float(_of(place, axis)) for axis in "xyz"), *(float(_of(turn, axis)) for axis in "wxyz")]
-    found.poses.setdefault(name, []).append((time, numbers, np.array(covariance, dtype=np.float64)))
+    row = _stamp(message, log_time), numbers, np.array(covariance, dtype=np.float64)
+    found.poses.setdefault(name, []).append(row)
+    found.frames.setdefault(name, set()).add(str(_of(message, "header", "frame_id")))
+
+
+def _moving_frames(found: _Found) -> Iterator[str]:
+    """Yield doubts about bodies whose poses are not those in one frame that stands still."""
+    for name, frames in found.frames.items():
+        if len(frames) > 1:
+            yield f"poses of '{name}' are in several frames ({', '.join(sorted(frames))}), taken for those in one"
+        elif moving := frames & set(found.poses):
+            yield f"poses of '{name}' are in the frame '{moving.pop()}', which moves itself: they are not the world's"
 
 
 def _has(node: Any, name: str) -> bool:

@@ -132,3 +132,38 @@ def test_what_is_refused(tmp_path):
         read_take(bag(tmp_path / "twice.mcap", names=("a", "a")))
     with pytest.raises(InputError, match="the file says its unit"):
         read_take(tmp_path / "whole.mcap", unit="mm")
+
+
+@pytest.mark.parametrize(("frames", "said"), [(("map", "base"), True), (("map", "odom"), False)])
+def test_frames_that_move_themselves(tmp_path, frames, said):
+    """A tree of transforms: what a moving frame carries is said to be no pose in the world."""
+    turn = {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}
+    with open(tmp_path / "tree.mcap", "wb") as stream:
+        writer = mcap.Writer(stream)
+        schema = writer.register_msgdef("tf2_msgs/msg/TFMessage", TYPES["tf2_msgs/msg/TFMessage"])
+        for k in range(N):
+            parts = [
+                {"header": header(k) | {"frame_id": frame}, "child_frame_id": child,
+                 "transform": {"translation": vector(0, k, 0), "rotation": turn}}
+                for frame, child in zip(frames, ("base", "hand"), strict=True)
+            ]  # fmt: skip
+            writer.write_message("/tf", schema, {"transforms": parts}, log_time=10**9 * START)
+        writer.finish()
+    take = read_take(tmp_path / "tree.mcap")
+    assert set(take.bodies) == {"base", "hand"}
+    text = "poses of 'hand' are in the frame 'base', which moves itself: they are not the world's"
+    assert take.doubts == ((text,) if said else ())
+
+
+def test_poses_in_several_frames(tmp_path):
+    kind = "geometry_msgs/msg/PoseWithCovarianceStamped"
+    pose = {"position": vector(1, 2, 3), "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}}
+    with open(tmp_path / "two.mcap", "wb") as stream:
+        writer = mcap.Writer(stream)
+        schema = writer.register_msgdef(kind, TYPES[kind])
+        for k, frame in enumerate(("map", "odom")):
+            message = {"header": header(k) | {"frame_id": frame}, "pose": {"pose": pose, "covariance": [0.0] * 36}}
+            writer.write_message("/lid", schema, message, log_time=10**9 * START)
+        writer.finish()
+    (doubt,) = read_take(tmp_path / "two.mcap").doubts
+    assert doubt == "poses of 'lid' are in several frames (map, odom), taken for those in one"
