@@ -223,8 +223,8 @@ class _Runs:
 
     def _run(self, rows: dict[str, FloatArray]) -> SceneBatch:
         digest = hashlib.blake2b()
-        for value in rows.values():
-            digest.update(str(value.shape).encode() + np.ascontiguousarray(value).tobytes())
+        for name, value in rows.items():
+            digest.update(f"{name} {value.shape} ".encode() + np.ascontiguousarray(value).tobytes())
         key = digest.digest()
         with self._lock:
             found = self._kept.pop(key, None)

@@ -58,6 +58,17 @@ def test_gradients_of_a_rollout(built):
     assert all(np.allclose(gradient[name], pulled[name], rtol=1e-12) for name in inputs)
 
 
+def test_runs_are_kept_under_the_names_of_their_inputs(built):
+    """The same number as another input is another run, also for the way back."""
+    run, x = rollout(built, keep=2), jnp.asarray(0.7)
+    for name in NUMBERS:
+        found, expected = run({name: x}), built.rollout({name: 0.7})
+        assert np.array_equal(found.q, expected.q)
+        bars = jax.grad(lambda s: loss(States(*s)))(tuple(found))
+        pulled = expected.vjp(*(np.asarray(bar) for bar in bars))[name]
+        assert jax.grad(lambda value, name=name: loss(run({name: value})))(x) == pytest.approx(float(pulled), rel=1e-12)
+
+
 def test_gradients_of_a_step(built):
     """In contact, with the state's history, and the number of the step traced."""
     run = built.run()
