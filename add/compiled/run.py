@@ -90,7 +90,8 @@ class CompiledRun:
 
     def fails(self, timing: Timing, theta: FloatArray) -> bool:
         """Whether the last call found no first step of these with these numbers: it is not to be tried again."""
-        return self._failed_at == (timing.dt, timing.first) and self._theta is theta
+        same = self._theta is not None and np.array_equal(self._theta, theta)
+        return self._failed_at == (timing.dt, timing.first) and same
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -135,9 +136,9 @@ class CompiledRun:
         )
 
     def _at(self, theta: FloatArray) -> None:
-        """Take new parameters."""
-        if self._theta is not theta:
-            self._theta, self._rows = theta, None
+        """Take new parameters, also where the array is the same and its numbers are others."""
+        if self._theta is None or not np.array_equal(self._theta, theta):
+            self._theta, self._rows = theta.copy(), None
             self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
 
     def _signals(self, timing: Timing, n: int) -> Signals:

@@ -110,9 +110,12 @@ class Assembly:
             If no closed pose is found near the given one.
         """
         key = b"".join(part.tobytes() for part in (theta, q, v))
-        if not self._last or self._last[0][0] != key:
-            self._last[:] = [(key, self._solved(theta, q, v))]
-        return self._last[0][1]
+        for kept, found in self._last:
+            if kept == key:
+                return found
+        found = self._solved(theta, q, v)
+        self._last[:] = [(key, found)]  # another thread may put its own here at once
+        return found
 
     def closed(self, theta: FloatArray, q_g: FloatArray) -> FloatArray:
         """Return a closed pose near the given one; rows may depend on each other.

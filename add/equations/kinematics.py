@@ -41,6 +41,10 @@ class Kinematics:
     t: float
     step: int
 
+    def content(self, theta: FloatArray) -> tuple[object, ...]:
+        """Return what tells this state with these numbers from another one: arrays may be changed in place."""
+        return self.t, self.step, *(array.tobytes() for array in (self.q, self.v, self.a, theta))
+
 
 @dataclass
 class KinematicCotangent:

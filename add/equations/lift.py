@@ -149,7 +149,7 @@ class Lift:
     n_same: int = field(init=False)
     same: slice | IntArray = field(init=False)
     #: The last state that was lifted: all terms ask for the same one.
-    _last: list[tuple[Kinematics, FloatArray, bool, LiftedState]] = field(
+    _last: list[tuple[tuple[object, ...], bool, LiftedState]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
 
@@ -266,8 +266,9 @@ class Lift:
 
     def at(self, kin: Kinematics, theta: FloatArray, rates: bool = True) -> LiftedState:
         """Return the lifted state; without ``rates`` Q may be left zero."""
-        for kept, of, with_rates, state in self._last:
-            if kept is kin and of is theta and (with_rates or not rates):
+        content = kin.content(theta)
+        for kept, with_rates, state in self._last:
+            if kept == content and (with_rates or not rates):
                 return state
         x, v, a = self._rows(kin)
         size = self.blocks[-1][3].stop if self.blocks else 1
@@ -279,7 +280,7 @@ class Lift:
             if rates:
                 q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
         state = LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
-        self._last[:] = [(kin, theta, rates, state)]
+        self._last[:] = [(content, rates, state)]
         return state
 
     def push(self, at: LiftedState, vector: FloatArray, by: FloatArray | None = None) -> FloatArray:

@@ -18,8 +18,7 @@ REST = 1e-10
 
 
 class _Evaluated(NamedTuple):
-    kin: Kinematics
-    theta: FloatArray
+    content: tuple[object, ...]
     reactions: FloatArray
     rows: StickRows
 
@@ -56,14 +55,14 @@ class StickingRows(StickConstraint):
 
         A step asks for rows, limits and derivatives of the same state in turn: the last evaluation is kept.
         """
-        last = self._last
-        if last is not None and last.kin is kin and last.theta is theta:
+        last, content = self._last, kin.content(theta)
+        if last is not None and last.content == content:
             if reactions is None or np.array_equal(reactions, last.reactions):
                 return last.rows
         if reactions is None:
             reactions = np.zeros((self.n, 3))
         rows = self._evaluate(kin, theta, reactions)
-        self._last = _Evaluated(kin, theta, reactions.copy(), rows)
+        self._last = _Evaluated(content, reactions.copy(), rows)
         return rows
 
     def rest(self, kin: Kinematics, theta: FloatArray) -> bool:

@@ -68,3 +68,21 @@ def test_joints_that_follow_signals(shaken: bool) -> None:
     _, _, fields = simulation.packed.arrays
     assert fields[FIRST[STRUCTURE.index(Moves)] + Moves._fields.index("rows"), 2] == 3, "as many are read of each row"
     assert_same(simulation, 20)
+
+
+def test_numbers_that_are_changed_in_place() -> None:
+    """Steps by hand: a given motion begins where theta says when a step is taken, not at the first one."""
+    raw = lengths_scene() | {"time": {"dt": 0.004, "steps": 9}}
+    raw["bodies"]["arm"]["joints"]["trunk"]["motion"] = {"signal": "wanted"}
+    simulation = scene_from_dict(raw).build().simulation
+    assert simulation.packed is not None
+    place = simulation.system.parameters["bodies.arm.joints.trunk.value"].start
+    ends = []
+    for fresh in (False, True):
+        theta, assembler = simulation.theta.copy(), simulation.assembler()
+        state, _ = simulation.begin(assembler, theta)
+        for k in range(6):
+            theta[place] += 0.002 * k
+            state, _ = simulation.step(state, theta.copy() if fresh else theta, assembler=assembler)
+        ends.append(state.q)
+    assert np.array_equal(*ends) and np.abs(ends[0][0] - ends[0][1]).max() > 1e-4

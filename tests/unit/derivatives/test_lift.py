@@ -128,6 +128,22 @@ def test_joints(rng):
         assert set(found.parameters) >= set(range(3, 10))
 
 
+def test_states_that_are_changed_in_place(rng):
+    """What was lifted is kept for the numbers that stood in the arrays, not for the arrays."""
+    lift, kin = lifted(rng, crowd(seed=5).kin)
+    theta = rng.uniform(0.5, 1.5, size=12)
+    found = []
+    for array in (kin.q[-3:], kin.v[-3:]):
+        array += 0.01
+        term = LiftedTerm.of(Spring(joint_sites(), LawValues.of([6, 7], [8, 9], [10, 11])), lift)
+        found += [np.zeros(kin.q.size), np.zeros(kin.q.size)]
+        term.residual(kin, theta, found[-2])
+        again = replace(kin, q=kin.q.copy(), v=kin.v.copy())
+        term.residual(again, theta.copy(), found[-1])
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[2], found[3])
+    assert np.abs(found[2] - found[0]).max() > 1e-6
+
+
 def test_inertia_of_rows_that_stay(rng):
     scene = crowd(seed=5)
     lift, kin = lifted(rng, scene.kin)

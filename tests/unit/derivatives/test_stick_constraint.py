@@ -1,5 +1,7 @@
 """The equations that hold sticking points: every derivative against differences, and the solver for many of them."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from derivatives.test_body_contact import ANGLES, INSIDE, PLACES, Case
@@ -50,6 +52,21 @@ def test_bodies(place, point, host, angle, radius):
         assert np.linalg.norm(c) == pytest.approx(0.3, rel=1e-12)
     else:
         assert 0.1 < np.linalg.norm(c) < 0.5
+
+
+def test_states_that_are_changed_in_place():
+    """The rows are those of the numbers that stand in the arrays now."""
+    case = Case("capsule side", "body", "body", radius=0.25, law=FrictionLaw.HYBRID)
+    hold, kin, theta = held_by(case), case.kin, case.theta.copy()
+    kept = hold.evaluate(kin, theta).rows.copy()
+    for array in (theta[4:7], kin.v[:3]):  # the centre of the body, its velocity
+        array += 0.1
+        found = hold.evaluate(kin, theta).rows.copy()
+        fresh = copy(hold)
+        fresh._last = None
+        assert np.array_equal(found, fresh.evaluate(kin, theta).rows)
+        assert np.abs(found - kept).max() > 1e-3
+        kept = found
 
 
 @pytest.mark.parametrize("host", ["body", "world"])

@@ -200,6 +200,25 @@ def test_starts_close_loops(rng):
     assert out @ along == pytest.approx(bars[0] @ tangents[0] + bars[1] @ tangents[1], rel=1e-10)
 
 
+class _Raced(list):
+    """A list into which another thread puts something of its own behind what is put there."""
+
+    def __setitem__(self, place, values):
+        super().__setitem__(place, values)
+        other = tuple(part + 1.0 for part in self[0][1])
+        super().__setitem__(place, [(b"of another thread", other)])
+
+
+def test_starts_of_several_threads():
+    """What one thread closes another one does not get."""
+    built = scene_from_dict(scene(loops={"distance": LOOPS["distance"]})).build()
+    assembly = built.model.initial.assembly
+    expected = built.model.initial.evaluate(built.theta)
+    object.__setattr__(assembly, "_last", _Raced())
+    for found, part in zip(built.model.initial.evaluate(built.theta), expected, strict=True):
+        assert np.array_equal(found, part)
+
+
 def test_free_body_on_two_rods(rng):
     """The end of the second rod stands behind what stands still, and turns about its own body all the same."""
     rods = {
