@@ -57,8 +57,8 @@ class Env(gymnasium.Env):  # type: ignore[misc]
     ----------
     scene : Scene
     actions : name of a signal -> (low, high), optional
-        In the unit of what it drives, see `add.scene.build.steps.StepFunction`. Default: the signals whose rows are
-        among the scene's `parameters`, with their bounds.
+        In the unit of what it drives, see `add.scene.build.steps.StepFunction`. Default: the signals whose whole rows
+        are among the scene's `parameters`, with their bounds.
     observations : names, optional
         See `add.scene.build.observations.observations`. Default: all markers with their velocities.
     steps_per_action : int
@@ -360,6 +360,8 @@ def _declared(scene: Scene) -> dict[str, Bounds]:
     """Return the bounds of signals whose rows are parameters of the scene."""
     out: dict[str, Bounds] = {}
     for item in scene.parameters:
+        if item.components is not None:  # of the others the scene says no bounds
+            continue
         for path in item.all_paths():
             kind, *keys = path.split(".")
             if kind == "signals" and keys[1:] in (["values"], ["value"]) and item.bounds:

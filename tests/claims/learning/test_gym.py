@@ -194,6 +194,13 @@ def test_actions_of_the_scenes_parameters():
     assert list(env.observed.parts) == ["markers.centre", "markers.centre.velocity"]
 
 
+def test_components_of_a_row_are_no_action():
+    """What a scene lets vary of a row alone says no bounds for the rest of it."""
+    part = [{"path": "signals.push.values", "components": [0], "bounds": [-1, 1]}]
+    with pytest.raises(InputError, match="there is nothing to act with"):
+        Env(scene(parameters=part))
+
+
 def test_a_step_that_fails(pushed):
     wild = {"push": (-1e308, 1e308)}
     with np.errstate(all="ignore"):
