@@ -372,8 +372,7 @@ def unread(built: BuiltScene) -> Iterator[str]:
         for key, why in spec.unread(facts, path).items():
             *outer, name = key.split(".")
             owner: Any = reduce(getattr, outer, spec)
-            usual = type(owner).model_fields[name].get_default(call_default_factory=True)
-            if name in owner.model_fields_set and getattr(owner, name) != usual:
+            if owner.says(name):
                 place = f"{path}.{key}" if path else key
                 yield f"{place}: nothing reads this: {why}"
 

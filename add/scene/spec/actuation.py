@@ -191,7 +191,7 @@ class DriveSpec(Spec, numbers=Role.PROPERTY):
             raise problem("give exactly one of 'joint', 'tendon' and 'actuator'", key="joint")
         if self.actuator is not None:
             for key in ("type", "stiffness", "damping", "limit"):
-                if key in self.model_fields_set:
+                if self.says(key):
                     raise problem("the robot's file says this", key=key)
             return self
         needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]

@@ -261,7 +261,7 @@ class ArticulatedBodySpec(Spec):
                 "actuators",
                 "static_shapes",
             ):
-                if key in self.model_fields_set:
+                if self.says(key):
                     raise problem("goes with 'model'", key=key)
             for name, tendon in self.tendons.items():
                 if not tendon.joints:
@@ -279,7 +279,7 @@ class ArticulatedBodySpec(Spec):
                 for key in ("limit_stiffness", "limit_damping"):
                     if getattr(joint, key) is not None:
                         raise problem("hard limits have none", key=f"joints.{name}.{key}")
-            if "limit_onset" in self.model_fields_set:
+            if self.says("limit_onset"):
                 raise problem("hard limits have none", key="limit_onset")
         return self
 

@@ -50,11 +50,14 @@ class Spec(BaseModel):
         if numbers is not None:
             cls.role = numbers
 
+    def says(self, key: str) -> bool:
+        """Whether a field is other than its default, which a scene with its defaults says, too."""
+        return bool(getattr(self, key) != type(self).model_fields[key].get_default(call_default_factory=True))
+
     @classmethod
     def unit_of(cls, key: str) -> str:
         """Return the unit of a field, the first thing in brackets in its description."""
-        description = cls.model_fields[key].description or ""
-        return description.partition("[")[2].partition("]")[0]
+        return (cls.model_fields[key].description or "").partition("[")[2].partition("]")[0]
 
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.

@@ -62,6 +62,21 @@ def test_good_scene_round_trip(folder):
     assert SceneSpec.model_validate_json(scene.model_dump_json(by_alias=True)) == scene
 
 
+def test_trees_with_their_defaults_are_read_again(folder):
+    """Keys that go with a robot's file, soft limits or a drive of one's own stand at their defaults and say nothing."""
+    box = {"geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}}
+    arm = {"type": "articulated", "links": {"a": {"mass": 1, "shapes": [box]}}, "joints": {"a": {"upper": 1}}}
+    tree = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 5}, "bodies": {"arm": arm}}
+    hard = {"bodies": {"arm": arm | {"limits": "hard"}}, "contact": {"friction_law": "impulse"},
+            "time": {"dt": 0.01, "steps": 5, "integrator": "bdf1"}}  # fmt: skip
+    for raw in (tree, tree | hard):
+        scene = load_scene(write(folder, raw))
+        assert load_scene(write(folder, scene.full())).full() == scene.full()
+    arm["up"] = "y"
+    with pytest.raises(InputError, match=r"bodies.arm.up: goes with 'model'"):
+        load_scene(write(folder, tree))
+
+
 def test_from_dict_does_not_change_its_argument(folder):
     raw = copy.deepcopy(GOOD)
     assert scene_from_dict(raw, folder=folder).name == "ball"
