@@ -6,8 +6,9 @@ the two tangents t_i and an arc,
 
     P = t_0 + t_1 + r (phi - acos(r / sqrt A) - acos(r / sqrt B)),   t_0 = sqrt(A - r^2),   cos phi = C / sqrt(A B)
 
-on the near side; 2 pi - phi takes the place of phi on the far side. A cylinder unrolled is flat, so that the length is
-sqrt(P^2 + (z_1 - z_0)^2). Which side, and whether the path touches at all, is MuJoCo's choice (`engine_util_misc.c`,
+on the near side; 2 pi - phi takes the place of phi on the far side, and phi + 2 pi where the tangents of the near side
+are too short to meet before they touch. A cylinder unrolled is flat, so that the length is sqrt(P^2 + (z_1 - z_0)^2).
+Which side, and whether the path touches at all, is MuJoCo's choice (`engine_util_misc.c`,
 mju_wrap): the near side where the straight line meets the circle, or the side on which a given point lies. Length and
 slope have no jump where a path lifts off.
 """
@@ -28,7 +29,7 @@ _SMALL = 1e-20
 
 @njit(**_JIT)
 def _turned(A, B, C, r, side, s0, s1):
-    """Return the angle between the ends over which the path runs, phi or 2 pi - phi, and 0 where it touches not.
+    """Return the angle over which the path runs, phi, 2 pi - phi or phi + 2 pi, and 0 where it touches not.
 
     ``s0`` and ``s1`` are the products of the point of the side with the ends, across the axis, where ``side``.
     """
@@ -49,14 +50,20 @@ def _turned(A, B, C, r, side, s0, s1):
     near, far, half = 0.5 * (phi + a0 - a1), 0.5 * (phi - a0 + a1), 0.5 * (phi + a0 + a1)
     good = x * math.cos(near) + y * math.sin(near)
     other = (x * math.cos(far) + y * math.sin(far)) * (1.0 if half < 0.5 * math.pi else -1.0)
-    return phi if phi >= a0 + a1 and good > other else 2.0 * math.pi - phi
+    back = a0 + a1 - phi
+    if back <= 0.0:
+        return phi if good > other else 2.0 * math.pi - phi
+    # On the near side the tangents meet before they touch, unless one of them is too short: then it is a whole loop.
+    meeting = r * math.tan(0.5 * back)
+    crossed = meeting <= math.sqrt(A - r * r) and meeting <= math.sqrt(B - r * r)
+    return phi + 2.0 * math.pi if good > other and not crossed else 2.0 * math.pi - phi
 
 
 @njit(**_JIT)
 def _around(A, B, C, r, phi, slope, bend):
     """Return P; fill its slopes (4,) by A, B, C (and nothing), and their slopes (4, 4)."""
     t0, t1, s = math.sqrt(A - r * r), math.sqrt(B - r * r), math.sqrt(A * B - C * C)
-    way = r if phi <= math.pi else -r
+    way = -r if math.pi < phi < 2.0 * math.pi else r
     slope[:], bend[:] = 0.0, 0.0
     slope[0] = 0.5 * t0 / A + 0.5 * way * C / (A * s)
     slope[1] = 0.5 * t1 / B + 0.5 * way * C / (B * s)

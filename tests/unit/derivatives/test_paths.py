@@ -26,6 +26,50 @@ def test_two_tangents_and_an_arc(kind, side):
     assert length(q, kind, side, r, 1.0)[0] == pytest.approx(np.linalg.norm(q[:3] - q[3:6]), rel=1e-14)
 
 
+def test_all_around(rng):
+    """An end close to the surface, whose tangent is too short to cross the other one: a turn more, as MuJoCo's."""
+    r, phi, A, B = 0.2145, 0.492, 0.248, 0.7216
+    q = np.array([A, 0, 0, B * np.cos(phi), B * np.sin(phi), 0, 0, 0, 0, 0, 0, 1, -0.13, -0.27, 0])
+    tangents = np.sqrt(A * A - r * r) + np.sqrt(B * B - r * r)
+    expected = tangents + r * (phi + 2 * np.pi - np.arccos(r / A) - np.arccos(r / B))
+    assert length(q, CYLINDER, True, r, 1.0)[0] == pytest.approx(expected, rel=1e-12)
+    l, g, bent = length(q, SPHERE, True, r, 1.0)
+    assert l == pytest.approx(expected, rel=1e-12)
+    along, h = 0.1 * rng.normal(size=15), 1e-6
+    more, less = (length(q + sign * h * along, SPHERE, True, r, 1.0) for sign in (1, -1))
+    assert g @ along == pytest.approx((more[0] - less[0]) / (2 * h), abs=1e-7)
+    assert bent @ along == pytest.approx((more[1] - less[1]) / (2 * h), abs=1e-5)
+
+
+def test_sides_are_those_that_mujoco_chooses(rng):
+    """Ends, axes and points of the side at random, these outside of the sphere or cylinder."""
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+
+    def words(x):
+        return " ".join(map(repr, map(float, x)))
+
+    wound = 0
+    for k in range(300):
+        kind, r, side = (SPHERE, CYLINDER)[k % 2], rng.uniform(0.05, 0.3), k % 3 > 0
+        x = rng.normal(size=(5, 3)) * rng.choice([0.2, 0.5])
+        x[2] *= 0.2
+        x[3] = x[2] + x[3] / np.linalg.norm(x[3])
+        x[4] = x[2] + (x[4] - x[2]) * max(1.0, 1.01 * r / np.linalg.norm(x[4] - x[2]))
+        sites = "".join(f'<site name="{name}" pos="{words(x[n])}"/>' for name, n in (("a", 0), ("b", 1), ("s", 4)))
+        shape = f'type="cylinder" size="{r!r} 1" zaxis="{words(x[3] - x[2])}"' if kind == CYLINDER else f'size="{r!r}"'
+        wrap = '<geom geom="g" sidesite="s"/>' if side else '<geom geom="g"/>'
+        model = mujoco.MjModel.from_xml_string(
+            f'<mujoco><worldbody><body><joint/><geom size="1"/></body>{sites}<geom name="g" {shape} '
+            f'pos="{words(x[2])}"/></worldbody><tendon><spatial><site site="a"/>{wrap}<site site="b"/></spatial>'
+            "</tendon></mujoco>"
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        assert length(x.ravel(), kind, side, r, 1.0)[0] == pytest.approx(data.ten_length[0], rel=1e-10), k
+        wound += bool(data.ten_wrapnum[0] == 4)
+    assert 50 < wound < 250
+
+
 @pytest.mark.parametrize("side", [False, True])
 @pytest.mark.parametrize("kind", [STRAIGHT, SPHERE, CYLINDER])
 def test_slopes(kind, side, rng):
