@@ -14,6 +14,8 @@ from add.mocap.formats.base import Capture, Choices, Format, Remarks
 from add.mocap.formats.tracks import turned, upright
 from add.mocap.take import AngleRecording, PoseRecording, Signal, Take
 
+#: Clocks that differ by less are one: messages take a while from their stamp to the log [s].
+_SAME_CLOCK = 60.0
 _MAGIC = b"\x89MCAP0\r\n"
 #: Messages that are one pose of the body that the topic is called after -> the way to the pose.
 _POSES = {"PoseStamped": ("pose",), "PoseWithCovarianceStamped": ("pose", "pose")}
@@ -30,6 +32,8 @@ class _Found:
     signals: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
     others: dict[str, int] = field(default_factory=dict)
     frames: dict[str, set[str]] = field(default_factory=dict)
+    #: Of messages with a header, how far the log's clock is ahead [ns].
+    ahead: list[int] = field(default_factory=list)
 
 
 @final
@@ -66,7 +70,7 @@ class MCAP(Format):
         begin = min(times)
         remarks.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
         remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in found.others.items()]
-        remarks.doubts += _moving_frames(found)
+        remarks.doubts += _doubts(found)
         up = upright(None, "", choices, remarks)
         bodies = {name: _body(rows, begin, up, file, name) for name, rows in found.poses.items()}
         angles = _angles(found, begin, file)
@@ -116,7 +120,7 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
     if message is None:
         found.others[kind or "no schema"] = found.others.get(kind or "no schema", 0) + 1
     elif kind == "JointState":
-        found.states.setdefault(name, []).append((_stamp(message, log_time), message))
+        found.states.setdefault(name, []).append((_stamp(found, message, log_time), message))
     elif kind in _POSES:
         pose, wide = _of(message, *_POSES[kind]), len(_POSES[kind]) == 2
         _pose(found, name, message, log_time, pose, _of(message, "pose", "covariance") if wide else ())
@@ -127,7 +131,7 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
         for part, unit in (("force", "N"), ("torque", "N m")):
             for axis in "xyz":
                 rows = found.signals.setdefault((f"{name}.{part}.{axis}", unit), [])
-                rows.append((_stamp(message, log_time), float(_of(message, "wrench", part, axis))))
+                rows.append((_stamp(found, message, log_time), float(_of(message, "wrench", part, axis))))
     elif kind == "Float64":
         found.signals.setdefault((name, ""), []).append((log_time, float(_of(message, "data"))))
     else:
@@ -135,24 +139,30 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
             _pose(found, _of(one, "child_frame_id"), one, log_time, _of(one, "transform"), ())
 
 
-def _stamp(message: Any, log_time: int) -> int:
+def _stamp(found: _Found, message: Any, log_time: int) -> int:
     """Return the time of a header [ns]; that of the log where it says none."""
     stamp = _of(message, "header", "stamp")
     part = "nanosec" if (isinstance(stamp, Mapping) and "nanosec" in stamp) or hasattr(stamp, "nanosec") else "nsec"
-    return 10**9 * int(_of(stamp, "sec")) + int(_of(stamp, part)) or log_time
+    time = 10**9 * int(_of(stamp, "sec")) + int(_of(stamp, part)) or log_time
+    found.ahead.append(log_time - time)
+    return time
 
 
 def _pose(found: _Found, name: str, message: Any, log_time: int, pose: Any, covariance: Sequence[float]) -> None:
     place = _of(pose, "position" if _has(pose, "position") else "translation")
     turn = _of(pose, "orientation" if _has(pose, "orientation") else "rotation")
     numbers = [*(float(_of(place, axis)) for axis in "xyz"), *(float(_of(turn, axis)) for axis in "wxyz")]
-    row = _stamp(message, log_time), numbers, np.array(covariance, dtype=np.float64)
+    row = _stamp(found, message, log_time), numbers, np.array(covariance, dtype=np.float64)
     found.poses.setdefault(name, []).append(row)
     found.frames.setdefault(name, set()).add(str(_of(message, "header", "frame_id")))
 
 
-def _moving_frames(found: _Found) -> Iterator[str]:
-    """Yield doubts about bodies whose poses are not those in one frame that stands still."""
+def _doubts(found: _Found) -> Iterator[str]:
+    """Yield doubts about poses that are not those in one frame that stands still, and about two clocks."""
+    ahead = 1e-9 * float(np.median(found.ahead or [0]))
+    if abs(ahead) > _SAME_CLOCK and any(not unit for _, unit in found.signals):
+        behind = f"the clock of the log is {ahead:.6g} s ahead of that of the headers"
+        yield f"{behind}: Float64 messages, which have none, are on the other one"
     for name, frames in found.frames.items():
         if len(frames) > 1:
             yield f"poses of '{name}' are in several frames ({', '.join(sorted(frames))}), taken for those in one"

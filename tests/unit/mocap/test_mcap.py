@@ -167,3 +167,22 @@ def test_poses_in_several_frames(tmp_path):
         writer.finish()
     (doubt,) = read_take(tmp_path / "two.mcap").doubts
     assert doubt == "poses of 'lid' are in several frames (map, odom), taken for those in one"
+
+
+@pytest.mark.parametrize("apart", [0, 1000])
+def test_two_clocks(tmp_path, apart):
+    """Headers of a simulation's time, and numbers that have none: their times are the log's."""
+    kinds = {kind: TYPES.get(kind, "float64 data") for kind in ("sensor_msgs/msg/JointState", "std_msgs/msg/Float64")}
+    with open(tmp_path / "clocks.mcap", "wb") as stream:
+        writer = mcap.Writer(stream)
+        schemas = {name: writer.register_msgdef(name, text) for name, text in kinds.items()}
+        for k in range(N):
+            state = {"header": header(k), "name": ["a"], "position": [0.1 * k], "velocity": [], "effort": []}
+            time = 10**9 * (START + apart) + 10_000_000 * k
+            writer.write_message("/joints", schemas["sensor_msgs/msg/JointState"], state, log_time=time)
+            writer.write_message("/u", schemas["std_msgs/msg/Float64"], {"data": 1.0}, log_time=time)
+        writer.finish()
+    take = read_take(tmp_path / "clocks.mcap")
+    assert take.signals[0].times[0] == pytest.approx(apart)
+    assert len(take.doubts) == (apart > 0)
+    assert not apart or "the clock of the log is 1000 s ahead of that of the headers" in take.doubts[0]
