@@ -89,7 +89,9 @@ def _around(
         found.append((link, centre + (rotation @ from_quaternion(np.array(model.geom_quat[geom])))[:, 2]))
     if side >= 0:
         found.append(_of_site(model, side, places))
-        if found[-1][0] == link and np.linalg.norm(found[-1][1] - centre) < radius:
+        data = mujoco.MjData(model)
+        mujoco.mj_kinematics(model, data)  # where the file poses it; the two may be on different links
+        if np.linalg.norm(data.site_xpos[side] - data.geom_xpos[geom]) < radius:
             text = f"it runs on the inside of a {around}: read as straight there"
             source.doubt("tendon", source.place("tendon", tendon), text)
             return None

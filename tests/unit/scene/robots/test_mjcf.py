@@ -527,6 +527,19 @@ def test_numbers_that_nothing_reads_are_noted(tmp_path):
     assert [text for text in plain if "timestep" not in text] == []
 
 
+@pytest.mark.parametrize("z", [0.05, 0.15])
+def test_points_of_a_side_on_other_bodies(tmp_path, z):
+    """A tendon runs on the inside of a geom where the point of its side is within it, whichever body carries that."""
+    text = model_of(
+        inner=f"<site name='a' pos='0.3 0 0'/><body name='c' pos='0 0 {z}'><joint name='k'/>"
+        "<geom size='0.1'/><site name='s'/></body>",
+        rest='<tendon><spatial name="b"><site site="a"/><geom geom="g" sidesite="s"/><site site="w"/></spatial>'
+        "</tendon>",
+    ).replace("<worldbody>", "<worldbody><site name='w' pos='-0.3 0 0'/>")
+    doubts = read_robot(written(tmp_path, text)).doubts
+    assert len(doubts) == (z < 0.1) and all("it runs on the inside of a sphere" in doubt for doubt in doubts)
+
+
 @pytest.mark.parametrize("target", ["site", "tendon"])
 def test_limits_on_joints_that_others_than_their_actuators_load(tmp_path, target):
     """A force on a site or along a spatial tendon is no less for a limit on a joint above it: a doubt."""
