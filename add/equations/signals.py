@@ -66,6 +66,10 @@ class Constant(Signal):
         """Return zero."""
         return np.zeros(1)
 
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return ones."""
+        return np.zeros(times.size, dtype=np.int64), np.ones((times.size, 1))
+
 
 @final
 @dataclass(frozen=True)
@@ -151,6 +155,12 @@ class Spline(Signal):
     def weights(self, t: float) -> FloatArray:
         """Return the cardinal splines at ``t``."""
         return np.asarray(self._basis(np.clip(t, self.times[0], self.times[-1])))
+
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the cardinal splines at all times together."""
+        return np.zeros(times.size, dtype=np.int64), np.asarray(
+            self._basis(np.clip(times, self.times[0], self.times[-1]))
+        )
 
     def rates(self, t: float) -> FloatArray:
         """Return the slopes of the cardinal splines at ``t``."""
