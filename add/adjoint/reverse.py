@@ -17,7 +17,7 @@ from add.compiled.run import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.objectives.base import Objective, total
+from add.objectives.base import Objective, seen_at, total
 from add.simulation import Record, Solution
 from add.simulation.bdf import Records, record_of, state_after, stepwise
 from add.simulation.derivative import linearise
@@ -307,12 +307,15 @@ def value_and_gradient(
     schedule = schedule or StoreAll()
     segments = schedule.segments(n_steps)
     objective = objective.for_run()
-    seen = objective.steps(theta)
-    counted = None if seen is None else frozenset(seen.tolist())
+    seen = seen_at(objective, theta)
     assembler = simulation.assembler(sweeping=True)
 
     def wanted(step: int) -> bool:
-        return counted is None or step in counted
+        return seen(step) is not None
+
+    def step_value(state: State) -> float:
+        part = seen(state.step)
+        return 0.0 if part is None else part.step_value(state, theta)
 
     def taken(state: State, first: int, last: int, *, watching: bool = False) -> tuple[KeptRun, State]:
         """Take the steps of a segment; return what is kept of them, and the state after the last."""
@@ -329,22 +332,23 @@ def value_and_gradient(
         return steps, state
 
     def seed(state: State, bar: StateTangent, theta_bar: FloatArray) -> None:
-        objective.step_pullback(state, theta, bar, theta_bar)
+        if (part := seen(state.step)) is not None:
+            part.step_pullback(state, theta, bar, theta_bar)
 
     with one_blas_thread():
         state, start = simulation.begin(assembler, theta, replay)
-        value = objective.parameter_value(theta) + objective.step_value(state, theta)
+        value = objective.parameter_value(theta) + step_value(state)
         checkpoints: list[State] = []
         steps: KeptRun = WholeSteps()
 
         def add_values(found: Block | tuple[State, Record]) -> None:
             nonlocal value
             if not isinstance(found, Block):
-                value += objective.step_value(found[0], theta) if wanted(found[0].step) else 0.0
+                value += step_value(found[0])
                 return
             for k in range(found.n):
                 if wanted(found.timing.first + k + 1):
-                    value += objective.step_value(state_after(found, k), theta)
+                    value += step_value(state_after(found, k))
 
         for first, last in segments:
             checkpoints.append(state)

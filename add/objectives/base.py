@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -260,11 +261,32 @@ class WeightedSum(Objective):
             theta_bar += w * part
 
 
+def seen_at(objective: Objective, theta: FloatArray) -> Callable[[int], Objective | None]:
+    """Return the function that says what of an objective may see anything in the state of a number, None: nothing.
+
+    Of a sum those parts alone: twenty targets at twenty times are asked once each, not at every step.
+    """
+    parts = objective.objectives if isinstance(objective, WeightedSum) else (objective,)
+    found = [part.steps(theta) for part in parts]
+    counted = [None if steps is None else frozenset(steps.tolist()) for steps in found]
+
+    @functools.cache
+    def at(step: int) -> Objective | None:
+        kept = [k for k, steps in enumerate(counted) if steps is None or step in steps]
+        if not isinstance(objective, WeightedSum) or len(kept) == len(parts):
+            return objective if kept else None
+        weights = objective.weights
+        return WeightedSum(tuple(weights[k] for k in kept), tuple(parts[k] for k in kept)) if kept else None
+
+    return at
+
+
 def total(objective: Objective, states: Iterable[State], theta: FloatArray) -> float:
     """Return the objective of a stored run."""
     objective = objective.for_run()
-    value = objective.parameter_value(theta)
+    value, at = objective.parameter_value(theta), seen_at(objective, theta)
     # One after the other, as gradients add them: `sum` compensates from Python 3.12 on, and its last digit differs.
     for state in states:
-        value += objective.step_value(state, theta)
+        if (seen := at(state.step)) is not None:
+            value += seen.step_value(state, theta)
     return value
