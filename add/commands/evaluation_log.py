@@ -18,7 +18,7 @@ from add.commands.report_texts import duration
 from add.errors import InputError
 from add.inverse import InverseProblem
 from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
-from add.io.lock import CannotWrite
+from add.io.lock import writing
 from add.io.runfolder import EVALUATIONS, RunFolder
 from add.typing import FloatArray
 
@@ -160,10 +160,8 @@ def evaluations(
     with bar, contextlib.ExitStack() as stack:
         writer = None
         if table is not None:
-            try:
+            with writing(table):
                 stream = stack.enter_context(table.open("w", encoding="utf-8", newline=""))
-            except OSError as error:
-                raise CannotWrite.because(error, table) from error
             writer = _Table(stream, table, problem)
         log = _Lines(problem, most) if asked and not console.quiet else None
 
@@ -231,9 +229,7 @@ class _Table:
         self._row([evaluation.index + 1, evaluation.phase, *numbers])
 
     def _row(self, cells: list[Any]) -> None:
-        try:
+        with writing(self.path):
             self.writer.writerow(cells)
             self.stream.flush()
             os.fsync(self.stream.fileno())
-        except OSError as error:
-            raise CannotWrite.because(error, self.path) from error

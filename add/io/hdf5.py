@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.io.lock import CannotWrite, replacing
+from add.io.lock import replacing, writing
 from add.machine.files import available_memory, in_bytes, is_text, open_regular
 from add.typing import BoolArray, FloatArray
 
@@ -45,11 +45,8 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
     content = io.BytesIO()
     with h5py.File(content, "w", track_order=True) as file:
         yield file
-    try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(content.getbuffer())
-    except OSError as error:
-        raise CannotWrite.because(error, path) from error
+    with writing(path), replacing(path) as temporary:
+        temporary.write_bytes(content.getbuffer())
 
 
 @contextlib.contextmanager
