@@ -30,7 +30,7 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import with_values
-from add.simulation.run import Observer, Trajectory
+from add.simulation.run import Trajectory
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +104,6 @@ def optimize_scene(
     *,
     resume: bool = False,
     progress: Callable[[LoggedEvaluation, bool], None] | None = None,
-    observers: tuple[Observer, ...] = (),
     schedule: Schedule | None = None,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
@@ -117,7 +116,6 @@ def optimize_scene(
     resume : bool
         Go on from the folder's evaluations.
     progress : called after every evaluation
-    observers : called after every simulation step
     schedule : Schedule, optional
     workers : Workers, optional
         Who evaluates the experiments; default: this process. The result does not depend on it.
@@ -158,7 +156,7 @@ def optimize_scene(
     try:
         here = contextlib.nullcontext(on_all_cores(problem))
         with evaluated_by(workers, scene, problem) if workers else here as shared:
-            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
+            found = optimizer.run(shared, log=log, progress=progress, schedule=schedule)
         found = _fit_starts(scene, problem, optimizer, found)
         result, runs, compared = _result(scene, problem, found, folder)
         result["seconds"] = before + time.perf_counter() - begin

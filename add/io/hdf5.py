@@ -50,14 +50,13 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
 
 
 @contextlib.contextmanager
-def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h5py.File]:
+def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
     """Give a file to be read; whatever is wrong in it, or comes up while it is read, is one error.
 
     Parameters
     ----------
     path : path
     expected : for the error
-    follow : whether a link may lead to the file
 
     Raises
     ------
@@ -68,7 +67,7 @@ def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h
     import h5py
 
     try:
-        number = open_regular(path, follow=follow)
+        number = open_regular(path)
     except FileNotFoundError:
         raise InputError("no such file", file=path, expected=expected) from None
     except (OSError, ValueError) as error:
