@@ -1,6 +1,8 @@
 """Pictures and films of a run without a window, and a run as one interactive page, which needs no network."""
 
+import base64
 import contextlib
+import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,14 +17,10 @@ from add.errors import InputError
 from add.io.lock import remove_killed, replacing, writing
 from add.io.trajectory_data import RunData
 from add.view.look import Look, require_pyvista
-from add.view.scene3d import Scene3D
+from add.view.scene3d import COLOUR_MAPS, Scene3D
 
 if TYPE_CHECKING:
     import pyvista
-import base64
-import json
-
-from add.view.scene3d import COLOUR_MAPS
 
 MOST_MOMENTS = 120
 _MOST_NUMBERS = 4_000_000
