@@ -20,6 +20,7 @@ from add.inverse import InverseProblem
 from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
 from add.io.lock import writing
 from add.io.runfolder import EVALUATIONS, RunFolder
+from add.summary import few
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -208,8 +209,7 @@ class _Lines:
             f"{label} = {value:.6g}" + ("" if unit == "-" else f" {unit}")
             for label, value, unit in zip(labels, values, units, strict=True)
         ]
-        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return ", ".join(named[:MOST_NAMED]) + more
+        return few(named, MOST_NAMED)
 
 
 @final
