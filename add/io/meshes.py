@@ -43,13 +43,13 @@ class Way:
     apart: bool = False
 
 
+#: Suffix -> meshio's reader that is known to end, how its files begin in small letters, and that in words.
 _AT_ONCE = {
     ".vtk": ("vtk", (b"# vtk datafile",), "'# vtk DataFile Version ...'"),
     ".vtu": ("vtu", (b"<",), "'<?xml' or '<VTKFile'"),
     ".inp": ("abaqus", (b"*",), "a keyword such as '*NODE'"),
     ".mesh": ("medit", (b"meshversionformatted", b"#", b"dimension"), "'MeshVersionFormatted'"),
 }
-"""Suffix -> meshio's reader that is known to end, how its files begin in small letters, and that in words."""
 
 
 def way_to_read(path: Path) -> Way:

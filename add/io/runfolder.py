@@ -26,6 +26,7 @@ GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 REFITS = "refits.jsonl"
 DRAWS, DRAWN, BANDS, COVERAGE = "draws.json", "draws.jsonl", "bands.csv", "coverage.csv"
 MESHES = "meshes"
+#: A folder with one of these is a run folder.
 MARKS = (
     SCENE,
     VERSIONS,
@@ -43,13 +44,12 @@ MARKS = (
     DRAWS,
     DRAWN,
 )
-"""A folder with one of these is a run folder."""
+#: How the names of files begin that a killed run was writing; the second form is that of versions before.
 _PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
-"""How the names of files begin that a killed run was writing; the second form is that of versions before."""
+#: Size of a file from which on it is no JSON of ours [bytes].
 _MOST_JSON = 2**27
-"""Size of a file from which on it is no JSON of ours [bytes]."""
+#: Memory that lines of JSON take, in sizes of the file.
 _MEMORY = 16.0
-"""Memory that lines of JSON take, in sizes of the file."""
 
 
 @final

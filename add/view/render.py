@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pyvista
 
 MOST_MOMENTS = 120
+#: Coordinates in a page: about 20 MB of text.
 _MOST_NUMBERS = 4_000_000
-"""Coordinates in a page: about 20 MB of text."""
+#: Parts whose number of points changes with the time.
 _LEFT_OUT = ("contact forces",)
-"""Parts whose number of points changes with the time."""
 
 
 def page(scene: Scene3D, title: str, time: float | None, progress: Callable[[int, int], None]) -> str:
@@ -154,8 +154,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FILMS = (".mp4", ".gif")
 OVERSAMPLING = 2.0
 #: Frames of a film: at 30 a second an hour.
+#: How many pixels VTK draws for one of the picture, along each side, with "ssaa".
 MOST_FRAMES = 108_000
-"""How many pixels VTK draws for one of the picture, along each side, with \"ssaa\"."""
 
 
 def screenshot(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 OBSTACLE_COLOUR, PLANE_COLOUR, GRID_COLOUR = "#c9ced6", "#f4f5f7", "#c3c9d2"
 ARROW_COLOUR, NEUTRAL_COLOUR = "#202124", "#d7dbe0"
 _COLOUR = "#202124"
+#: Place of the bar's left end and its greatest length, in shares of the picture's size.
 _LEFT, _BOTTOM, _WIDEST = 0.13, 0.045, 0.16
-"""Place of the bar's left end and its greatest length, in shares of the picture's size."""
 
 
 @final
