@@ -152,9 +152,9 @@ logger = logging.getLogger(__name__)
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FILMS = (".mp4", ".gif")
+#: How many pixels VTK draws for one of the picture, along each side, with "ssaa".
 OVERSAMPLING = 2.0
 #: Frames of a film: at 30 a second an hour.
-#: How many pixels VTK draws for one of the picture, along each side, with "ssaa".
 MOST_FRAMES = 108_000
 
 
