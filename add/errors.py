@@ -9,8 +9,8 @@ from typing import ClassVar
 class AddError(Exception):
     """Base of every error that `add` raises on purpose."""
 
+    #: What the command line ends with.
     exit_code: ClassVar[int] = 1
-    """What the command line ends with."""
 
 
 class InputError(AddError):

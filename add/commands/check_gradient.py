@@ -1,6 +1,7 @@
 """Check whether the gradient of a scene is right, and whether it is useful (`add check --gradient`)."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import final
@@ -8,8 +9,6 @@ from typing import final
 import numpy as np
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
-from add.adjoint.reverse import Evaluation
-from add.commands.gradient_trust import COARSE, GROWTH, trust
 from add.commands.run_summary import WeakLog
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
@@ -50,6 +49,13 @@ SAMPLE = 24
 
 #: Replayed differences must agree with the adjoint to this part of the gradient's norm.
 TOLERANCE = 1e-6
+
+#: The relative step over which the free slope is called coarse: about what an optimiser's line search sees.
+COARSE = 1e-2
+
+#: Gradients at points within `COARSE` whose scatter is the trust in one of them, and the growth of a slope from halfway
+#: on beyond which it is no power of time: 2 is that of a flight, 4 that of a force.
+NEARBY, GROWTH = 6, 20.0
 
 
 @final
@@ -208,9 +214,8 @@ def check_gradients(
     scene = with_contact(scene)
     for name, item in experiment_scenes(scene).items():
         built = build(item)
-        steps = n_steps or (scene.check.steps if scene.check else None) or 40
         simulation = judged_simulation(scene, built)
-        steps = min(steps, simulation.n_steps)
+        steps = min(n_steps or (scene.check.steps if scene.check else None) or 40, simulation.n_steps)
         objective = scene_objective(scene, built, name, steps) or probe(built, steps, seed)
         out.append(_check(name, replace(built, simulation=simulation), objective, steps, seed, progress))
     return out
@@ -236,11 +241,14 @@ def _check(
     def at(point: FloatArray, replay: Replay | None = None) -> tuple[float, Trajectory]:
         return evaluate(simulation, objective, ties.forward(point), n_steps=n_steps, replay=replay)
 
+    def gradient_at(point: FloatArray) -> FloatArray:
+        found = value_and_gradient(simulation, objective, ties.forward(point), n_steps=n_steps)
+        return ties.pullback(point, found.gradient) * scale
+
     value, trajectory = at(s)
     replay = trajectory.replay
     theta = ties.forward(s)
-    found: Evaluation = value_and_gradient(simulation, objective, theta, n_steps=n_steps)
-    gradient = ties.pullback(s, found.gradient) * scale
+    gradient = gradient_at(s)
     norm = float(np.linalg.norm(gradient)) or 1.0
 
     rng = np.random.default_rng(seed)
@@ -261,26 +269,16 @@ def _check(
         abs(slope - gradient @ (d / scale)) / max(abs(slope), 1e-6 * norm)
         for slope, d in zip(slopes, directions, strict=True)
     ]
-    counts: dict[str, int] = {}
-    weak = WeakLog()
+    counts, weak = Counter[str](), WeakLog()
     for record in trajectory.records:
-        described = [
-            term.describe(decision) for term, decision in zip(simulation.system.deciding, record.decisions, strict=True)
-        ]
+        for term, decision in zip(simulation.system.deciding, record.decisions, strict=True):
+            counts.update(term.describe(decision))
         forces = simulation.stepper.contact_forces(record, theta)
         if forces:
-            described.append(forces.counts)
+            counts.update(forces.counts)
             weak.add(built, record.kin.t, forces)
-        for part in described:
-            for key, number in part.items():
-                counts[key] = counts.get(key, 0) + number
     texts = tuple(pair["text"] for pair in weak.described())
-
-    def near(point: FloatArray) -> FloatArray:
-        found = value_and_gradient(simulation, objective, ties.forward(point), n_steps=n_steps)
-        return ties.pullback(point, found.gradient) * scale
-
-    growth, signal = trust(tangents.q, near, s, scale, seed)
+    growth, signal = trust(tangents.q, gradient_at, s, scale, seed)
     return GradientCheck(
         name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
     )
@@ -323,33 +321,24 @@ def _parameter(
                 changed += simulation.stepper.contact_changes(a, b)
         return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
 
-    replayed, error = np.nan, np.inf
-    for h in STEPS[1:]:
-        try:
-            value, _ = slope(h, replay)
-        except SolverError:
-            continue
-        if abs(value - gradient[i]) / norm < error:
-            replayed, error = value, abs(value - gradient[i]) / norm
-        # Far below the tolerance no smaller step is needed.
-        if error < 0.01 * TOLERANCE:
-            break
-    free, free_error, changed = np.nan, np.inf, 0
-    for h in STEPS[1::2]:
-        try:
-            value, differ = slope(h, None)
-        except SolverError:
-            continue
-        changed = changed or differ
-        if abs(value - gradient[i]) / norm < free_error:
-            free, free_error = value, abs(value - gradient[i]) / norm
-        if free_error < TOLERANCE and not differ:
-            break
-    try:
-        coarse, differ = slope(COARSE, None)
-        changed = changed or differ
-    except SolverError:
-        coarse = np.nan
+    def best(steps: Sequence[float], held: Replay | None, enough: float) -> tuple[float, float, int]:
+        """Return the slope nearest to the gradient's, how far it is off, and the first number of changed decisions."""
+        found, error, changed = np.nan, np.inf, 0
+        for h in steps:
+            try:
+                value, differ = slope(h, held)
+            except SolverError:
+                continue
+            changed = changed or differ
+            if abs(value - gradient[i]) / norm < error:
+                found, error = value, abs(value - gradient[i]) / norm
+            if error < enough and not differ:
+                break
+        return float(found), float(error), changed
+
+    replayed = best(STEPS[1:], replay, 0.01 * TOLERANCE)  # far below the tolerance no smaller step is needed
+    free = best(STEPS[1::2], None, TOLERANCE)
+    coarse = best((COARSE,), None, TOLERANCE)
     entry = layout.entry_of(i)
     return ParameterCheck(
         layout.describe(i),
@@ -357,12 +346,10 @@ def _parameter(
         float(s[i]),
         float(scale[i]),
         float(gradient[i]),
-        float(replayed),
-        float(error),
-        float(free),
-        float(free_error),
-        float(coarse),
-        changed,
+        *replayed[:2],
+        *free[:2],
+        coarse[0],
+        free[2] or coarse[2],
     )
 
 
@@ -386,3 +373,28 @@ def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tup
         if max(abs(r - 2.0) for r in best) < 0.05:
             break
     return best
+
+
+def trust(
+    tangents: FloatArray, gradient: Callable[[FloatArray], FloatArray], s: FloatArray, scale: FloatArray, seed: int
+) -> tuple[float, float]:
+    """Return how far a gradient may be believed: the growth of slopes along the run, and signal over scatter.
+
+    Growth is |q_dot| at the end over that halfway, of the tangents (d, k + 1, n) of a run. Signal over scatter is
+    |mean| / rms |g - mean| of `NEARBY` gradients at s + 1e-2 scale N(0, 1), those that fail left out: below 1 most of a
+    gradient is the place where it was taken. NaN where slopes are zero halfway, or fewer than two gradients are there.
+    """
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(NEARBY):
+        try:
+            found.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
+        except SolverError:
+            continue
+    sizes = np.linalg.norm(tangents, axis=(0, 2))
+    half, end = sizes[len(sizes) // 2], sizes[-1]
+    growth = float(end / half) if half > 0.0 else np.nan
+    if len(found) < 2:
+        return growth, np.nan
+    mean = np.mean(found, axis=0)
+    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in found])))
+    return growth, float(np.linalg.norm(mean)) / scatter if scatter > 0.0 else np.inf

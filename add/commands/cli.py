@@ -81,7 +81,7 @@ SHOWN = 3
 
 def _say_contacts(console: Console, result: dict[str, Any]) -> None:
     """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
-    from add.commands.report_texts import impacts_of, warn_of_impacts, warn_of_mesh_depths, warn_of_weak_contacts
+    from add.commands.report_texts import impacts_of, warn_of_contacts
 
     divided = result.get("newton", {}).get("divided", 0)
     if divided:
@@ -91,9 +91,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
         console.say(impact["text"])
     if len(quiet) > SHOWN:
         console.say(f"{len(quiet) - SHOWN} more pairs with longer impacts: `impacts` in result.json")
-    warn_of_impacts(result)
-    warn_of_weak_contacts(result)
-    warn_of_mesh_depths(result)
+    warn_of_contacts(result)
 
 
 for command in (view, plot, info, recording, carry, compare, converge, mesh, new, next_take, predict, export):

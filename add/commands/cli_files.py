@@ -91,10 +91,7 @@ def convert(
     from add.commands.file_contents import convert as write
 
     require_new(Path(out), force)
-    written = write(take, out, names=names, labelled=labelled, body=body, signals=signals)
-    for path in written:
-        console.say(str(path))
-    console.result([str(path) for path in written])
+    console.files(write(take, out, names=names, labelled=labelled, body=body, signals=signals))
 
 
 @recording.command(short_help="Draw FILE over time.")
@@ -111,9 +108,7 @@ def plot(console: Console, take: Any, output: str | None, names: tuple[str, ...]
     """Draw when each track of FILE was seen, and its coordinates and signals over time."""
     from add.plot.files import plot_take
 
-    path = plot_take(take, output or f"{Path(take.source).stem}.png", names)
-    console.say(str(path))
-    console.result([str(path)])
+    console.files([plot_take(take, output or f"{Path(take.source).stem}.png", names)])
 
 
 _UNITS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}

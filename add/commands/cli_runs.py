@@ -166,9 +166,7 @@ def view(
     if html:
         with counted_bar(console, Path(html).name, "frame") as drawn:
             written.append(export_html(data, html, time=at, look=look, progress=drawn))
-    for path in written:
-        console.say(str(path))
-    console.result([str(path) for path in written])
+    console.files(written)
     if not (screenshot or movie or html):
         default_stops()  # a window would not let Python answer, and keeps nothing
         show(data, look=look, more=_more(Path(run)) if live else None)
@@ -235,9 +233,7 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 
     with counted_bar(console, "drawing", "run") as drawn:
         paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic, progress=drawn)
-    for path in paths:
-        console.say(str(path))
-    console.result([str(path) for path in paths])
+    console.files(paths)
 
 
 @click.command(short_help="Say what RUN or a robot's file holds.")

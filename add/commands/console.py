@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,13 @@ class Console:
         """Print for machines."""
         if self.json:
             self.write(json.dumps(value, indent=1))
+
+    def files(self, paths: Iterable[Path]) -> None:
+        """Print the paths of what was written."""
+        names = [str(path) for path in paths]
+        for name in names:
+            self.say(name)
+        self.result(names)
 
     def write(self, text: str) -> None:
         """Print to standard output; where that cannot be, go on in silence, since the work is worth more."""

@@ -18,8 +18,9 @@ from add.commands.report_texts import duration
 from add.errors import InputError
 from add.inverse import InverseProblem
 from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
-from add.io.lock import CannotWrite
+from add.io.lock import writing
 from add.io.runfolder import EVALUATIONS, RunFolder
+from add.summary import few
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)
@@ -160,10 +161,8 @@ def evaluations(
     with bar, contextlib.ExitStack() as stack:
         writer = None
         if table is not None:
-            try:
+            with writing(table):
                 stream = stack.enter_context(table.open("w", encoding="utf-8", newline=""))
-            except OSError as error:
-                raise CannotWrite.because(error, table) from error
             writer = _Table(stream, table, problem)
         log = _Lines(problem, most) if asked and not console.quiet else None
 
@@ -210,8 +209,7 @@ class _Lines:
             f"{label} = {value:.6g}" + ("" if unit == "-" else f" {unit}")
             for label, value, unit in zip(labels, values, units, strict=True)
         ]
-        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return ", ".join(named[:MOST_NAMED]) + more
+        return few(named, MOST_NAMED)
 
 
 @final
@@ -231,9 +229,7 @@ class _Table:
         self._row([evaluation.index + 1, evaluation.phase, *numbers])
 
     def _row(self, cells: list[Any]) -> None:
-        try:
+        with writing(self.path):
             self.writer.writerow(cells)
             self.stream.flush()
             os.fsync(self.stream.fileno())
-        except OSError as error:
-            raise CannotWrite.because(error, self.path) from error

@@ -16,7 +16,7 @@ from add.scene.read.reader import check_scene
 from add.scene.robots import Robot, RobotJoint, RobotLink
 from add.scene.robots.model import WORLD, RobotTendon
 from add.scene.spec.links import robot_of, trees
-from add.summary import as_point, counted
+from add.summary import as_point, counted, few
 
 _UNITS = {"hinge": "rad", "slide": "m", "ball": "rad", "free": ""}
 _TORQUES = {"hinge": "N m", "slide": "N", "ball": "N m", "free": ""}
@@ -46,7 +46,7 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     ]
     for title, items in parts:
         if items:
-            lines.append(f"  {title}: {_some(items)}")
+            lines.append(f"  {title}: {few(items, 20)}")
     if robot.excluded_shapes:
         lines.append(f"  further pairs of shapes that do not touch: {len(robot.excluded_shapes)}")
     if robot.gravity is not None:
@@ -174,10 +174,6 @@ def _shapes(link: RobotLink) -> str:
     return f"; {', '.join(named)}" if named else ""
 
 
-def _some(items: list[str], most: int = 20) -> str:
-    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
-
-
 # --- Capture files ----------------------------------------------------------------------------------------------------
 
 #: Formats to which markers are converted, by the name of the file.
@@ -268,7 +264,7 @@ def description(take: Take) -> list[str]:
 def _coverage(item: dict[str, Any], frames: int) -> str:
     if item["seen"] == frames:
         return "every frame"
-    return f"{item['seen']} of {frames} frames, {item['gaps']} gap{'' if item['gaps'] == 1 else 's'} within"
+    return f"{item['seen']} of {frames} frames, {counted(item['gaps'], 'gap')} within"
 
 
 def _gaps(markers: dict[str, Any], frames: int) -> str:

@@ -87,6 +87,23 @@ def note_versions(folder: RunFolder, scene: Scene, *, resume: bool) -> None:
     folder.write_json(VERSIONS, now)
 
 
+def note_begin(folder: RunFolder, scene: Scene, *, resume: bool = False) -> None:
+    """Write the scene of a run, and with what it is made; see `note_versions`."""
+    folder.write_json(SCENE, scene.raw)
+    note_versions(folder, scene, resume=resume)
+
+
+def result_head(scene: Scene, command: str, status: str, **more: Any) -> dict[str, Any]:
+    """Return what every ``result.json`` begins with."""
+    return {"format": "add-result/1", "command": command, "status": status} | more | {"scene": title(scene)}
+
+
+def stopped_head(scene: Scene, command: str, error: BaseException) -> dict[str, Any]:
+    """Return the `result_head` of a run that an error or an interruption ended."""
+    status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+    return result_head(scene, command, status, message=str(error))
+
+
 def clear(folder: RunFolder, scene: Scene) -> None:
     """Remove the run that is in a folder, but no mesh that the scene reads: it may be the scene of that very run."""
     folder.clear(keep=[Path(text) for text in _texts(scene.raw) if text.endswith(".msh")])

@@ -16,6 +16,7 @@ from add.scene import Scene
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.roles import limits
 from add.simulation.run import Trajectory
+from add.summary import few
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -242,9 +243,7 @@ def _not_negative(scene: Scene, name: str) -> bool:
 
 
 def _listed(labels: Sequence[str], chosen: BoolArray, most: int = 6) -> str:
-    names = [label for label, taken in zip(labels, chosen, strict=True) if taken]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return few([label for label, taken in zip(labels, chosen, strict=True) if taken], most)
 
 
 def _ies(chosen: BoolArray) -> str:

@@ -13,7 +13,7 @@ from add.adjoint import Schedule
 from add.commands.convergence_file import read_convergence
 from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
-from add.commands.folders import locking, note_versions, title
+from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
 from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
 from add.commands.run_summary import checks_of, summary
@@ -30,7 +30,7 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import with_values
-from add.simulation.run import Observer, Trajectory
+from add.simulation.run import Trajectory
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +104,6 @@ def optimize_scene(
     *,
     resume: bool = False,
     progress: Callable[[LoggedEvaluation, bool], None] | None = None,
-    observers: tuple[Observer, ...] = (),
     schedule: Schedule | None = None,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
@@ -117,7 +116,6 @@ def optimize_scene(
     resume : bool
         Go on from the folder's evaluations.
     progress : called after every evaluation
-    observers : called after every simulation step
     schedule : Schedule, optional
     workers : Workers, optional
         Who evaluates the experiments; default: this process. The result does not depend on it.
@@ -144,18 +142,12 @@ def optimize_scene(
         for experiment in problem.experiments:
             require_room_to_run(experiment.simulation, schedule or experiment.schedule)
     before = _seconds_before(folder) if resume else 0.0
-    folder.write_json(SCENE, scene.raw)
-    note_versions(folder, scene, resume=resume)
+    note_begin(folder, scene, resume=resume)
     log = FolderLog(folder, problem, resume=resume)
     begin = time.perf_counter()
 
     def unfinished(error: BaseException) -> dict[str, Any]:
-        return {
-            "format": "add-result/1",
-            "command": "optimize",
-            "status": "interrupted" if isinstance(error, KeyboardInterrupt) else "failed",
-            "message": str(error),
-            "scene": title(scene),
+        return stopped_head(scene, "optimize", error) | {
             "evaluations": len(folder.read_lines(EVALUATIONS)),
             "seconds": before + time.perf_counter() - begin,
         }
@@ -164,7 +156,7 @@ def optimize_scene(
     try:
         here = contextlib.nullcontext(on_all_cores(problem))
         with evaluated_by(workers, scene, problem) if workers else here as shared:
-            found = optimizer.run(shared, log=log, progress=progress, observers=observers, schedule=schedule)
+            found = optimizer.run(shared, log=log, progress=progress, schedule=schedule)
         found = _fit_starts(scene, problem, optimizer, found)
         result, runs, compared = _result(scene, problem, found, folder)
         result["seconds"] = before + time.perf_counter() - begin
@@ -277,11 +269,7 @@ def _result(
             for bound in (parameter.lower, parameter.upper):
                 if np.isclose(physical[k], bound, rtol=1e-9):
                     _log.warning("%s ended on its bound %g", labels[k], bound)
-    result: dict[str, Any] = {
-        "format": "add-result/1",
-        "command": "optimize",
-        "status": "done",
-        "scene": title(scene),
+    result = result_head(scene, "optimize", "done") | {
         "parameters": parameters,
         "objective": {"start": begin, "end": value},
         "phases": [vars(phase) for phase in found.phases],

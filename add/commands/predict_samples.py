@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from add.commands.fitted_numbers import discrepancies_of, seen_by
-from add.commands.folders import locking, note_versions, title
+from add.commands.folders import locking, note_begin, note_versions, result_head
 from add.commands.optimize import require_same
 from add.commands.parallel.workers import Workers, finished_with
 from add.commands.predict import Motion
@@ -16,7 +16,7 @@ from add.commands.report_texts import csv_text
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
 from add.errors import InputError, SolverError, naming
 from add.inverse.sampling import Drawn, draw
-from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, SCENE, RunFolder
+from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, RunFolder
 from add.plot.run import plot_coverage, plot_sampled
 from add.scene import Scene
 from add.scene.build.scene import with_contact
@@ -145,8 +145,7 @@ def _runs_before(scene: Scene, folder: RunFolder, asked: Asked, motion: Motion, 
         "times": motion.view.times.tolist(), "values": drawn.values.tolist(),
     }  # fmt: skip
     if not (folder.path / DRAWS).is_file():
-        folder.write_json(SCENE, scene.raw)
-        note_versions(folder, scene, resume=False)
+        note_begin(folder, scene)
         folder.write_json(DRAWS, here)
         return {}
     require_same(scene, folder)
@@ -175,8 +174,7 @@ def _finish(
 ) -> dict[str, Any]:
     """Write what is there: bands, coverage, pictures, the result."""
     seen = sampled.seen
-    result: dict[str, Any] = {
-        "format": "add-result/1", "command": "predict", "status": status, "scene": title(scene),
+    result = result_head(scene, "predict", status) | {
         "run": str(asked.run.path), "start": asked.start and str(asked.start.path),
         "samples": asked.samples, "sampled": len(sampled.runs), "failed": len(sampled.runs) - len(seen),
         "seed": asked.seed,
@@ -193,8 +191,7 @@ def _finish(
             folder.write_text(COVERAGE, _table(list(found.coverage), zip(*found.coverage.values(), strict=True)))
             plot_coverage(found.coverage, asked.level, folder.path / "coverage.png")
     folder.write_json(RESULT, result)
-    plain: dict[str, Any] = folder.read_json(RESULT)
-    return plain
+    return dict(folder.read_json(RESULT))
 
 
 def _table(head: list[str], rows: Any) -> str:

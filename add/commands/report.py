@@ -16,15 +16,14 @@ from jinja2 import Environment, StrictUndefined
 from add.commands.convergence_file import CONVERGENCE, read_convergence
 from add.commands.report_texts import (
     checked,
+    contacts_of,
     duration,
     end_text,
     how_far,
     impacts_of,
-    mesh_depths_of,
     number,
     one_by_one,
     one_line,
-    weak_contacts_of,
     with_error,
 )
 from add.errors import AddError, InputError
@@ -167,7 +166,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         "fits": fits,
         "compared": [fit["row"] for fit in fits] if len(fits) > 1 else [],
         "impacts": [impact["text"] for impact in impacts_of(result)],
-        "contacts": [*weak_contacts_of(result), *mesh_depths_of(result)],
+        "contacts": contacts_of(result),
         "pictures": _pictures(run, experiment_names(result)),
         "phases": [
             [phase.get("name"), phase.get("status") or "–", number(phase.get("evaluations")),

@@ -153,48 +153,34 @@ def _entries(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     return [entry for part in parts for entry in part.get(key, [])]
 
 
-def warn_of_impacts(result: Mapping[str, Any]) -> list[str]:
-    """Log and return the warnings of a run: impacts of too few steps for the restitution that was asked for."""
-    texts = _texts(result, "impacts")
-    for text in texts:
-        _log.warning("%s", text)
-    return texts
-
-
 #: Key of a result -> what its summary begins with.
 _SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in", "gained": "not conserved"}
 #: Pairs that one summary names.
 _SHOWN = 3
 
 
-def mesh_depths_of(result: Mapping[str, Any]) -> list[str]:
-    """Return one text a pair of bodies whose skins used up half their reach, or that sank in, and on energy gained."""
-    return [text for key in _SAID for text in _texts(result, key)]
-
-
 def _texts(result: Mapping[str, Any], key: str) -> list[str]:
     return [pair["text"] for pair in _entries(result, key) if pair["warning"]]
 
 
-def _summarise(head: str, texts: list[str]) -> None:
-    if texts:
-        _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
+def _of_contacts(result: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what a summary begins with -> one text a pair of bodies, those of all experiments.
+
+    Of contacts on the border of two modes, skins that used up half their reach, what sank in, and energy gained.
+    """
+    weak = [pair["text"] for pair in _entries(result, "weak_contacts")]
+    return {"weakly active contacts": weak} | {head: _texts(result, key) for key, head in _SAID.items()}
 
 
-def warn_of_mesh_depths(result: Mapping[str, Any]) -> list[str]:
-    """Log one summary of each kind, if there are any, and return all texts."""
-    for key, head in _SAID.items():
-        _summarise(head, _texts(result, key))
-    return mesh_depths_of(result)
+def contacts_of(result: Mapping[str, Any]) -> list[str]:
+    """Return what a ``result.json`` says of pairs of bodies in contact, but of impacts."""
+    return [text for texts in _of_contacts(result).values() for text in texts]
 
 
-def weak_contacts_of(result: Mapping[str, Any]) -> list[str]:
-    """Return one text a pair that has contacts on the border of two modes, those of all experiments."""
-    return [pair["text"] for pair in _entries(result, "weak_contacts")]
-
-
-def warn_of_weak_contacts(result: Mapping[str, Any]) -> list[str]:
-    """Log and return one summary, if there are any."""
-    texts = weak_contacts_of(result)
-    _summarise("weakly active contacts", texts)
-    return texts
+def warn_of_contacts(result: Mapping[str, Any]) -> None:
+    """Log the impacts of too few steps for the restitution asked for, and one summary of each kind of `contacts_of`."""
+    for text in _texts(result, "impacts"):
+        _log.warning("%s", text)
+    for head, texts in _of_contacts(result).items():
+        if texts:
+            _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))

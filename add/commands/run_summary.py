@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -139,7 +140,7 @@ class Tally:
     factorizations: int = 0
     fallbacks: int = 0
     divided: int = 0
-    events: dict[str, dict[str, int]] = field(default_factory=lambda: {key: {} for key in _KINDS})
+    events: dict[str, Counter[str]] = field(default_factory=lambda: {key: Counter() for key in _KINDS})
     impacts: ImpactLog = field(default_factory=ImpactLog)
     weak: WeakLog = field(default_factory=WeakLog)
     depths: DepthLog = field(default_factory=DepthLog)
@@ -163,10 +164,10 @@ class Tally:
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):
-                        self._count(key, term.describe(decision))
+                        self.events[key].update(term.describe(decision))
             solved = built.simulation.stepper.contact_forces(record, theta)
             if solved is not None:
-                self._count("contact", solved.counts)
+                self.events["contact"].update(solved.counts)
                 self.weak.add(built, record.kin.t, solved)
         if trajectory.records:
             found = built.chambers(trajectory.records[-1], theta)
@@ -177,11 +178,6 @@ class Tally:
                 name: {"force": one.force.tolist(), "torque": one.torque.tolist()} for name, one in held.items()
             }
         return self
-
-    def _count(self, key: str, events: Mapping[str, int]) -> None:
-        counts = self.events[key]
-        for event, number in events.items():
-            counts[event] = counts.get(event, 0) + int(number)
 
     def plain(self) -> dict[str, Any]:
         """Return the tally as JSON knows it."""
@@ -201,7 +197,7 @@ class Tally:
         ValueError, TypeError, KeyError
             If it is none.
         """
-        events = {key: {str(event): int(n) for event, n in found["events"][key].items()} for key in _KINDS}
+        events = {key: Counter({str(event): int(n) for event, n in found["events"][key].items()}) for key in _KINDS}
         return cls(
             int(found["steps"]),
             int(found["iterations"]),

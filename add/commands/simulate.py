@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
-from add.commands.folders import locking, note_versions, title
+from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
 from add.commands.sunk_log import gained
@@ -224,8 +224,7 @@ def simulate_scene(
         require_room_to_run(built.simulation)
         require_room_on_disk(built.simulation, folder.path, every)
     earlier = _earlier(scene, folder, built) if resume else Earlier()
-    folder.write_json(SCENE, scene.raw)
-    note_versions(folder, scene, resume=resume)
+    note_begin(folder, scene, resume=resume)
     begin = time.perf_counter()
 
     def spent() -> dict[str, float]:
@@ -235,7 +234,6 @@ def simulate_scene(
         }
 
     kept = Kept(built, folder.trajectory, earlier, spent)
-    head: dict[str, Any] = {"format": "add-result/1", "command": "simulate"}
     trajectory: Trajectory | None = None
     with kernel_clock() as kernels:
         try:
@@ -250,8 +248,8 @@ def simulate_scene(
         except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
             took = spent()
             made = trajectory or getattr(error, "trajectory", None)
+            head = stopped_head(scene, "simulate", error)
             stopped = isinstance(error, KeyboardInterrupt)
-            head |= {"status": "interrupted" if stopped else "failed", "message": str(error), "scene": title(scene)}
             if made is not None and (made.n_steps or not stopped):  # a start alone is not worth the wait
                 rest = made.after(kept.steps)
                 head |= kept.summary(rest, start.kinematics(0))
@@ -262,7 +260,7 @@ def simulate_scene(
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0))
     if kept.earlier.data is not None:
         numbers |= gained(built, start, kept.earlier.data)
-    result = head | {"status": "done", "scene": title(scene)} | numbers | took
+    result = result_head(scene, "simulate", "done") | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)
     folder.write_json(RESULT, result)

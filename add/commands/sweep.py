@@ -11,13 +11,13 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.evaluation_log import SAME
-from add.commands.folders import locking, note_versions, title
+from add.commands.folders import locking, note_begin, note_versions, result_head
 from add.commands.optimize import require_same
 from add.commands.parallel.workers import Work, Workers, finished_with
 from add.errors import InputError, SolverError, naming
 from add.inverse.problem import InverseProblem
 from add.io.hdf5 import SweepData, write_sweep
-from add.io.runfolder import GRID, RESULT, SAMPLES, SCENE, RunFolder
+from add.io.runfolder import GRID, RESULT, SAMPLES, RunFolder
 from add.linalg import one_blas_thread
 from add.scene import Scene, scene_from_dict
 from add.scene.build.scene import with_contact
@@ -190,8 +190,7 @@ def _samples_before(
 ) -> dict[tuple[int, ...], Sample]:
     """Return the samples that the folder has, or begin a new sweep there."""
     if not (folder.path / GRID).is_file():
-        folder.write_json(SCENE, scene.raw)
-        note_versions(folder, scene, resume=False)
+        note_begin(folder, scene)
         folder.write_json(GRID, _grid(axes))
         return {}
     require_same(scene, folder)
@@ -263,11 +262,7 @@ def _finish(
     data = sweep_data(axes, samples)
     write_sweep(folder.sweep, data)
     lowest = data.minimum
-    result: dict[str, Any] = {
-        "format": "add-result/1",
-        "command": "sweep",
-        "status": status,
-        "scene": title(scene),
+    result = result_head(scene, "sweep", status) | {
         "samples": int(data.values.size),
         "sampled": len(samples),
         "failed": sum(bool(sample.message) for sample in samples.values()),
@@ -284,8 +279,7 @@ def _finish(
             "samples": axis.values.size,
         }
     folder.write_json(RESULT, result)
-    plain: dict[str, Any] = folder.read_json(RESULT)
-    return plain
+    return dict(folder.read_json(RESULT))
 
 
 def sweep_data(axes: tuple[SweepAxis, ...], samples: dict[tuple[int, ...], Sample]) -> SweepData:

@@ -1,7 +1,5 @@
 """Whether compiled steps are there: kept on disk from an earlier time, so that no run waits for their compilation."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import filterfalse
 from typing import Any

@@ -9,8 +9,6 @@ factorisation of `add.linalg`, as its Python uses it. What that leaves to anothe
 step that meets it is begun anew.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

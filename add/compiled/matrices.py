@@ -3,8 +3,6 @@
 Each is one compiled call.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Members do not meet: each one is a block of one step of `add.compiled.steps`, so
 taken alone, to the bit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -4,8 +4,6 @@ Only the normal path is here: the first guess, undamped iterations, the line sea
 the terms and their fallbacks, which begin the step anew.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

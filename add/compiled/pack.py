@@ -1,7 +1,5 @@
 """A system as the arena of a compiled step, and what it lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The routines that compiled steps call by address: LAPACK, equations of a state, sparse matrices, limits of trials."""
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 from typing import Any, NamedTuple, final

@@ -1,7 +1,5 @@
 """Stages of an explicit Runge-Kutta step, and the way back through them, each in one compiled call."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrays beside the families of a system: coordinates, given motions, trees, rows of links, signals at many steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

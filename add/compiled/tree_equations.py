@@ -7,8 +7,6 @@ places and C by rates of all families over X gives
     w_q (P^T K P + P^T C Q + H) + w_v P^T C P,    H = sum_i r_X,i d2Phi_i/dq2
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

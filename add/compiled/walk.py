@@ -9,8 +9,6 @@ Last come the equations of a system without trees at one state. `add.compiled.tr
 for a system with trees; a step calls one or the other by address.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

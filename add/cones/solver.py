@@ -9,8 +9,6 @@ The scheme has no proof of convergence and is not monotone; its authors stop aft
 maps up to several per cent. It is here to be compared with: `add.cones.solve` is the solver.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from functools import cached_property

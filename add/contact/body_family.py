@@ -1,7 +1,5 @@
 """Contact between bodies, and between meshes, as compiled steps take it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

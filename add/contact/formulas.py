@@ -4,8 +4,6 @@ Kernels call them by the addresses of compiled functions (`add.kernels.contact_l
 laws; derivatives are made from the texts.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """Optimal control: iLQR and multiple shooting over the derivatives of single steps."""
 
 from add.control.costs import CoordinateCost
-from add.control.ilqr import ILQR, ControlResult, Iteration
-from add.control.multiple_shooting import MultipleShooting
+from add.control.ilqr import ILQR, ControlResult, Iteration, MultipleShooting
 from add.control.problem import ControlProblem
 
 __all__ = ["ILQR", "ControlProblem", "ControlResult", "CoordinateCost", "Iteration", "MultipleShooting"]

@@ -13,9 +13,11 @@ from typing import final
 
 import numpy as np
 import scipy.linalg
+from scipy.spatial.transform import Rotation
 
 from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents
 from add.errors import InputError
+from add.kernels.rotation import left_jacobian
 from add.objectives.base import LeastSquares
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -94,40 +96,15 @@ class CoordinateCost(LeastSquares):
             state_bar.v[0, self.index] += bars[k:]
 
 
-def _quaternions(w: FloatArray) -> FloatArray:
-    """Return unit quaternions (..., 4), the scalar first, of rotation vectors (..., 3)."""
-    half = 0.5 * np.linalg.norm(w, axis=-1, keepdims=True)
-    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * w], axis=-1)
-
-
-def _vectors(quaternions: FloatArray) -> FloatArray:
-    """Return rotation vectors (..., 3), at most pi long."""
-    sign = np.where(quaternions[..., :1] < 0.0, -1.0, 1.0)
-    scalar, vector = sign * quaternions[..., :1], sign * quaternions[..., 1:]
-    length = np.linalg.norm(vector, axis=-1, keepdims=True)
-    safe = np.where(length > 1e-12, length, 1.0)
-    factor = np.where(length > 1e-12, 2.0 * np.arctan2(length, scalar) / safe, 2.0)
-    return np.asarray(factor * vector)
-
-
-def _product(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the products of quaternions."""
-    scalar = p[..., :1] * q[..., :1] - (p[..., 1:] * q[..., 1:]).sum(axis=-1, keepdims=True)
-    vector = p[..., :1] * q[..., 1:] + q[..., :1] * p[..., 1:] + np.cross(p[..., 1:], q[..., 1:])
-    return np.concatenate([scalar, vector], axis=-1)
+def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the rotation vectors (..., 3), at most pi long, of exp([a]x) exp([b]x)."""
+    product = Rotation.from_rotvec(a.reshape(-1, 3)) * Rotation.from_rotvec(b.reshape(-1, 3))
+    return np.asarray(product.as_rotvec().reshape(a.shape))
 
 
 def _right_jacobians(w: FloatArray) -> FloatArray:
-    """Return J_r(w) (..., 3, 3) = I - b [w]x + c [w]x^2, b = (1 - cos t)/t^2, c = (t - sin t)/t^3."""
-    t = np.linalg.norm(w, axis=-1)[..., None, None]
-    small = t < 1e-3
-    safe = np.where(small, 1.0, t)
-    b = np.where(small, 0.5 - t**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
-    c = np.where(small, 1.0 / 6.0 - t**2 / 120.0, (safe - np.sin(safe)) / safe**3)
-    cross = np.zeros((*w.shape, 3))
-    cross[..., 0, 1], cross[..., 0, 2], cross[..., 1, 2] = -w[..., 2], w[..., 1], -w[..., 0]
-    cross -= np.swapaxes(cross, -1, -2)
-    return np.asarray(np.eye(3) - b * cross + c * cross @ cross)
+    """Return J_r(w) = J_l(-w) (..., 3, 3) of rotation vectors (..., 3)."""
+    return np.array([left_jacobian(-vector) for vector in w.reshape(-1, 3)]).reshape(*w.shape, 3)
 
 
 def _rotations(state: State, rotations: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -143,8 +120,7 @@ def difference(state: State, reference: State, rotations: IntArray) -> FloatArra
     if rotations.size:
         index = rotations[:, None] + np.arange(3)
         (w, rate), (w_r, rate_r) = _rotations(state, rotations), _rotations(reference, rotations)
-        back = _quaternions(w_r) * np.array([1.0, -1.0, -1.0, -1.0])
-        dq[:, index], dv[:, index] = _vectors(_product(back, _quaternions(w))), rate - rate_r
+        dq[:, index], dv[:, index] = _product(-w_r, w), rate - rate_r
     return np.stack([dq, dv], axis=1).ravel()
 
 
@@ -156,7 +132,7 @@ def moved(reference: State, change: FloatArray, rotations: IntArray) -> State:
     if rotations.size:
         index = rotations[:, None] + np.arange(3)
         w_r, rate_r = _rotations(reference, rotations)
-        w = _vectors(_product(_quaternions(w_r), _quaternions(pairs[:, 0][:, index])))
+        w = _product(w_r, pairs[:, 0][:, index])
         for k in range(1, m):  # a formula needs all pairs in the chart of the newest
             length = np.linalg.norm(w[k], axis=-1, keepdims=True)
             other = w[k] * (1.0 - 2.0 * np.pi / np.where(length > 1e-9, length, 1.0))

@@ -62,6 +62,9 @@ Feedback = Callable[[int, State], FloatArray]
 #: The state to go on from before a step, given its number and the end of the step before it.
 Onward = Callable[[int, State], State | None]
 
+#: The stages of a run, their models, and slope and curvature of the cost of its last state.
+Models = tuple[list["Stage"], list[StageModel], tuple[FloatArray, FloatArray]]
+
 
 @final
 @dataclass(frozen=True)
@@ -254,7 +257,7 @@ class ControlProblem:
 
     def models(
         self, rollout: Rollout, stages: Sequence[Stage] | None, gaps: dict[int, FloatArray] | None = None
-    ) -> tuple[list[Stage], list[StageModel], tuple[FloatArray, FloatArray]]:
+    ) -> Models:
         """Return the stages, their models about a run, and the model of the cost of its last state."""
         steps, costs = self.linearised(rollout), self.state_costs(rollout)
         found = list(stages) if stages else stages_of([index for _, index, _ in steps], rollout.x.size)

@@ -1,7 +1,5 @@
 """Force families as compiled steps take them: arrays, and the functions that walk over them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Hashable
 from dataclasses import dataclass

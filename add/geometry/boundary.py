@@ -163,8 +163,8 @@ def _lattice(cuts: int) -> tuple[FloatArray, IntArray]:
     return np.column_stack([1.0 - at.sum(axis=1), at]), np.array(up + down)
 
 
+#: An element is degenerate where its volume density falls below this times its longest edge cubed [-].
 DEGENERATE_RATIO = 1e-9
-"""An element is degenerate where its volume density falls below this times its longest edge cubed [-]."""
 
 
 class Validated(NamedTuple):

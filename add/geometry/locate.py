@@ -13,8 +13,8 @@ from add.geometry.boundary import boundary_faces
 from add.geometry.elements import SoftMesh, quadrature_geometry
 from add.typing import FloatArray, IntArray
 
+#: How far outside the reference domain still counts as inside [-].
 INSIDE_TOLERANCE = 1e-9
-"""How far outside the reference domain still counts as inside [-]."""
 
 
 class Located(NamedTuple):

@@ -12,8 +12,8 @@ from add.geometry.shapes import box_size, length
 from add.geometry.triangle_surface import check_surface
 from add.typing import FloatArray, IntArray
 
+#: Share of the largest entry by which symmetry and the triangle inequality may be missed [-].
 ROUND_OFF = 1e-9
-"""Share of the largest entry by which symmetry and the triangle inequality may be missed [-]."""
 
 
 def check_inertia(matrix: ArrayLike) -> FloatArray:
@@ -55,8 +55,8 @@ def check_inertia(matrix: ArrayLike) -> FloatArray:
     return inertia
 
 
+#: Share of the volume swept by all triangles below which the enclosed volume is round-off [-].
 FLAT = 1e-12
-"""Share of the volume swept by all triangles below which the enclosed volume is round-off [-]."""
 
 
 @final

@@ -175,8 +175,8 @@ def intervals(extent: float, spacing: float) -> int:
     return max(1, int(parts))
 
 
+#: More contact points than this on one body are taken for a mistake in the units.
 MOST_POINTS = 1_000_000
-"""More contact points than this on one body are taken for a mistake in the units."""
 
 
 def too_many(count: float, spacing: float) -> InputError:
@@ -190,8 +190,8 @@ def too_many(count: float, spacing: float) -> InputError:
 
 # ----------------------------------------------------------------------------------------------------------------------
 
+#: Random places for each square of the spacing, of which `surface_points` keeps about 0.7.
 CANDIDATES = 20
-"""Random places for each square of the spacing, of which `surface_points` keeps about 0.7."""
 
 
 def box_points(size: ArrayLike, spacing: float) -> FloatArray:

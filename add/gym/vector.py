@@ -86,7 +86,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         options : dict, optional
             Those of `Env.reset`, for every member; ``reset_mask`` (num_envs,) bool begins those episodes alone.
         """
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else list(seed or self._none)
+        if isinstance(seed, int):
+            seed = [seed + i for i in range(self.num_envs)]
+        seeds = list(seed or [None] * self.num_envs)
         if len(seeds) != self.num_envs:
             raise InputError("one seed a member", place="seed", found=f"{len(seeds)}", expected=f"{self.num_envs}")
         own = dict(options or {})
@@ -105,10 +107,6 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             infos = self._add_info(infos, info, i)
         self._ended[mask], self._begun = False, True
         return self._seen.copy(), infos
-
-    @property
-    def _none(self) -> list[None]:
-        return [None] * self.num_envs
 
     def step(self, actions: Any) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Hold an action a member for its steps.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.io.lock import CannotWrite, replacing
+from add.io.lock import replacing, writing
 from add.machine.files import available_memory, in_bytes, is_text, open_regular
 from add.typing import BoolArray, FloatArray
 
@@ -45,22 +45,18 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
     content = io.BytesIO()
     with h5py.File(content, "w", track_order=True) as file:
         yield file
-    try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(content.getbuffer())
-    except OSError as error:
-        raise CannotWrite.because(error, path) from error
+    with writing(path), replacing(path) as temporary:
+        temporary.write_bytes(content.getbuffer())
 
 
 @contextlib.contextmanager
-def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h5py.File]:
+def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
     """Give a file to be read; whatever is wrong in it, or comes up while it is read, is one error.
 
     Parameters
     ----------
     path : path
     expected : for the error
-    follow : whether a link may lead to the file
 
     Raises
     ------
@@ -71,7 +67,7 @@ def opened_hdf5(path: Path, *, expected: str, follow: bool = True) -> Iterator[h
     import h5py
 
     try:
-        number = open_regular(path, follow=follow)
+        number = open_regular(path)
     except FileNotFoundError:
         raise InputError("no such file", file=path, expected=expected) from None
     except (OSError, ValueError) as error:

@@ -20,8 +20,8 @@ def _hexadecimal(text: str) -> str:
     return text
 
 
+#: A number as `float.hex` writes it.
 HexFloat = Annotated[str, Strict(), Field(max_length=40), AfterValidator(_hexadecimal)]
-"""A number as `float.hex` writes it."""
 
 
 class _Form(BaseModel):

@@ -61,15 +61,7 @@ class Holder:
     @property
     def gone(self) -> bool:
         """Whether the process is known to be no more: it was one of this machine."""
-        if self.host != platform.node():
-            return False
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
-        return False
+        return self.host == platform.node() and not _lives(self.pid)
 
 
 @final
@@ -209,6 +201,15 @@ class CannotWrite(InputError):
         """Return the operating system's words about a file."""
         reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
         return cls(reason, file=path)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Errors of the system while ``path`` is written, as `CannotWrite`."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite.because(error, path) from error
 
 
 @contextlib.contextmanager

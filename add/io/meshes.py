@@ -43,13 +43,13 @@ class Way:
     apart: bool = False
 
 
+#: Suffix -> meshio's reader that is known to end, how its files begin in small letters, and that in words.
 _AT_ONCE = {
     ".vtk": ("vtk", (b"# vtk datafile",), "'# vtk DataFile Version ...'"),
     ".vtu": ("vtu", (b"<",), "'<?xml' or '<VTKFile'"),
     ".inp": ("abaqus", (b"*",), "a keyword such as '*NODE'"),
     ".mesh": ("medit", (b"meshversionformatted", b"#", b"dimension"), "'MeshVersionFormatted'"),
 }
-"""Suffix -> meshio's reader that is known to end, how its files begin in small letters, and that in words."""
 
 
 def way_to_read(path: Path) -> Way:
@@ -165,7 +165,7 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
         )
     require_readable(path)
     way = way_to_read(path)
-    points, blocks = _unpacked(read_apart(f"{__name__}:_parsed", path)) if way.apart else _read_quietly(path, way)
+    points, blocks = _unpacked(read_apart(f"{__name__}:_parsed", path)) if way.apart else _read_quietly(path, way)[:2]
     with naming(file=path):
         mesh = _volume_cells(points, blocks)
         valid = validate(mesh)
@@ -194,20 +194,12 @@ def read_cell_data(path: str | PathLike[str], name: str) -> NDArray[np.float64]:
     InputError
         naming the file: unreadable, or without these data, which the error lists.
     """
-    import meshio
-
     path = Path(path)
-    way = way_to_read(path)
-    said = io.StringIO()
-    try:
-        with _quiet() as said, little_memory(path.stat().st_size):
-            raw = meshio.read(path, file_format=way.name)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"cannot be read as a mesh: {_reason(error, said.getvalue())}", file=path) from error
-    if name not in raw.cell_data:
-        known = ", ".join(f"'{key}'" for key in raw.cell_data) or "a file with cell data"
+    _, blocks, data = _read_quietly(path, way_to_read(path))
+    if name not in data:
+        known = ", ".join(f"'{key}'" for key in data) or "a file with cell data"
         raise InputError("the mesh has no such cell data", file=path, found=f"'{name}'", expected=known)
-    parts = [data for block, data in zip(raw.cells, raw.cell_data[name], strict=True) if block.dim == 3 and len(data)]
+    parts = [values for (_, dim, _), values in zip(blocks, data[name], strict=True) if dim == 3 and len(values)]
     return np.concatenate(parts).astype(np.float64)
 
 
@@ -261,8 +253,8 @@ Block = tuple[str, int, NDArray[Any]]
 EXPECTED = "a volume mesh in a format that meshio knows, such as .msh, .vtu or .node with .ele"
 
 
-def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block]]:
-    """Read a file with meshio; whatever goes wrong in there is one InputError."""
+def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block], dict[str, list[NDArray[Any]]]]:
+    """Read points, blocks and their data with meshio; whatever goes wrong in there is one InputError."""
     import meshio
 
     said = io.StringIO()
@@ -270,7 +262,8 @@ def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block]]:
         path.open("rb").close()
         with _quiet() as said, little_memory(path.stat().st_size):
             raw = meshio.read(path, file_format=way.name)
-            return np.asarray(raw.points), [(block.type, block.dim, np.asarray(block.data)) for block in raw.cells]
+            blocks = [(block.type, block.dim, np.asarray(block.data)) for block in raw.cells]
+            return np.asarray(raw.points), blocks, raw.cell_data
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
     except (Exception, SystemExit) as error:  # meshio raises what its parsers happen to raise, or leaves by sys.exit
@@ -281,7 +274,7 @@ def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block]]:
 
 def _parsed(path: Path) -> dict[str, NDArray[Any]]:
     """Read a file in a process of its own; see `_unpacked`."""
-    points, blocks = _read_quietly(path, way_to_read(path))
+    points, blocks, _ = _read_quietly(path, way_to_read(path))
     arrays = {f"{k} {kind} {dim}": cells for k, (kind, dim, cells) in enumerate(blocks) if cells.dtype != object}
     return {"points": points} | arrays
 

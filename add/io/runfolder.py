@@ -16,7 +16,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.json_forms import require_form
-from add.io.lock import LOCK, TEMPORARY, CannotWrite, FolderLock, Holder, holder_of, replacing
+from add.io.lock import LOCK, TEMPORARY, FolderLock, Holder, holder_of, replacing, writing
 from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
@@ -26,6 +26,7 @@ GRID, SAMPLES, SWEEP = "grid.json", "samples.jsonl", "sweep.h5"
 REFITS = "refits.jsonl"
 DRAWS, DRAWN, BANDS, COVERAGE = "draws.json", "draws.jsonl", "bands.csv", "coverage.csv"
 MESHES = "meshes"
+#: A folder with one of these is a run folder.
 MARKS = (
     SCENE,
     VERSIONS,
@@ -43,13 +44,12 @@ MARKS = (
     DRAWS,
     DRAWN,
 )
-"""A folder with one of these is a run folder."""
+#: How the names of files begin that a killed run was writing; the second form is that of versions before.
 _PARTIAL = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.|\.[0-9]+\.")
-"""How the names of files begin that a killed run was writing; the second form is that of versions before."""
+#: Size of a file from which on it is no JSON of ours [bytes].
 _MOST_JSON = 2**27
-"""Size of a file from which on it is no JSON of ours [bytes]."""
+#: Memory that lines of JSON take, in sizes of the file.
 _MEMORY = 16.0
-"""Memory that lines of JSON take, in sizes of the file."""
 
 
 @final
@@ -73,6 +73,10 @@ class RunFolder:
 
     def __init__(self, path: str | PathLike[str], *, create: bool = True, overwrite: bool = False) -> None:
         self.path = Path(path)
+        self.scene, self.versions = self.path / SCENE, self.path / VERSIONS
+        self.trajectory, self.sweep = self.path / TRAJECTORY, self.path / SWEEP
+        self.evaluations, self.residuals = self.path / EVALUATIONS, self.path / RESIDUALS
+        self.result = self.path / RESULT
         self._lock = FolderLock(self.path)
         if not is_text(str(self.path)) or "\0" in str(self.path):
             raise InputError("the name of the run folder is no text", file=ascii(str(self.path)))
@@ -157,46 +161,6 @@ class RunFolder:
                 return command
         return None
 
-    @property
-    def scene(self) -> Path:
-        """The scene as run."""
-        return self.path / SCENE
-
-    @property
-    def versions(self) -> Path:
-        """The versions it was run with; see `versions`."""
-        return self.path / VERSIONS
-
-    @property
-    def trajectory(self) -> Path:
-        """See `add.io.trajectory_file`."""
-        return self.path / TRAJECTORY
-
-    @property
-    def evaluations(self) -> Path:
-        """One JSON object a line for each evaluation of the objective."""
-        return self.path / EVALUATIONS
-
-    @property
-    def residuals(self) -> Path:
-        """Every sample of a fit: simulated beside recorded markers, of all experiments."""
-        return self.path / RESIDUALS
-
-    @property
-    def sweep(self) -> Path:
-        """See `add.io.hdf5`."""
-        return self.path / SWEEP
-
-    @property
-    def result(self) -> Path:
-        """The result."""
-        return self.path / RESULT
-
-    @property
-    def report(self) -> Path:
-        """The same for people."""
-        return self.path / REPORT
-
     def clear(self, keep: Collection[Path] = ()) -> None:
         """Remove the files of a run: those of `MARKS`, trajectories of experiments, diagrams and meshes; no others.
 
@@ -243,11 +207,8 @@ class RunFolder:
             naming the file.
         """
         path = self.path / name
-        try:
-            with replacing(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CannotWrite.because(error, path) from error
+        with writing(path), replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         return path
 
     def write_json(self, name: str, obj: Any) -> Path:
@@ -274,15 +235,12 @@ class RunFolder:
         """
         path = self.path / name
         line = json.dumps(_plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        try:
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-            with os.fdopen(open_regular(path, flags, follow=False), "ab+") as file:
-                _cut_broken_line(file)
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise CannotWrite.because(error, path) from error
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        with writing(path), os.fdopen(open_regular(path, flags, follow=False), "ab+") as file:
+            _cut_broken_line(file)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
 
     def read_lines(self, name: str) -> list[Any]:
         """Read what `append_line` wrote; none if there is no file. A last line without its end is ignored.

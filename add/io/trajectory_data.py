@@ -18,6 +18,7 @@ from add.io.trajectory_parts import (
     ObstacleData,
     SolidData,
     floats,
+    set_fields,
 )
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.typing import FloatArray, IntArray
@@ -91,34 +92,23 @@ class RunData:
         for name, (times, positions) in self.targets.items():
             times = floats(times, (None,), f"targets_time.{name}")
             targets[name] = (times, floats(positions, (len(times), 3), f"targets.{name}"))
-        values = {
-            "t": t,
-            "q": q,
-            "v": floats(self.v, (k, n), "v"),
-            "energy": {name: floats(e, (k,), f"energy.{name}") for name, e in self.energy.items()},
-            "newton_iterations": floats(self.newton_iterations, (k - 1,), "newton.iterations").astype(np.int64),
-            "newton_residual": floats(self.newton_residual, (k - 1,), "newton.residual"),
-            "contact_force": floats(self.contact_force, (k, n), "contact_force"),
-            "bodies": tuple(self.bodies),
-            "obstacles": tuple(self.obstacles),
-            "markers": {name: floats(x, (k, 3), f"markers.{name}") for name, x in self.markers.items()},
-            "targets": targets,
-            "sheets": tuple(self.sheets),
-            "solids": tuple(self.solids),
-            "lines": dict(self.lines),
-            "joints": dict(self.joints),
-            "goals": dict(self.goals),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            t=t,
+            q=q,
+            v=floats(self.v, (k, n), "v"),
+            energy={name: floats(e, (k,), f"energy.{name}") for name, e in self.energy.items()},
+            newton_iterations=floats(self.newton_iterations, (k - 1,), "newton.iterations").astype(np.int64),
+            newton_residual=floats(self.newton_residual, (k - 1,), "newton.residual"),
+            contact_force=floats(self.contact_force, (k, n), "contact_force"),
+            markers={name: floats(x, (k, 3), f"markers.{name}") for name, x in self.markers.items()},
+            targets=targets,
+        )
 
     def _check_places(self, n: int) -> None:
         """Refuse bodies whose coordinates are not in q."""
-        items: tuple[tuple[str, tuple[BodyData | MassSpringData | SolidData, ...]], ...] = (
-            ("bodies", tuple(self.bodies)), ("sheets", tuple(self.sheets)), ("solids", tuple(self.solids)),
-        )  # fmt: skip
-        for group, bodies in items:
-            for body in bodies:
+        for group in ("bodies", "sheets", "solids"):
+            for body in getattr(self, group):
                 width = body.entries.stop - body.start
                 if body.start < 0 or body.entries.stop > n:
                     raise InputError("body outside of q", place=f"{group}.{body.name}.start", found=body.start,

@@ -51,7 +51,8 @@ def _shape_code(kind: int, lowest: int, place: str, what: str) -> int:
     return int(kind)
 
 
-def _set(part: object, **values: object) -> None:
+def set_fields(part: object, **values: object) -> None:
+    """Set fields of a frozen part to what they were brought to."""
     for name, value in values.items():
         object.__setattr__(part, name, value)
 
@@ -123,8 +124,8 @@ class BodyData(_Nodal):
         rest = floats(self.rest, (None, 3), f"{place}.rest")
         cells = nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells")
         surface = nodes_of(self.surface, 3, len(rest), f"{place}.surface")
-        _set(self, start=int(self.start), rest=rest, cells=cells, surface=surface, moduli=moduli, group=group,
-             mean_dilatation=bool(self.mean_dilatation))  # fmt: skip
+        set_fields(self, start=int(self.start), rest=rest, cells=cells, surface=surface, moduli=moduli, group=group,
+                   mean_dilatation=bool(self.mean_dilatation))  # fmt: skip
 
     @property
     def law(self) -> Material:
@@ -169,7 +170,7 @@ class MassSpringData(_Nodal):
         triangles = nodes_of(self.triangles, 3, len(rest), f"{place}.triangles")
         gradients = floats(self.gradients, (len(triangles) if len(self.gradients) else 0, 3, 2), f"{place}.gradients")
         edges = nodes_of(self.edges, 2, len(rest), f"{place}.edges")
-        _set(self, start=int(self.start), rest=rest, edges=edges, triangles=triangles, gradients=gradients)
+        set_fields(self, start=int(self.start), rest=rest, edges=edges, triangles=triangles, gradients=gradients)
 
 
 @final
@@ -212,8 +213,8 @@ class SolidData:
         centre, size = floats(self.centre, (3,), f"{place}.centre"), floats(self.size, (3,), f"{place}.size")
         triangles = nodes_of(self.triangles, 3, len(vertices), f"{place}.triangles")
         kind = _shape_code(self.kind, -1, place, "shape")
-        _set(self, start=int(self.start), kinematic=bool(self.kinematic), centre=centre, kind=kind, size=size)
-        _set(self, vertices=vertices, triangles=triangles)
+        set_fields(self, start=int(self.start), kinematic=bool(self.kinematic), centre=centre, kind=kind, size=size)
+        set_fields(self, vertices=vertices, triangles=triangles)
 
     @property
     def entries(self) -> slice:
@@ -253,10 +254,12 @@ class ObstacleData:
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""
         place = f"obstacles.{self.name}"
-        _set(self, kind=_shape_code(self.kind, 0, place, "obstacle"))
+        set_fields(self, kind=_shape_code(self.kind, 0, place, "obstacle"))
         shapes = {"size": (3,), "rotation": (3, 3), "position": (3,), "velocity": (3,), "vertices": (None, 3)}
-        _set(self, **{name: floats(getattr(self, name), shape, f"{place}.{name}") for name, shape in shapes.items()})
-        _set(self, triangles=nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles"))
+        set_fields(
+            self, **{name: floats(getattr(self, name), shape, f"{place}.{name}") for name, shape in shapes.items()}
+        )
+        set_fields(self, triangles=nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles"))
 
 
 @final
@@ -281,8 +284,7 @@ class LineData:
         """Bring to plain types and check shapes."""
         _choice(self.kind, LINE_KINDS, "lines.kind")
         ends = floats(self.ends, (None, 2, 3), "lines.ends")
-        object.__setattr__(self, "ends", ends)
-        object.__setattr__(self, "tension", floats(self.tension, (len(ends),), "lines.tension"))
+        set_fields(self, ends=ends, tension=floats(self.tension, (len(ends),), "lines.tension"))
 
 
 @final
@@ -303,8 +305,7 @@ class JointData:
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""
         place = floats(self.place, (None, 3), "joints.place")
-        object.__setattr__(self, "place", place)
-        object.__setattr__(self, "axis", floats(self.axis, (len(place), 3), "joints.axis"))
+        set_fields(self, place=place, axis=floats(self.axis, (len(place), 3), "joints.axis"))
 
 
 @final
@@ -339,12 +340,11 @@ class ContactData:
         if last != len(places):
             raise InputError("offsets and places do not fit", place="contacts", found=f"{len(places)} places",
                              expected=str(last))  # fmt: skip
-        object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "places", places)
-        object.__setattr__(self, "forces", floats(self.forces, (len(places), 3), "contacts.forces"))
-        count = len(places) if len(self.modes) or len(self.margins) else 0
-        object.__setattr__(self, "modes", floats(self.modes, (count,), "contacts.modes").astype(np.int64))
-        object.__setattr__(self, "margins", floats(self.margins, (count,), "contacts.margins"))
+        forces = floats(self.forces, (last, 3), "contacts.forces")
+        count = last if len(self.modes) or len(self.margins) else 0
+        modes = floats(self.modes, (count,), "contacts.modes").astype(np.int64)
+        margins = floats(self.margins, (count,), "contacts.margins")
+        set_fields(self, offsets=offsets, places=places, forces=forces, modes=modes, margins=margins)
 
     def at(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return places and forces (m_k, 3) of state ``k``."""
@@ -378,6 +378,6 @@ class GoalData:
 
     def __post_init__(self) -> None:
         """Bring to plain types and check shapes."""
-        object.__setattr__(self, "body", str(self.body))
-        for name, shape in (("points", (None, 3)), ("rotation", (3, 3)), ("position", (3,))):
-            object.__setattr__(self, name, floats(getattr(self, name), shape, f"goals.{name}"))
+        shapes: dict[str, tuple[int | None, ...]] = {"points": (None, 3), "rotation": (3, 3), "position": (3,)}
+        values = {name: floats(getattr(self, name), shape, f"goals.{name}") for name, shape in shapes.items()}
+        set_fields(self, body=str(self.body), **values)

@@ -19,8 +19,6 @@ of its pattern. They are compiled into `entries`, which take arena and instant a
 function to function by address, ten arrays take 100 ns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count

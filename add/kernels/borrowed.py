@@ -1,7 +1,5 @@
 """Views of parts of a flat array that count no references, which kernels make by the dozen, and copies of arrays."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

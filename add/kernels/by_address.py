@@ -5,8 +5,6 @@ callers take minutes. A call by address links nothing. Addresses differ between 
 constants of what is kept on disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

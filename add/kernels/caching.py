@@ -11,8 +11,6 @@ of a function is its intermediate code, for callers that are compiled, and once 
 address, its machine code (`linking.py`).
 """
 
-from __future__ import annotations
-
 import copy
 import fcntl
 import functools

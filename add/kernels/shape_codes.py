@@ -5,8 +5,6 @@ A further shape has a code of its own and four compiled functions. They become b
 them, and are kept for them alone (`stamps.py`). Where there are none, the dispatch is a comparison of codes.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, MESH = 0, 1, 2, 3, 4, 5

@@ -5,8 +5,6 @@ its own bytecode and options, from those values, and from the functions among th
 stamp holds this and no more. A change of another function, of a comment or of a line number leaves it as it is.
 """
 
-from __future__ import annotations
-
 import dis
 import functools
 import hashlib

@@ -3,8 +3,6 @@
 Expressions are printed as functions that numba compiles: straight lines in which what is equal is computed once.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import functools

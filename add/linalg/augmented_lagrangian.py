@@ -1,7 +1,5 @@
 """Linear solves with rows that hold points, without a saddle-point matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final

@@ -4,8 +4,6 @@ An address is an argument, never a constant: it differs between processes, and a
 remember it. Matrices are stored by columns in flat arrays and given as (array, offset, leading dimension).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 

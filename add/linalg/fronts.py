@@ -1,7 +1,5 @@
 """The numbers of a multifrontal LU (Duff and Reid 1983, 1984), and of a Cholesky factorisation of symmetric ones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from add.kernels.caching import njit

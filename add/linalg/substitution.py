@@ -1,7 +1,5 @@
 """Solves with the fronts, for one and many right-hand sides, also of the transposed matrix, and their refinement."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from add.kernels.caching import njit

@@ -1,7 +1,5 @@
 """The symbolic factorisation: fronts, their rows, and where every entry and every contribution goes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

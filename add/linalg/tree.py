@@ -1,7 +1,5 @@
 """Orderings of sparse matrices, on the graph of their blocks, and the fronts of the elimination tree."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -22,8 +22,6 @@ t_a = sum_q w_q J l G_a / (V Theta) and h_a = sum_q w_q (u/3 - m l/9) G_a.
 An inverted point (J <= 0) makes its element's energy and forces NaN, which the line search rejects.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from add.kernels.caching import njit

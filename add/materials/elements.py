@@ -4,8 +4,6 @@ Per quadrature point F = sum_a x_a (x) G_a, and an element stores E = sum_q w_q 
 E = sum_q w_q W(F-bar_q), whose stress and tangent are in `add.materials.dilatation`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple

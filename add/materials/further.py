@@ -15,8 +15,6 @@ dG_im/dF_jn = d_ij (u_m w_n + w_m u_n). Of the stretches, F = sum_a l_a n_a (x) 
 which is (W_aa + W_bb)/2 - W_ab where the stretches coincide (Ogden 1984, section 6.1.4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

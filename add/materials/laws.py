@@ -3,8 +3,6 @@
 One is no function of C, and does not see rotations as such: Hooke's law in the small strain eps = sym F - I.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

@@ -16,8 +16,6 @@ A step then has the energy density of an elastic law with numbers of its own at 
 so that it has the loops, the tangent and the mean dilatation of elastic laws (`add.materials.elements`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import replace

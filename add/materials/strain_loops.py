@@ -9,8 +9,6 @@ which no rigid motion changes. The matrix of a step has no projection; with W_ab
     dr/dx = w sum_a (F_a d2z_a + dz_a (sum_b W_ab dz_b + R_ab d2z_b v)^T),   dr/dv = w sum_ab R_ab dz_a dz_b^T.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -6,6 +6,8 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,14 @@ import numpy as np
 from add.errors import InputError
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording, Signal, Take
+
+
+def write_csv(path: str | os.PathLike[str], recording: Recording) -> None:
+    """Write a recording in metres so that `read_csv` gives back the same bits; missing samples are blank cells."""
+    header = ["time_s", *(f"{name}_{axis}_m" for name in recording.names for axis in "xyz")]
+    frames = zip(recording.times.tolist(), recording.positions, strict=True)
+    rows = (_cells([time, *frame.ravel().tolist()]) for time, frame in frames)
+    _write(os.fspath(path), chain([header], rows), ",")
 
 
 def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
@@ -92,12 +102,9 @@ def write_c3d(path: str | os.PathLike[str], recording: Recording) -> None:
         rows[:, :3] = np.where(valid[:, None], 1000.0 * positions, 0.0)
         rows[:, 3] = np.where(valid, 0.0, -1.0)
         writer.add_frames([(rows, np.zeros((0, 0), dtype=np.float32))])
-    try:
-        with open(file, "wb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # there are no analog channels
-            writer.write(stream)
-    except OSError as error:
-        raise InputError("cannot write the file", file=file, found=error.strerror) from error
+    with _writing(file), open(file, "wb") as stream, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # there are no analog channels
+        writer.write(stream)
 
 
 def write_pose_csv(path: str | os.PathLike[str], pose: PoseRecording) -> None:
@@ -179,16 +186,13 @@ def write_mcap(path: str | os.PathLike[str], take: Take) -> None:
         ) from None  # fmt: skip
     units: dict[str, str] = {}
     rows = sorted(_messages(file, take, units), key=lambda row: row[:2])
-    try:
-        with open(file, "wb") as stream:
-            writer = Writer(stream)
-            schemas = {kind: writer.register_msgdef(kind, text) for kind, text in _MESSAGES.items()}
-            for time, topic, kind, message in rows:
-                writer.write_message(topic, schemas[kind], message, log_time=time)
-            writer.add_metadata("units", units)
-            writer.finish()
-    except OSError as error:
-        raise InputError("cannot write the file", file=file, found=error.strerror) from error
+    with _writing(file), open(file, "wb") as stream:
+        writer = Writer(stream)
+        schemas = {kind: writer.register_msgdef(kind, text) for kind, text in _MESSAGES.items()}
+        for time, topic, kind, message in rows:
+            writer.write_message(topic, schemas[kind], message, log_time=time)
+        writer.add_metadata("units", units)
+        writer.finish()
 
 
 def _messages(file: str, take: Take, units: dict[str, str]) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
@@ -242,8 +246,14 @@ def _cells(values: Iterable[float]) -> list[str]:
 
 
 def _write(file: str, rows: Iterable[Sequence[str]], delimiter: str) -> None:
+    with _writing(file), open(file, "w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
+
+
+@contextmanager
+def _writing(file: str) -> Iterator[None]:
+    """Errors of the system while a file is written, as ones that name it."""
     try:
-        with open(file, "w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
+        yield
     except OSError as error:
         raise InputError("cannot write the file", file=file, found=error.strerror) from error

@@ -19,13 +19,13 @@ from add.model.build import Model
 from add.model.contact_terms import ContactModel
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: Depth from which on a start counts as a mistake, over the largest extent of the body's contact points [-]; what
+#: stands on soft feet may well be meant to start some per cent in the floor.
 DEEP = 0.1
-"""Depth from which on a start counts as a mistake, over the largest extent of the body's contact points [-]; what
-stands on soft feet may well be meant to start some per cent in the floor."""
 
 
+#: Shapes that are so many times as large as half of them are looked at for each body, near or not.
 LARGE = 4.0
-"""Shapes that are so many times as large as half of them are looked at for each body, near or not."""
 
 
 @final

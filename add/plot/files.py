@@ -11,7 +11,7 @@ import numpy as np
 from add.errors import InputError
 from add.geometry import SoftMesh, boundary_faces
 from add.geometry.boundary import mesh_quality
-from add.io.lock import remove_killed, replacing
+from add.io.lock import remove_killed, replacing, writing
 from add.mocap import Take
 
 if TYPE_CHECKING:
@@ -63,11 +63,8 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
         yield drawn, path
         _write_powers_plainly(drawn)
         metadata: dict[str, Any] = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        try:
-            with replacing(path) as temporary:
-                drawn.savefig(temporary, dpi=150, metadata=metadata)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+        with writing(path), replacing(path) as temporary:
+            drawn.savefig(temporary, dpi=150, metadata=metadata)
 
 
 def _write_powers_plainly(drawn: "Figure") -> None:

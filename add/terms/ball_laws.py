@@ -1,7 +1,5 @@
 """Forces on ball joints of trees, each on three coordinates: damping, armature, dry friction, a limit of the angle."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final

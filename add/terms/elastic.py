@@ -1,7 +1,5 @@
 """Elasticity, viscosity and stiffness-proportional damping of soft bodies, of cloth and of rods."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, final

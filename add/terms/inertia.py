@@ -1,7 +1,5 @@
 """Inertia of soft bodies and of masses on them, with damping, gravity, and water that moves with faces."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final

@@ -1,7 +1,5 @@
 """Forces on single coordinates of trees: springs, damping, dry friction, limits, and actuators that follow a signal."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Forces on lengths of trees: of sums l = sum_j c_j q_j (fixed tendons, a gear), and of paths through points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 

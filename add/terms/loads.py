@@ -1,7 +1,5 @@
 """Loads that vary in time on nodes, and actuators on places: a force and a torque that a link carries along."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 

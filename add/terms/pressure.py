@@ -1,7 +1,5 @@
 """Gas in chambers of bodies: a given pressure, and equations between pressure and volume with the pressure unknown."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Inertia of rigid bodies, and inertia and gravity of trees of links in their own coordinates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, final

@@ -11,8 +11,8 @@ from add.view.quantities import Quantity, prefixed, round_up
 from add.view.shapes import polylines
 
 _TURNS, _PER_TURN = 9, 14
+#: Tension below which a cable hangs loose, as a share of the largest of the run.
 _SLACK = 1e-6
-"""Tension below which a cable hangs loose, as a share of the largest of the run."""
 
 
 @final

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     import pyvista
 
 
-OBSTACLE_COLOUR, GIVEN_COLOUR, NEUTRAL_COLOUR = "#c9ced6", "#9aa4b2", "#d7dbe0"
-PLANE_COLOUR, GRID_COLOUR, SHADOW_COLOUR = "#f4f5f7", "#c3c9d2", "#c4c7cd"
-MARKER_COLOUR, TARGET_COLOUR, ARROW_COLOUR, LOAD_COLOUR = "#0b57d0", "#d93025", "#202124", "#8430ce"
+GIVEN_COLOUR, SHADOW_COLOUR = "#9aa4b2", "#c4c7cd"
+MARKER_COLOUR, TARGET_COLOUR, LOAD_COLOUR = "#0b57d0", "#d93025", "#8430ce"
 EDGE_COLOUR, JOINT_COLOUR, SLACK_COLOUR = "#3c4043", "#b06000", "#9aa0a6"
 SHINE: dict[str, Any] = {"specular": 0.15, "specular_power": 12, "ambient": 0.12}
 

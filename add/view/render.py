@@ -1,6 +1,8 @@
 """Pictures and films of a run without a window, and a run as one interactive page, which needs no network."""
 
+import base64
 import contextlib
+import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,23 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.io.lock import remove_killed, replacing
+from add.io.lock import remove_killed, replacing, writing
 from add.io.trajectory_data import RunData
 from add.view.look import Look, require_pyvista
-from add.view.scene3d import Scene3D
+from add.view.scene3d import COLOUR_MAPS, Scene3D
 
 if TYPE_CHECKING:
     import pyvista
-import base64
-import json
-
-from add.view.scene3d import COLOUR_MAPS
 
 MOST_MOMENTS = 120
+#: Coordinates in a page: about 20 MB of text.
 _MOST_NUMBERS = 4_000_000
-"""Coordinates in a page: about 20 MB of text."""
+#: Parts whose number of points changes with the time.
 _LEFT_OUT = ("contact forces",)
-"""Parts whose number of points changes with the time."""
 
 
 def page(scene: Scene3D, title: str, time: float | None, progress: Callable[[int, int], None]) -> str:
@@ -154,10 +152,10 @@ logger = logging.getLogger(__name__)
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FILMS = (".mp4", ".gif")
+#: How many pixels VTK draws for one of the picture, along each side, with "ssaa".
 OVERSAMPLING = 2.0
 #: Frames of a film: at 30 a second an hour.
 MOST_FRAMES = 108_000
-"""How many pixels VTK draws for one of the picture, along each side, with \"ssaa\"."""
 
 
 def screenshot(
@@ -188,7 +186,8 @@ def screenshot(
     with _off_screen(size) as plotter:
         scene = Scene3D(data, plotter, look, OVERSAMPLING)
         scene.set_time(float(data.t[-1] if time is None else time))
-        _write(path, lambda temporary: plotter.screenshot(str(temporary), return_img=False))
+        with writing(path), replacing(path) as temporary:
+            plotter.screenshot(str(temporary), return_img=False)
     return path
 
 
@@ -269,15 +268,11 @@ def movie(
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)
     with _off_screen(size) as plotter:
         scene = Scene3D(data, plotter, look, OVERSAMPLING)
-
-        def write(temporary: Path) -> None:
-            with _writer(temporary, fps) as writer:
-                for done, time in enumerate(times, start=1):
-                    scene.set_time(float(time))
-                    writer.append_data(np.asarray(plotter.screenshot(None, return_img=True)))
-                    progress(done, len(times))
-
-        _write(path, write)
+        with writing(path), replacing(path) as temporary, _writer(temporary, fps) as writer:
+            for done, time in enumerate(times, start=1):
+                scene.set_time(float(time))
+                writer.append_data(np.asarray(plotter.screenshot(None, return_img=True)))
+                progress(done, len(times))
     return path
 
 
@@ -309,7 +304,8 @@ def export_html(
     with _off_screen((1280, 800)) as plotter:
         scene = Scene3D(data, plotter, replace(look or Look(), camera=(look or Look()).camera.removeprefix("follow ")))
         text = page(scene, path.stem, time, progress)
-    _write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    with writing(path), replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
@@ -326,15 +322,6 @@ def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:
         raise InputError("no such folder", file=path.parent)
     remove_killed(path.parent)
     return path
-
-
-def _write(path, write) -> None:  # type: ignore[no-untyped-def]
-    """Call ``write`` with a temporary path that becomes ``path``."""
-    try:
-        with replacing(path) as temporary:
-            write(temporary)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
 
 
 def _writer(path: Path, fps: float):  # type: ignore[no-untyped-def]

@@ -9,21 +9,20 @@ from add.io.trajectory_parts import ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
 from add.view.joints import joint_actors
-from add.view.look import Look, aim, framing_points, largest_body, middles, round_number
-from add.view.parts import GRID_COLOUR, NEUTRAL_COLOUR, OBSTACLE_COLOUR, PLANE_COLOUR, Canvas, Moment, Part, Points
-from add.view.quantities import Quantity, quantity
+from add.view.look import Look, aim, framing_points, largest_body, middles, round_down, round_number
+from add.view.parts import Canvas, Moment, Part, Points, in_front
+from add.view.quantities import Quantity, prefixed, quantity
 from add.view.shapes import Solid, draw_goals, primitive, shaded
 from add.view.surfaces import LIGHT, Shadows, nodal_parts, occlude
 
 if TYPE_CHECKING:
     import pyvista
-from add.view.look import round_down
-from add.view.parts import ARROW_COLOUR, in_front
-from add.view.quantities import prefixed
 
+OBSTACLE_COLOUR, PLANE_COLOUR, GRID_COLOUR = "#c9ced6", "#f4f5f7", "#c3c9d2"
+ARROW_COLOUR, NEUTRAL_COLOUR = "#202124", "#d7dbe0"
 _COLOUR = "#202124"
+#: Place of the bar's left end and its greatest length, in shares of the picture's size.
 _LEFT, _BOTTOM, _WIDEST = 0.13, 0.045, 0.16
-"""Place of the bar's left end and its greatest length, in shares of the picture's size."""
 
 
 @final

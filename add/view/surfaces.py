@@ -154,8 +154,8 @@ def _border(sheet: MassSpringData) -> Any:
 
 #: From the scene to its main light, which is parallel.
 LIGHT = np.array([0.7, -0.8, 1.9])
+#: Cosine between the light and the normal of a plane from which on it gets shadows.
 _LEAST_SLOPE = 0.5
-"""Cosine between the light and the normal of a plane from which on it gets shadows."""
 
 
 @final

@@ -17,10 +17,10 @@ from add.view.scene3d import Scene3D
 HELP = (
     "space play, pause    arrows step    1 displacement   2 speed   3 strain   4 stress   5 contact   r reset   q quit"
 )
+#: Time between two pictures while playing [ms].
 _TICK = 33
-"""Time between two pictures while playing [ms]."""
+#: Time between two looks for more of a run [s].
 _LOOK_AGAIN = 2.0
-"""Time between two looks for more of a run [s]."""
 
 
 def show(

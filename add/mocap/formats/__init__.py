@@ -7,10 +7,9 @@ from add.errors import InputError, naming
 from add.machine.extensions import load_installed
 from add.mocap.formats.base import Capture, Choices, Format, likeness
 from add.mocap.formats.c3d import C3D
-from add.mocap.formats.mcap import MCAP
 from add.mocap.formats.motive import MotiveCSV
 from add.mocap.formats.plain import PlainCSV
-from add.mocap.formats.pose_json import PoseJSON
+from add.mocap.formats.poses import MCAP, PoseJSON
 from add.mocap.formats.qualisys import TRC, QualisysTSV
 from add.mocap.formats.vicon import ViconCSV
 from add.mocap.take import Take

@@ -1,7 +1,5 @@
 """Plain CSV files: `time_s`, then coordinates of markers, the pose of a body, or angles, with units in the headings."""
 
-import csv
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -280,22 +278,6 @@ def read_csv(path: str | os.PathLike[str], *, unit: str = "m") -> Recording:
         names, columns = _markers(table, unit)
         values = table.rows().values
         return tracks(names, values[:, 0], values[:, columns], unit, "z", file)
-
-
-def write_csv(path: str | os.PathLike[str], recording: Recording) -> None:
-    """Write a recording in metres so that `read_csv` gives back the same bits; missing samples are blank cells."""
-    file = os.fspath(path)
-    header = ["time_s", *(f"{name}_{axis}_m" for name in recording.names for axis in "xyz")]
-    try:
-        with open(file, "w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(header)
-            for time, frame in zip(recording.times.tolist(), recording.positions, strict=True):
-                # repr of a float is the shortest text that reads back as the same float
-                cells = ("" if math.isnan(value) else repr(value) for value in frame.ravel().tolist())
-                writer.writerow([repr(time), *cells])
-    except OSError as error:
-        raise InputError("cannot write the file", file=file, found=error.strerror) from error
 
 
 def _markers(table: _Table, unit: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:

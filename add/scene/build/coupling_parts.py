@@ -19,6 +19,7 @@ from add.joints.laws import (
     JointPart,
     PointForce,
 )
+from add.kernels.air import enclosed_volume
 from add.scene.build.ties import OfScene, SceneParts
 from add.scene.robots.mjcf import fluid_around
 from add.scene.spec.actuation import FluidSpec
@@ -147,7 +148,7 @@ def air(item: AirSpec, at: str, body: Body, parts: SceneParts) -> None:
         else:
             sites.append(BodySite(SiteKind.NODES, item.body, nodes=nodes[[k]], weights=np.ones(1)))
     closed = is_closed(faces)
-    if closed and _volume(points[used], faces) < 0.0:
+    if closed and enclosed_volume(points[used].ravel(), faces) < 0.0:
         faces = faces[:, ::-1]
     numbers = parts.numbers_of(at, item, "density", "coefficient", "friction")
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3)
@@ -181,8 +182,3 @@ def is_closed(faces: IntArray) -> bool:
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     there, back = (np.unique(part, axis=0) for part in (sides, sides[:, ::-1]))
     return there.shape[0] == sides.shape[0] and np.array_equal(there, back)
-
-
-def _volume(points: FloatArray, faces: IntArray) -> float:
-    a, b, c = (points[faces[:, k]] for k in range(3))
-    return float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0

@@ -23,7 +23,7 @@ from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
-from add.summary import few
+from add.summary import counted, few
 
 logger = logging.getLogger(__name__)
 
@@ -174,11 +174,11 @@ def _near_at_rest(built: BuiltScene) -> Iterator[str]:
     """Skins that meet themselves, and are too thick for their mesh."""
     for term in built.model.term(MeshContact):
         for name, number, least in term.near_at_rest(built.theta):
-            pairs = "1 pair of edges or faces" if number == 1 else f"{number} pairs of edges or faces"
             yield (
-                f"bodies.{name}.contact.thickness: {pairs} of its mesh without a common node are so near at rest that "
-                "they push on nothing, and yet never pass: a fold that presses them together stops every step; below "
-                f"{least / term.surface.rest_factor:.2g} m they meet, or take a mesh of more even triangles"
+                f"bodies.{name}.contact.thickness: {counted(number, 'pair')} of edges or faces of its mesh without a "
+                "common node are so near at rest that they push on nothing, and yet never pass: a fold that presses "
+                f"them together stops every step; below {least / term.surface.rest_factor:.2g} m they meet, or take a "
+                "mesh of more even triangles"
             )
 
 
@@ -226,8 +226,7 @@ def _has_surface(body: object) -> bool:
 def _few_steps(built: BuiltScene) -> Iterator[str]:
     time = built.scene.time
     if time.n_steps < FEW_STEPS:
-        steps = "1 step" if time.n_steps == 1 else f"{time.n_steps} steps"
-        yield f"time.dt: the run has only {steps} of {time.dt:g} s (times are in s)"
+        yield f"time.dt: the run has only {counted(time.n_steps, 'step')} of {time.dt:g} s (times are in s)"
 
 
 def _impacts(built: BuiltScene) -> list[str]:

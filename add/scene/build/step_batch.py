@@ -106,12 +106,10 @@ class StepBatch:
         first = solved & (self.k == 0)  # a start has no history
         for out, pulled in zip(into, (q_bars, v_bars), strict=True):
             out[solved] = pulled[solved, 0]
-        if first.any():
-            for i in np.flatnonzero(first):  # type: ignore[assignment]
-                into[0][i, 0], into[1][i, 0] = stepper.start_pullback(
-                    StateTangent(into[0][i].copy(), into[1][i].copy())
-                )
-                into[0][i, 1:] = into[1][i, 1:] = 0.0
+        q, v = into
+        for i in np.flatnonzero(first).tolist():
+            q[i, 0], v[i, 0] = stepper.start_pullback(StateTangent(q[i].copy(), v[i].copy()))
+            q[i, 1:] = v[i, 1:] = 0.0
         theta_bars[solved] = own[solved]
         return np.flatnonzero(~solved).tolist()
 

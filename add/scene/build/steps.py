@@ -207,18 +207,15 @@ class StepFunction:
     def pairs(self, given: ArrayLike | None) -> FloatArray:
         """Return a (co)tangent of a state's pairs (m, n); given (n,), of the newest alone."""
         shape = self.simulation.stepper.n_history, self.simulation.system.n
-        out = np.zeros(shape)
-        if given is not None:
-            array = as_numbers("state", given)
-            if array.shape not in (shape, shape[1:]):
-                raise InputError(
-                    "one number a coordinate and pair", found=f"shape {array.shape}",
-                    expected=f"{shape}, or {shape[1:]} of the newest pair",
-                )  # fmt: skip
-            if not np.isfinite(array).all():
-                raise InputError("a derivative of a state is not finite", found="nan or inf", expected="finite numbers")
-            out[: 1 if array.ndim == 1 else None] = array
-        return out
+        array = np.zeros(shape) if given is None else as_numbers("state", given)
+        if array.shape not in (shape, shape[1:]):
+            raise InputError(
+                "one number a coordinate and pair", found=f"shape {array.shape}",
+                expected=f"{shape}, or {shape[1:]} of the newest pair",
+            )  # fmt: skip
+        if not np.isfinite(array).all():
+            raise InputError("a derivative of a state is not finite", found="nan or inf", expected="finite numbers")
+        return self.arguments.inputs.pairs(array)
 
     def __call__(self, state: State, control: Values | None = None, inputs: Values | None = None) -> Step:
         """Take one step.

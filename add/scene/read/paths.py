@@ -116,6 +116,7 @@ def _plain(node: Any) -> Any:
 
 Pattern = tuple[str, ...]
 
+#: Keys from the scene to a path; "*" is any name, or any number of a list.
 _PLACES: tuple[Pattern, ...] = (
     ("bodies", "*", "mesh", "file"),
     ("bodies", "*", "rest", "file"),
@@ -136,7 +137,6 @@ _PLACES: tuple[Pattern, ...] = (
     ("recording", "file"),
     ("uncertainty", "convergence"),
 )
-"""Keys from the scene to a path; "*" is any name, or any number of a list."""
 
 
 def path_slots(raw: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:

@@ -1,8 +1,8 @@
 """Actuators and ties of bodies in the scene format: chambers, muscles; drives, tendons and loops of trees."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.scene.spec.common import (
     Facts,
@@ -37,11 +37,9 @@ class _ChamberSpec(Spec, numbers=Role.PROPERTY):
         "of the mesh",
     )
 
-    @model_validator(mode="after")
-    def _one(self) -> "_ChamberSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.cavity is not None and self.where is not None:
             raise problem("a chamber is a hollow or a selection", key="where", found="both", expected="one of them")
-        return self
 
 
 class PressureChamberSpec(_ChamberSpec):
@@ -113,12 +111,10 @@ class _FibreMuscleSpec(_MuscleSpec):
     )
     optimal: Positive = Field(1.0, description="stretch l_o of the fibre at which it is at its best [-]")
 
-    @model_validator(mode="after")
-    def _along(self) -> "_FibreMuscleSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "fibres", "points")
         if self.points is not None and self.where is not None:
             raise problem("a line through points has no elements", key="where", found="both", expected="one of them")
-        return self
 
 
 class ActiveStressMuscleSpec(_FibreMuscleSpec):
@@ -185,15 +181,14 @@ class DriveSpec(Spec, numbers=Role.PROPERTY):
         "null = none",
     )  # fmt: skip
 
-    @model_validator(mode="after")
-    def _check(self) -> "DriveSpec":
+    def model_post_init(self, context: Any) -> None:
         if sum(item is not None for item in (self.joint, self.tendon, self.actuator)) != 1:
             raise problem("give exactly one of 'joint', 'tendon' and 'actuator'", key="joint")
         if self.actuator is not None:
             for key in ("type", "stiffness", "damping", "limit"):
                 if self.says(key):
                     raise problem("the robot's file says this", key=key)
-            return self
+            return
         needed = {"torque": (), "position": ("stiffness",), "velocity": ("damping",)}[self.type]
         allowed = {"torque": (), "position": ("stiffness", "damping"), "velocity": ("damping",)}[self.type]
         for key in ("stiffness", "damping"):
@@ -201,7 +196,6 @@ class DriveSpec(Spec, numbers=Role.PROPERTY):
                 raise problem(f"a {self.type} drive needs it", key=key)
             if getattr(self, key) is not None and key not in allowed:
                 raise problem(f"a {self.type} drive has none", key=key)
-        return self
 
 
 def without_partner(facts: Facts, path: str, of_friction: tuple[str, ...]) -> dict[str, str]:
@@ -275,11 +269,9 @@ class LinkLoopSpec(Spec, numbers=Role.PROPERTY):
     b: LoopEndSpec = Field(description="the other frame")
     length: Positive | None = Field(None, description="of a `distance` [m]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "LinkLoopSpec":
+    def model_post_init(self, context: Any) -> None:
         if (self.length is not None) != (self.type == "distance"):
             raise problem("goes with a 'distance', which needs it", key="length")
-        return self
 
 
 class JointLoopSpec(Spec, numbers=Role.PROPERTY):
@@ -292,13 +284,11 @@ class JointLoopSpec(Spec, numbers=Role.PROPERTY):
         description="a_0 to, at most, a_4 [rad, m]"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "JointLoopSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.other is None and len(self.coefficients) > 1:
             raise problem("one joint has one coefficient", key="coefficients")
         if self.other == self.joint:
             raise problem("a joint follows another one", key="other")
-        return self
 
 
 LoopSpec = Annotated[

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr
 
 from add.errors import InputError
 from add.scene.read.paths import require_known
@@ -118,11 +118,9 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
         None, description="given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "TreeJointSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.mimic is not None and (self.value is not None or self.motion is not None):
             raise problem("a joint that follows another one has no motion of its own", key="mimic")
-        return self
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return without_partner(facts, path, ("slip_speed", "dry_friction_law"))
@@ -245,8 +243,7 @@ class ArticulatedBodySpec(Spec):
     #: That of the file, where somebody has read it before.
     _read: Robot | None = PrivateAttr(default=None)
 
-    @model_validator(mode="after")
-    def _check(self) -> "ArticulatedBodySpec":
+    def model_post_init(self, context: Any) -> None:
         if self.model is None:
             if not self.joints or not self.links:
                 raise problem("a tree without 'model' needs links and joints", key="links")
@@ -281,7 +278,6 @@ class ArticulatedBodySpec(Spec):
                         raise problem("hard limits have none", key=f"joints.{name}.{key}")
             if self.says("limit_onset"):
                 raise problem("hard limits have none", key="limit_onset")
-        return self
 
 
 # --- Loops and tendons that a scene gives to an articulated body, as parts of a robot ---------------------------------

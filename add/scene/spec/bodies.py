@@ -1,8 +1,8 @@
 """Bodies of the scene format: meshes, regions, pins, loads and point masses."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.scene.spec.actuation import ChamberSpec, MuscleSpec
 from add.scene.spec.common import (
@@ -103,8 +103,7 @@ class TorusMeshSpec(Spec):
     minor_radius: Extent = Field(description="radius of the tube [m]; below `major_radius`")
     edge: Extent = Field(description="length of the element edges [m]; diagonals are longer")
 
-    @model_validator(mode="after")
-    def _check(self) -> "TorusMeshSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.minor_radius >= self.major_radius:
             raise problem(
                 "the tube of the torus meets itself",
@@ -112,7 +111,6 @@ class TorusMeshSpec(Spec):
                 found=f"{self.minor_radius:g}",
                 expected=f"below major_radius, {self.major_radius:g}",
             )
-        return self
 
 
 ShapeMeshSpec = Annotated[
@@ -162,10 +160,8 @@ class PointMassSpec(Spec, numbers=Role.PROPERTY):
     )
     name: Name | None = Field(None, description="name of the mass in reports")
 
-    @model_validator(mode="after")
-    def _check(self) -> "PointMassSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "at", "where")
-        return self
 
 
 class AnchorSpec(Spec):
@@ -238,9 +234,7 @@ class SoftBodySpec(_MovingSpec):
     chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid within, by name")
     muscles: dict[Name, MuscleSpec] = Field({}, description="muscles within, by name")
 
-    @model_validator(mode="after")
-    def _check(self) -> "SoftBodySpec":
+    def model_post_init(self, context: Any) -> None:
         if self.enhanced and self.mean_dilatation:
             raise problem("enhanced elements with mean dilatation bend without resistance", key="enhanced",
                           found="both", expected="one of them: enhanced elements do not lock either")  # fmt: skip
-        return self

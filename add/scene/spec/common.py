@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -36,7 +36,10 @@ class Role(Enum):
 
 
 class Spec(BaseModel):
-    """Base of every object in a scene file: frozen, and a key it does not know is an error."""
+    """Base of every object in a scene file: frozen, and a key it does not know is an error.
+
+    What fields must not say together is refused in `model_post_init`, whose errors name the object.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
@@ -294,13 +297,11 @@ class _CornersSpec(Spec):
 class BoxSpec(_CornersSpec):
     """Axis-aligned box; an entry that is null is unbounded. A node on the boundary is inside."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "BoxSpec":
+    def model_post_init(self, context: Any) -> None:
         for axis, low, high in zip("xyz", self.min, self.max, strict=True):
             if low is not None and high is not None and low > high:
                 found = f"min {low:g}, max {high:g}"
                 raise problem(f"the box is empty along {axis}", found=found, expected="min <= max")
-        return self
 
 
 class BallSpec(Spec):

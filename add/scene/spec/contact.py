@@ -1,8 +1,8 @@
 """Contact of the scene format."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve
 from add.scene.spec.common import (
@@ -73,8 +73,7 @@ class ContactPairSpec(_FurtherFriction):
         assert self.body is not None and self.obstacle is not None
         return self.body, self.obstacle
 
-    @model_validator(mode="after")
-    def _check(self) -> "ContactPairSpec":
+    def model_post_init(self, context: Any) -> None:
         given = [key for key in ("between", "body", "obstacle") if getattr(self, key) is not None]
         if given not in (["between"], ["body", "obstacle"]):
             raise problem(
@@ -84,7 +83,6 @@ class ContactPairSpec(_FurtherFriction):
         if self.restitution is not None and self.damping is not None:
             raise problem("the restitution sets the damping: give one of them", key="restitution",
                           found=f"{self.restitution:g}")  # fmt: skip
-        return self
 
 
 _NO_FRICTION, _NO_DAMPING = "there is no friction", "there is no damping"
@@ -291,15 +289,13 @@ class ContactSpec(_FurtherFriction):
         rows = (self, *self.pairs)
         return any(row.torsional_friction is not None or row.rolling_friction is not None for row in rows)
 
-    @model_validator(mode="after")
-    def _check(self) -> "ContactSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.adhesive_damping and self.coulomb_normal == "total":
             raise problem(
                 "friction cannot be limited by a force that pulls", key="adhesive_damping",
                 found="true, and coulomb_normal 'total'", expected="coulomb_normal 'elastic'",
             )  # fmt: skip
         self._check_law()
-        return self
 
     def _check_law(self) -> None:
         """Refuse what the law of the normal force does not read."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.errors import InputError
 from add.joints.law_term import LINE, TURN, DecidingJointLaw, JointFormula, JointLaw, Measure
@@ -63,14 +63,12 @@ class _PairSpec(_CouplingSpec):
     a: EndSpec = Field(description="first end")
     b: EndSpec = Field(description="second end")
 
-    @model_validator(mode="after")
-    def _ends(self) -> "_PairSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.a.body == self.b.body:
             found = "the world" if self.a.body is None else f"'{self.a.body}' at both ends"
             raise problem("a coupling joins two different bodies", key="b.body", found=found)
         if self.a.at is None and self.b.at is None:
             raise problem("at least one end needs its place", key="a.at", found="null at both ends")
-        return self
 
 
 _TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
@@ -123,10 +121,9 @@ class _JointFormulaSpec(_FormulaSpec):
         """Return a number by its key in ``columns``."""
         return self.numbers[key.removeprefix("numbers.")]
 
-    @model_validator(mode="after")
-    def _formulas(self) -> "_JointFormulaSpec":
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
         self.check_formula(self.measure.names, lambda: self.formula.require_readable(self.numbers))
-        return self
 
 
 class FormulaCouplingSpec(_JointFormulaSpec, _PairSpec):  # type: ignore[override]
@@ -213,12 +210,10 @@ class LimitsSpec(Spec, numbers=Role.PROPERTY):
     stiffness: Positive = Field(description="torque per angle beyond a stop [N m/rad]")
     damping: NonNegative = Field(0.0, description="torque per rate beyond a stop [N m s]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "LimitsSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.lower >= self.upper:
             raise problem("the lower stop lies above the upper one", key="lower", found=f"{self.lower:g}",
                           expected=f"below {self.upper:g}")  # fmt: skip
-        return self
 
 
 class JointFrictionSpec(Spec, numbers=Role.PROPERTY):
@@ -274,11 +269,9 @@ class ForceSpec(_CouplingSpec):
     on: EndSpec = Field(description="where it acts")
     force: ValueSpec = Field(description="force over time [N]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "ForceSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.on.body is None:
             raise problem("a force acts on a body", key="on.body", found="null")
-        return self
 
 
 class TorqueSpec(_CouplingSpec):
@@ -299,11 +292,9 @@ class DragSpec(_CouplingSpec):
     area: Positive | None = Field(None, description="cross-section [m^2]; null = that of a rigid ball")
     wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "DragSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.on.body is None:
             raise problem("a drag acts on a body", key="on.body", found="null")
-        return self
 
 
 class AirSpec(_CouplingSpec):

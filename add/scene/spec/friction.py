@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.contact import CurveNumber, FrictionCurve, NormalFormula
 from add.contact.formulas import SLIDING
@@ -64,10 +64,8 @@ class FrictionFormulaSpec(_FormulaSpec):
         """Return path below the curve and value of each number, by its name in theta."""
         return {f"coefficient.{name}": (f"numbers.{name}", value) for name, value in self.numbers.items()}
 
-    @model_validator(mode="after")
-    def _check(self) -> "FrictionFormulaSpec":
+    def model_post_init(self, context: Any) -> None:
         self.check_formula(SLIDING, lambda: self.curve.require_sound(self.numbers, 0.5))
-        return self
 
 
 class FrictionExtension(Extension, numbers=Role.PROPERTY):
@@ -89,11 +87,9 @@ class FrictionExtension(Extension, numbers=Role.PROPERTY):
         """Return path below the curve and value of each number, by its name in theta."""
         return {f"coefficient.{key}": (key, getattr(self, key)) for key in self.columns}
 
-    @model_validator(mode="after")
-    def _check(self) -> "FrictionExtension":
+    def model_post_init(self, context: Any) -> None:
         with _said_of(f"the extension '{self.type}'"):
             self.curve.require_sound({key: getattr(self, key) for key in self.columns}, 0.5)
-        return self
 
 
 FrictionCurveSpec = Annotated[
@@ -108,11 +104,9 @@ class _NormalSpec(Spec):
         """The law."""
         return NormalFormula(self.energy, self.damping)  # type: ignore[attr-defined]
 
-    @model_validator(mode="after")
-    def _check(self) -> "_NormalSpec":
+    def model_post_init(self, context: Any) -> None:
         with _said_of(f"the extension '{self}'" if isinstance(self, Extension) else ""):
             self.law.require_sound()
-        return self
 
 
 class NormalFormulaSpec(_NormalSpec):

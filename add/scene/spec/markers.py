@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.scene.spec.common import (
     BodyName,
@@ -50,10 +50,9 @@ class NodesMarkerSpec(Spec):
         None, description="weights [-], one per node, divided by their sum; null = equal"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "NodesMarkerSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.weights is None:
-            return self
+            return
         if len(self.weights) != len(self.nodes):
             raise problem(
                 "as many weights as nodes are needed",
@@ -63,7 +62,6 @@ class NodesMarkerSpec(Spec):
             )
         if abs(sum(self.weights)) < 1e-12:
             raise problem("the weights must not sum to zero", key="weights")
-        return self
 
 
 class SurfaceMarkerSpec(Spec):
@@ -130,11 +128,9 @@ class MaskSpec(Spec):
     from_: Number = Field(alias="from", description="first simulation time left out [s]")
     to: Number = Field(description="last simulation time left out [s]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "MaskSpec":
+    def model_post_init(self, context: Any) -> None:
         if not self.from_ < self.to:
             raise problem("a mask must start before it ends", found=f"from {self.from_:g} to {self.to:g}")
-        return self
 
 
 class JointAngleSpec(Spec):
@@ -223,8 +219,7 @@ class RecordingSpec(Spec):
             return dict.fromkeys(("displacement", "rest"), "it is of places, and the file holds angles")
         return {} if self.displacement else {"rest": "positions count, not displacements"}
 
-    @model_validator(mode="after")
-    def _check(self) -> "RecordingSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "markers", "pose", "angles")
         if self.markers is None:
             if self.start is not None:
@@ -240,7 +235,6 @@ class RecordingSpec(Spec):
                 found=f"{list(self.rest)}",
                 expected=f"times up to the time_offset of {self.time_offset:g} s",
             )
-        return self
 
 
 class ExperimentSpec(Spec):
@@ -296,12 +290,10 @@ class _RobustSpec(_ObjectiveSpec):
         "covariances, in standard deviations of a whole pose",
     )
 
-    @model_validator(mode="after")
-    def _check_loss(self) -> "_RobustSpec":
+    def model_post_init(self, context: Any) -> None:
         if (self.loss == "squared") != (self.loss_scale is None):
             needs = "no 'loss_scale'" if self.loss == "squared" else "a 'loss_scale'"
             raise problem(f"the loss '{self.loss}' has {needs}", key="loss_scale")
-        return self
 
 
 class CloudObjectiveSpec(_RobustSpec):

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.materials import DIRECTIONS, Material, material
 from add.scene.spec.common import (
@@ -52,15 +52,13 @@ class BandSpec(Spec, numbers=Role.PROPERTY):
         n = max(2, math.ceil(2.0 * math.log10(high / low)) + 1)
         return tuple(1.0 / (2.0 * math.pi * low * (high / low) ** (k / (n - 1))) for k in range(n))
 
-    @model_validator(mode="after")
-    def _check(self) -> "BandSpec":
+    def model_post_init(self, context: Any) -> None:
         low, high = self.frequencies
         if low >= high or high > 1e6 * low:
             raise problem(
                 "a band goes from a lower to a higher frequency, over six decades at most", key="frequencies",
                 found=f"[{low:g}, {high:g}]", expected="the lower one first",
             )  # fmt: skip
-        return self
 
 
 RelaxationSpec = Annotated[BranchSpec | BandSpec, by_key("share", "loss")]
@@ -152,8 +150,7 @@ class MaterialSpec(_MaterialSpec):
     mu: PositiveField | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
     lambda_: NumberField | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
 
-    @model_validator(mode="after")
-    def _check(self) -> "MaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         given = {key for key in ("young", "poisson", "mu", "lambda") if self.modulus(key) is not None}
         if given not in ({"young", "poisson"}, {"mu", "lambda"}):
             raise problem(
@@ -169,7 +166,6 @@ class MaterialSpec(_MaterialSpec):
                 found=f"{pair[1]:g}",
                 expected=f"above {-2.0 / 3.0 * pair[0]:g}",
             )
-        return self
 
 
 class _RubberSpec(_MaterialSpec):
@@ -233,10 +229,8 @@ class OgdenMaterialSpec(_RubberSpec):
     mu3: NumberField = Field(0.0, description="modulus of the third power [Pa]")
     alpha3: NumberField = Field(-2.0, description="exponent of the third power [-]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "OgdenMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         _check_powers(self, 3, "sum mu_k alpha_k / 2", lambda mu, alpha: 0.5 * mu * alpha)
-        return self
 
 
 class HyperfoamMaterialSpec(_MaterialSpec):
@@ -253,12 +247,10 @@ class HyperfoamMaterialSpec(_MaterialSpec):
     alpha2: NumberField = Field(-2.0, description="exponent of the second power [-]")
     poisson: Poisson = Field(description="Poisson's ratio [-], in (-1, 0.5); 0 divides by itself, and 0.001 is as good")
 
-    @model_validator(mode="after")
-    def _check(self) -> "HyperfoamMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         _check_powers(self, 2, "sum mu_k", lambda mu, _: mu)
         if self.poisson == 0.0:
             raise problem("a ratio of 0 divides by itself", key="poisson", found="0", expected="0.001 for no ratio")
-        return self
 
 
 class HolzapfelOgdenMaterialSpec(_RubberSpec):
@@ -284,10 +276,8 @@ class HolzapfelOgdenMaterialSpec(_RubberSpec):
         """True: I8 is zero at rest."""
         return True
 
-    @model_validator(mode="after")
-    def _check(self) -> "HolzapfelOgdenMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         self.check_directions()
-        return self
 
 
 class HgoMaterialSpec(_RubberSpec):
@@ -305,7 +295,5 @@ class HgoMaterialSpec(_RubberSpec):
         description="d, 0 for fibres in one direction, 1/3 for all directions alike [-]"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "HgoMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         self.check_directions()
-        return self

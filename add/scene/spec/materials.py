@@ -117,8 +117,7 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
         """Return a number of the formula by its key in theta."""
         return self.numbers[key.removeprefix("numbers.")]
 
-    @model_validator(mode="after")
-    def _check(self) -> "FormulaMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         numbers = {name: _one_of(value) for name, value in self.numbers.items()}
 
         def read() -> None:
@@ -128,7 +127,6 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
 
         self.check_formula(INVARIANTS, read)
         self.check_directions()
-        return self
 
 
 class MaterialExtension(Extension, _MaterialSpec):
@@ -147,8 +145,7 @@ class MaterialExtension(Extension, _MaterialSpec):
         """The elastic law."""
         return formula_law(self.energy, tuple(sorted(self.columns.items())), "")
 
-    @model_validator(mode="after")
-    def _check(self) -> "MaterialExtension":
+    def model_post_init(self, context: Any) -> None:
         numbers = {key: getattr(self, key) for key in self.columns}
         try:
             Formula.read(self.energy, numbers).require_sound(numbers)
@@ -157,7 +154,6 @@ class MaterialExtension(Extension, _MaterialSpec):
                           expected=error.expected) from None  # fmt: skip
         if any(modulus in DIRECTIONS for modulus in self.law.parameters):
             raise problem(f"the extension '{self.type}' has no directions of fibres", key="type", found=self.energy)
-        return self
 
 
 def _material_branch(data: Any) -> str:

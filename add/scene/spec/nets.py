@@ -1,8 +1,8 @@
 """Bodies of nodes on lines and sheets: springs, cloth and rods."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from add.errors import InputError
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
@@ -62,8 +62,7 @@ class PointsMeshSpec(Spec):
     points: tuple[Vector3, ...] = Field(min_length=1, description="rest positions [m]")
     edges: tuple[tuple[int, int], ...] = Field((), description="pairs of nodes that a spring joins")
 
-    @model_validator(mode="after")
-    def _check(self) -> "PointsMeshSpec":
+    def model_post_init(self, context: Any) -> None:
         n = len(self.points)
         for k, (a, b) in enumerate(self.edges):
             if not (0 <= a < n and 0 <= b < n) or a == b:
@@ -72,7 +71,6 @@ class PointsMeshSpec(Spec):
                 )
             if self.points[a] == self.points[b]:
                 raise problem("an edge of length zero", key=f"edges.{k}", found=[a, b])
-        return self
 
 
 ParticleMeshSpec = Annotated[
@@ -169,12 +167,10 @@ class OrthotropicMembraneSpec(_MembraneSpec):
     k12: Number = Field(0.0, description="what couples them [N/m]; k12^2 below k11 k22")
     k33: Positive = Field(description="of shear, four times the shear modulus times the thickness [N/m]")
 
-    @model_validator(mode="after")
-    def _check(self) -> "OrthotropicMembraneSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.k12**2 >= self.k11 * self.k22:
             raise problem("the membrane is not stable", key="k12", found=f"{self.k12:g}",
                           expected=f"between -+{(self.k11 * self.k22) ** 0.5:g}")  # fmt: skip
-        return self
 
 
 class BaraffWitkinMembraneSpec(_MembraneSpec):
@@ -206,8 +202,7 @@ class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
         """Return a number of the formula by its key."""
         return self.numbers[key.removeprefix("numbers.")] if key.startswith("numbers.") else super().number(key)
 
-    @model_validator(mode="after")
-    def _check(self) -> "FormulaMembraneSpec":
+    def model_post_init(self, context: Any) -> None:
         def read() -> None:
             law = membrane_formula(self.energy)
             used = {key.removeprefix("membrane.numbers.") for key, _, _ in law.parameters}
@@ -219,7 +214,6 @@ class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
             law.require_sound(self.numbers | {"thickness": 1.0})
 
         self.check_formula((*MEMBRANES["stvk"].strain.variables, "thickness", "viscosity", "D11", "D22", "D12"), read)
-        return self
 
 
 MembraneSpec = Annotated[
@@ -277,15 +271,13 @@ class ClothMaterialSpec(Spec, numbers=Role.PROPERTY):
             return self.membrane.number(rest)
         return float(getattr(self.bending, rest) if part == "bending" else getattr(self, key))
 
-    @model_validator(mode="after")
-    def _check(self) -> "ClothMaterialSpec":
+    def model_post_init(self, context: Any) -> None:
         needed = any(key == "thickness" for key, _, _ in self.membrane.law.parameters)
         if needed and self.thickness is None:
             raise problem("moduli in Pa act on a thickness", key="thickness", found="null", expected="a length [m]")
         if not needed and self.thickness is not None:
             raise problem("no force depends on the thickness", key="thickness", found=f"{self.thickness:g} m",
                           expected="null: moduli of this membrane are in N/m")  # fmt: skip
-        return self
 
 
 class SeamSpec(Spec, numbers=Role.PROPERTY):
@@ -323,13 +315,11 @@ class ClothBodySpec(NetSpec):
         isotropic = isinstance(self.material.membrane, IsotropicMembraneSpec)
         return {"warp": "the membrane is the same in all directions"} if isotropic else {}
 
-    @model_validator(mode="after")
-    def _check(self) -> "ClothBodySpec":
+    def model_post_init(self, context: Any) -> None:
         if self.rest == "uv" and not isinstance(self.mesh, FileMeshSpec):
             raise problem("a rectangle has no texture coordinates", key="rest", found="'uv'", expected="'mesh'")
         if not any(self.warp):
             raise problem("this is no direction", key="warp", found="0, 0, 0")
-        return self
 
 
 # --- rods -------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from add.scene.spec.common import (
     Axes,
@@ -43,10 +43,8 @@ class _TimedSpec(_ObjectiveSpec):
     time: TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
     window: Window | None = Field(None, description="simulation times over which the mean counts [s]")
 
-    @model_validator(mode="after")
-    def _check_time(self) -> "_TimedSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "time", "window")
-        return self
 
 
 class MarkersObjectiveSpec(_RobustSpec):
@@ -124,10 +122,8 @@ class TrackObjectiveSpec(_ObjectiveSpec):
     values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
 
-    @model_validator(mode="after")
-    def _check(self) -> "TrackObjectiveSpec":
+    def model_post_init(self, context: Any) -> None:
         check_samples(self.times, self.values)
-        return self
 
 
 class PoseObjectiveSpec(_TimedSpec):
@@ -145,12 +141,11 @@ class PoseObjectiveSpec(_TimedSpec):
         None, description="target rotation, unit quaternion w, x, y, z [-]; null = none"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "PoseObjectiveSpec":
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
         exactly_one(self, "positions_file", "translation")
         if self.orientation is not None and self.translation is None:
             raise problem("'orientation' goes with 'translation', not with 'positions_file'", key="orientation")
-        return self
 
 
 class OneStepObjectiveSpec(_ObjectiveSpec):
@@ -208,11 +203,9 @@ class ProximityObjectiveSpec(_ObjectiveSpec):
         "scene",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "ProximityObjectiveSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.value is not None and self.rows is not None:
             raise problem("'value' and 'rows' exclude each other", key="rows")
-        return self
 
 
 class RoughnessObjectiveSpec(_ObjectiveSpec):
@@ -287,8 +280,7 @@ class ParameterSpec(Spec):
     )
     experiment: Name | None = Field(None, description="only in that experiment; null = shared by all")
 
-    @model_validator(mode="after")
-    def _check(self) -> "ParameterSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "path", "paths")
         if self.bounds is not None:
             low, high = self.bounds
@@ -305,7 +297,6 @@ class ParameterSpec(Spec):
                     found=f"{high:g}",
                     expected="above 0",
                 )
-        return self
 
     def all_paths(self) -> tuple[str, ...]:
         """The path, or the paths that share one value."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from add.scene.spec.common import (
     Count,
@@ -47,11 +47,9 @@ class PhaseSpec(Spec):
         "result is that of the scene without overrides",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "PhaseSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.window is not None and self.end_time is not None:
             raise problem("give 'window' or 'end_time', not both", key="end_time")
-        return self
 
 
 class StartsSpec(Spec):
@@ -70,11 +68,9 @@ class StartsSpec(Spec):
         "lowest; null = from all",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "StartsSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.keep is not None and self.keep > self.count:
             raise problem(f"more than the {self.count} starts of 'count'", key="keep")
-        return self
 
 
 class OptimizerSpec(Spec):

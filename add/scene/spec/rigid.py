@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from add.scene.spec.common import (
     BodyContactSpec,
@@ -204,8 +204,7 @@ class RigidBodySpec(_MovingSpec):
             out |= dict.fromkeys(keys, "the body starts where the 'start' of its hinge says")
         return out
 
-    @model_validator(mode="after")
-    def _check(self) -> "RigidBodySpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "mass", "density")
         if self.start is None and self.start_window is not None:
             raise problem("goes with 'start'", key="start_window")
@@ -215,7 +214,6 @@ class RigidBodySpec(_MovingSpec):
                     raise problem(
                         "a body without geometry needs its mass and inertia", key=key, expected="'mass' and 'inertia'"
                     )
-        return self
 
 
 class KinematicBodySpec(_PosedSpec):

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr
 
 from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
@@ -93,11 +93,9 @@ class NewtonSpec(Spec):
         "residual: 0.03 to 0.1 makes steps of many iterations a fifth to a quarter faster; 0 is Newton's method",
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "NewtonSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.atol == 0.0 and self.rtol == 0.0:
             raise problem("one of 'atol' and 'rtol' must be above 0", found="both 0")
-        return self
 
 
 class TimeSpec(Spec):
@@ -146,8 +144,7 @@ class TimeSpec(Spec):
                 out["newton.reuse"] = "steps of hard contact factor anew"
         return out
 
-    @model_validator(mode="after")
-    def _check(self) -> "TimeSpec":
+    def model_post_init(self, context: Any) -> None:
         exactly_one(self, "duration", "steps")
         if self.duration is not None and self.dt > self.duration * (1.0 + 1e-9):
             raise problem(
@@ -156,7 +153,6 @@ class TimeSpec(Spec):
             )  # fmt: skip
         if self.duration is not None and self.duration / self.dt > 1e9:
             raise problem("more than 1e9 steps", found=f"duration / dt = {self.duration / self.dt:.3g}")
-        return self
 
     @property
     def n_steps(self) -> int:
@@ -197,11 +193,9 @@ class ExpectationSpec(Spec):
     min: Number | None = Field(None, description="lowest value, in the result's unit")
     max: Number | None = Field(None, description="highest value, in the result's unit")
 
-    @model_validator(mode="after")
-    def _check(self) -> "ExpectationSpec":
+    def model_post_init(self, context: Any) -> None:
         if self.value is None and self.min is None and self.max is None:
             raise problem("nothing is expected", expected="at least one of 'value', 'min', 'max'")
-        return self
 
 
 def _fill(said: dict[str, Any], usual: dict[str, Any]) -> None:

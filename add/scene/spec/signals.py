@@ -74,10 +74,8 @@ class SineSignalSpec(Spec, numbers=Role.DRIVE):
             return {**data, "offset": 0.0}
         return data
 
-    @model_validator(mode="after")
-    def _check(self) -> "SineSignalSpec":
+    def model_post_init(self, context: Any) -> None:
         _one_width((self.amplitude, self.offset))
-        return self
 
 
 class _RowsSpec(Spec, numbers=Role.DRIVE):
@@ -97,10 +95,8 @@ class _SampledSignalSpec(_RowsSpec):
         min_length=2, description="values, in the unit of what it drives; one per time: vectors, or numbers"
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> "_SampledSignalSpec":
+    def model_post_init(self, context: Any) -> None:
         check_samples(self.times, self.values)
-        return self
 
 
 class TableSignalSpec(_SampledSignalSpec):
@@ -143,8 +139,7 @@ class ControlSignalSpec(_RowsSpec):
                 return {**data, "values": list(values) * rows}
         return data
 
-    @model_validator(mode="after")
-    def _check(self) -> "ControlSignalSpec":
+    def model_post_init(self, context: Any) -> None:
         least = CONTROL_DEGREES[self.basis] + 1
         if self.rows < least:
             raise problem(
@@ -161,7 +156,6 @@ class ControlSignalSpec(_RowsSpec):
             raise problem(
                 "a control must start before it ends", key="end", found=f"{self.end:g}", expected=f"> {self.start:g}"
             )
-        return self
 
 
 SignalSpec = Annotated[

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from add.commands.report_texts import warn_of_mesh_depths
+from add.commands.report_texts import warn_of_contacts
 from add.commands.simulate import simulate_scene
 from add.contact import MeshContact
 from add.equations.kinematics import Kinematics
@@ -128,7 +128,7 @@ def test_a_skin_that_is_too_soft_is_named(caplog: pytest.LogCaptureFixture, tmp_
         assert pair["bodies"] == ["low", "up"] and pair["stiffness"] == stiffness and 0.0 < pair["depth"] < 0.01
         assert pair["warning"] == (pair["depth"] > 0.5 * pair["reach"]) == (stiffness == 1e4)
         found.append(pair["depth"])
-        warn_of_mesh_depths(result)
+        warn_of_contacts(result)
     assert found[1] > 3.0 * found[0]
     assert caplog.text.count("skins press deep") == 1 and "k_n = 1e+04" in caplog.text
 

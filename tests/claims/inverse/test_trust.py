@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
-from add.commands.check_gradient import GradientCheck, check_gradients
-from add.commands.gradient_trust import GROWTH, trust
+from add.commands.check_gradient import GROWTH, GradientCheck, check_gradients, trust
 
 
 def pendulum(seconds):

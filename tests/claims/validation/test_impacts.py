@@ -7,7 +7,7 @@ import pytest
 
 from add.commands.impact_log import ImpactLog
 from add.commands.report import write_report
-from add.commands.report_texts import warn_of_impacts
+from add.commands.report_texts import warn_of_contacts
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution
 from add.model.impacts import Impact, impact_duration, restitution_error, restitution_of_law
 from add.scene import scene_from_dict
@@ -137,8 +137,8 @@ def test_said_after_a_run(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
         (impact,) = json.loads(folder.path.joinpath(RESULT).read_text())["impacts"]
         assert impact["steps"] == pytest.approx(n, abs=1)
         assert impact["error"] == pytest.approx(restitution_error(0.39, impact["steps"], 2))
-        assert len(warn_of_impacts(result)) == (n < 20)
-        assert ("below 20 steps" in caplog.text) == (n < 20)
+        warn_of_contacts(result)
+        assert caplog.text.count("below 20 steps") == (n < 20)
         report = write_report(folder, draw=False).read_text()
         assert "## Impacts" in report
         assert f"lasted {impact['steps']:.0f} steps" in report
