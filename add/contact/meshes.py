@@ -9,13 +9,13 @@ from numba import typeof
 
 from add.contact.body_family import mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts, refuse_laws
+from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
-from add.kernels.boxes import near_primitives
 from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near
@@ -162,7 +162,7 @@ class MeshContact(RowContact):
         reach = self.surface.rest_factor * np.where(self.thickness < 0, 0.0, theta[self.thickness])
         found: dict[int, list[float]] = {}
         c, g, P = np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
-        pairs = near_primitives(meshes, meshes.rest, meshes.rest, reach, reach)
+        pairs = candidates(Primitives.of(self.surface), meshes.rest, reach=reach)
         for ends, others, region, two in zip(
             (np.arange(len(meshes.rest))[:, None], meshes.edges), (meshes.faces, meshes.edges),
             (face_region, edges_region), pairs, strict=True,

@@ -109,6 +109,8 @@ def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
         kin = model.at_start(theta)
         names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
         refuse_tangled(Primitives.of(term.surface), term.surface.places(kin.q, theta), names)
+        if not term.surface.round.any():
+            continue
         found = term.depths(kin, theta, term.decide(kin, theta))
         deep = term.surface.round[found.bodies].any(axis=1) & (found.depth > SUNK * found.reach)
         if deep.any():
