@@ -27,6 +27,9 @@ from add.typing import FloatArray, IntArray
 
 #: Energy that impacts may add to that of a step without them, as a share of the kinetic one, before it is divided.
 GAIN = 1e-5
+#: The same that a step gives by which joints turn far, of that before it, and the turn [rad]: links that swing in
+#: coordinates of other links feed themselves.
+GAIN_SWINGING, TURN = 1e-3, 0.1
 
 
 @final
@@ -86,8 +89,8 @@ class ImpulsePart(StepPart):
     ) -> tuple[FloatArray, Record] | None:
         """Return the coordinates (n,) at the end, and the record; None where the part is to be divided.
 
-        That is, where one body has impacts at several times and ``may_divide``, or where impacts give energy and not
-        ``may_gain``.
+        That is, where one body has impacts at several times or joints turn so far that energy grows and
+        ``may_divide``, or where impacts give energy and not ``may_gain``.
 
         Raises
         ------
@@ -112,14 +115,20 @@ class ImpulsePart(StepPart):
             record = self._record(rows, found, equations, without)
             if without is not None or not search.arrive(found.kin.v):
                 end = self._end(rows, record, assembler)
-                if not may_gain and without is not None and self._gains(assembler, before, record, end, theta):
+                swings = np.abs(found.kin.v[self.lift.n_same :]).max(initial=0.0) * self.dt > TURN
+                others = [before.kin] if without is None else [before.kin, without.kin]
+                if may_divide and swings and self._gains(assembler, others[:1], record, end, theta, GAIN_SWINGING):
+                    return None
+                if not may_gain and without is not None and self._gains(assembler, others, record, end, theta, GAIN):
                     return None
                 return end, record
             without = record
 
     @staticmethod
-    def _gains(assembler: Assembler, before: Beginning, record: Record, end: FloatArray, theta: FloatArray) -> bool:
-        """Whether impacts give energy, with the coordinates ``end`` (n,) after them.
+    def _gains(
+        assembler: Assembler, others: list[Kinematics], record: Record, end: FloatArray, theta: FloatArray, share: float
+    ) -> bool:
+        """Whether a step gives energy, with the coordinates ``end`` (n,) after it: more than all others have.
 
         Their law gives none without friction; a step by which a body turns far does, as it ends with other inertias
         and turning forces than its rows began with. It counts if there is more than without the impacts, and more than
@@ -136,9 +145,9 @@ class ImpulsePart(StepPart):
             return 0.5 * float(v @ (pattern.matrix(data) @ v)), r[free]
 
         after, there = kinetic_and_rest(replace(record.kin, q=end))
-        for other in (record.inner[0].kin, before.kin):
+        for other in others:
             kinetic, here = kinetic_and_rest(other)
-            if after + 0.5 * (here + there) @ (end - other.q)[free] <= (1.0 + GAIN) * kinetic:
+            if after + 0.5 * (here + there) @ (end - other.q)[free] <= (1.0 + share) * kinetic:
                 return False
         return True
 

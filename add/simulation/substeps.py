@@ -18,29 +18,15 @@ from add.equations.kinematics import (
     StateTangents,
     StretchTangents,
 )
-from add.equations.lift import Lift
 from add.errors import SolverError
 from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
+from add.simulation.impacts import MOST, RESOLVED, SUDDEN, SUDDEN_GIVEN, UNRESOLVED, Impacts
 from add.simulation.stepper import BlockStepper, Record, Stepper, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
-#: Share of its thinnest part by which a body may move in a step between whose ends contact stops it. An impact is
-#: spread over two steps: half of what `add check` warns of.
-UNRESOLVED = 0.4
-#: Share beyond which a sudden change makes a step one of BDF1: velocities by bdf2, from two steps, may point away from
-#: a surface that the body still goes into, and the damping of many points then feeds it.
-SUDDEN = 0.02
-#: The same where numbers of contact are given, and a step is divided only where it has no solution.
-SUDDEN_GIVEN = 0.05
-#: Share that it moves in a part of a step that has been divided.
-RESOLVED = 0.1
-#: Weight of what the links of a tree do unlike each other: an impact is over, a swing goes on from step to step.
-SWINGS = 4.0
-#: Most parts of a step.
-MOST = 64
 #: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`); one
 #: part is a whole step that looks back to one state.
 WAYS = ((1, 0), (4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
@@ -50,100 +36,6 @@ AHEAD = 32
 
 #: Handed on by a divided step: the history of the next one would span a jump.
 _RESTART = Carry(np.zeros((0, 0)), (np.ones(1, dtype=np.int64),))
-
-
-@final
-@dataclass(frozen=True)
-class Impacts:
-    """The measure of whether the impacts of a step, and the swings of links in it, are resolved.
-
-    Links of a tree change their velocities without contact, too: a turn by w at an arm r would move them by w^2 r.
-    Steps in joint coordinates that turn far gain energy, most where light links carry heavy ones. What all links of a
-    tree do alike, as in a fall, does not count there.
-
-    Attributes
-    ----------
-    lift : Lift
-    bodies : rows of X of each body, those of points in threes, whose mean is its place
-    thin : (n_bodies,) their thinnest parts [m]
-    trees : numbers of the bodies that are the links of each tree
-    contacts : numbers of the contact terms among those that decide
-    divides : whether steps that do not resolve an impact are divided; else only what they remember of it is left out
-    """
-
-    lift: Lift
-    bodies: tuple[slice, ...]
-    thin: FloatArray
-    trees: tuple[slice, ...]
-    contacts: tuple[int, ...]
-    divides: bool
-
-    def enough(self, n: int, moved: float) -> int:
-        """Return how many parts a step needs, n at least, in which a body would move by so many thinnest parts."""
-        while self.divides and moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
-            n *= 4
-        return n
-
-    def moved(self, change: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
-        """Return how far changes of velocities would move bodies in a step, in thinnest parts; swings weigh `SWINGS`.
-
-        Parameters
-        ----------
-        change : (k, n_x)
-            Of the velocities of rows of X.
-        dt : float
-        touching : (k,) or (1,)
-            Whether anything touches meanwhile.
-        """
-        found = np.zeros(len(change))
-        if not self.bodies:
-            return found
-        moved = self._moved(change, dt)
-        np.maximum(found, np.where(touching, np.linalg.norm(moved, axis=2).max(axis=1), 0.0), out=found)
-        for links in self.trees:
-            swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
-            np.maximum(found, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=found)
-        return found
-
-    def sudden(self, change: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
-        """Return how far (k,) what differs from the change of the step before moves bodies; a fall does not count.
-
-        Parameters
-        ----------
-        change : (k + 1, n_x)
-            Of the velocities of rows of X, that of the step before first.
-        dt, touching : see `moved`
-        """
-        if not self.bodies:
-            return np.zeros(len(change) - 1)
-        moved = self._moved(change, dt)
-        sizes = (np.linalg.norm(own, axis=2) for own in (moved[1:], np.diff(moved, axis=0)))
-        return np.where(touching, np.minimum(*sizes).max(axis=1), 0.0)
-
-    def calm(self, change: FloatArray, dt: float, limit: float) -> bool:
-        """Return whether entries alone say that no change is beyond `UNRESOLVED` or sudden beyond a limit."""
-        least = min(limit, UNRESOLVED / (2.0 * SWINGS) if self.trees else UNRESOLVED)
-        return bool(np.abs(change * self._shares).max(initial=0.0) * dt <= least)
-
-    @cached_property
-    def by_coordinates(self) -> bool:
-        """Whether velocities of all bodies are coordinates': none is a link, or led by one."""
-        own = np.zeros(self.lift.rows.n, dtype=bool)
-        own[self.lift.same] = True
-        return all(own[rows].all() for rows in self.bodies)
-
-    @cached_property
-    def _shares(self) -> FloatArray:
-        """Factors from entries of V to the largest possible lengths in thinnest parts (n_x,), 0 beside bodies [1/m]."""
-        out = np.zeros(self.lift.rows.n)
-        for rows, thin in zip(self.bodies, self.thin.tolist(), strict=True):
-            out[rows] = np.sqrt(3.0) / thin
-        return out
-
-    def _moved(self, change: FloatArray, dt: float) -> FloatArray:
-        """Return by how many of its thinnest parts (k, n_bodies, 3) each body would move in a step."""
-        means = [change[:, rows].reshape(len(change), -1, 3).mean(axis=1) for rows in self.bodies]
-        return np.stack(means, axis=1) * (dt / self.thin)[:, None]
 
 
 def whole_steps(stepper: Stepper) -> Stepper:
@@ -156,9 +48,9 @@ def whole_steps(stepper: Stepper) -> Stepper:
 class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
-    A step is divided where Newton's method finds no solution from the first guess, or where contact changes the
-    velocity of a body so much that it would move by `UNRESOLVED` of its thinnest part in the step; without ``impacts``
-    that divide only where no fallback finds a solution of the whole one. Under bdf2 a sudden change makes a step one
+    A step is divided where Newton's method finds no solution from the first guess, without ``impacts`` that are eager
+    only where no fallback finds one either, and where contact changes the velocity of a body, or of a node, so much
+    that it would move by `UNRESOLVED` of its thinnest part in the step. Under bdf2 a sudden change makes a step one
     part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t,
     does not follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold
     them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
@@ -180,7 +72,11 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     @cached_property
     def _whole(self) -> BDF:
         """Whole steps."""
-        return replace(self.inner, attempts=0) if self.impacts is not None and self.impacts.divides else self.inner
+        return replace(self.inner, attempts=0) if self._eager else self.inner
+
+    @property
+    def _eager(self) -> bool:
+        return self.impacts is not None and self.impacts.eager
 
     @cached_property
     def _restarted(self) -> BDF:
@@ -198,7 +94,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once, or one; see `BlockStepper.steps`."""
         stepper, before = self._whole, state
-        most = min(n, AHEAD) if self.impacts is not None and self.impacts.divides else n
+        most = min(n, AHEAD) if self._eager else n
         if state.carry.marks:
             # The acceleration of an impact does not go on: neither does the first guess.
             stepper, most = self._restarted, 1
@@ -213,18 +109,22 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             after = found.steps.states_q[: found.n], found.steps.states_v[: found.n]
         else:
             after = found[0].q[:1], found[0].v[:1]
-        change = np.diff(self._velocities(self.impacts, before, *after, theta), axis=0)
-        limit = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.divides else SUDDEN_GIVEN
-        if self.impacts.calm(change, self.dt, limit):
+        velocities = self._velocities(self.impacts, before, *after, theta)
+        change, v = np.diff(velocities, axis=0), velocities[2:]
+        limit = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.eager else SUDDEN_GIVEN
+        # Of two solutions of a step the one that fallbacks find need not be the nearer one.
+        doubtful = self.impacts.stops and not isinstance(found, Block) and found[1].report.attempt
+        far = RESOLVED if doubtful else UNRESOLVED
+        if self.impacts.calm(change, v, self.dt, min(limit, far)):
             return found
         if isinstance(found, Block):
             ends = found.steps.ends[: found.n]
             touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
         else:
             touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
-        moved = self.impacts.moved(change[1:], self.dt, touching)
-        sudden = self.impacts.sudden(change, self.dt, touching) > limit
-        unresolved = np.flatnonzero((moved > UNRESOLVED) & self.impacts.divides | sudden)
+        moved = self.impacts.moved(change[1:], self._rotations(self.impacts, after[0]), v, self.dt, touching)
+        sudden = self.impacts.sudden(change, self.dt, touching, limit)
+        unresolved = np.flatnonzero((moved > far) | sudden)
         if not unresolved.size:
             return found
         first = int(unresolved[0])
@@ -276,7 +176,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                     q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
                     velocities = self._velocities(self.impacts, state, q, v, theta)[1:]
                     change = velocities[1:] - velocities[0]
-                    moved = self.impacts.moved(change, self.dt, np.ones(1, dtype=bool))
+                    x, all_touch = self._rotations(self.impacts, q), np.ones(1, dtype=bool)
+                    moved = self.impacts.moved(change, x, velocities[1:], self.dt, all_touch)
                     n = self.impacts.enough(parts, float(moved.max()))
                 if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
@@ -294,11 +195,18 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         lift, v = impacts.lift, np.concatenate([state.v[1::-1], v])
         if lift.is_identity:
             return v
-        if impacts.by_coordinates:
+        if impacts.by_coordinates or (not impacts.eager and impacts.still(v[1:], self.dt)):
             out = np.zeros((len(v), lift.rows.n))
             out[:, lift.same] = v[:, : lift.n_same]
             return out
         return lift.velocities(np.concatenate([state.q[1::-1], q]), v, theta)
+
+    @staticmethod
+    def _rotations(impacts: Impacts, q: FloatArray) -> FloatArray:
+        """Return X (k, n_x) of k states, of rigid bodies alone: zero where coordinates are others."""
+        out = np.zeros((len(q), impacts.lift.rows.n))
+        out[:, impacts.lift.same] = q[:, : impacts.lift.n_same]
+        return out
 
     def _end(
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None

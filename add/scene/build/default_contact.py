@@ -33,7 +33,8 @@ from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
 from add.scene.spec.links import strings_in
 from add.scene.spec.scene import SceneSpec
-from add.simulation.substeps import Impacts
+from add.simulation.impacts import Impacts
+from add.typing import FloatArray
 
 #: Depth of an impact, and shares of the thinnest part: that of static depth with `ONSET`, and of the onset.
 IMPACT, STATIC, ONSET = 0.1, 0.0025, 0.02
@@ -83,27 +84,42 @@ def default_contact(scene: SceneSpec, built: BuiltScene) -> dict[str, float]:
     return {path: float(f"{value:.3g}") for path, value in Touching(scene, built).numbers()}
 
 
-def impacts(built: BuiltScene, divides: bool) -> Impacts:
+def impacts(built: BuiltScene, eager: bool) -> Impacts:
     """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, links and soft bodies.
 
-    Where they are not divided, of rigid and soft ones alone: links gain by their swings under bdf1, too, and what the
-    middle of a net does at once is the work of what leads it.
+    Where numbers are given (not ``eager``) nets are left out: what their middle does at once is the work of what leads
+    it. Without a damping, which feeds what it does not stop within a step, impacts then divide none, and nodes of soft
+    bodies never count alone.
     """
     model = built.model
+    terms = contact_terms(model.system)
+    dampings = (term.pairs.k_d if isinstance(term, BodyContact) else term.tables[..., 1] for _, term in terms)
+    damped = any(built.theta[numbers].any() for numbers in dampings)
     rows: list[slice] = []
     thin: list[float] = []
     trees: list[slice] = []
+    soft: list[int] = []
+    rigid: dict[int, FloatArray] = {}
     for one in Touching(built.scene, built).touching():
-        if not divides and not isinstance(model.body(one.parts[0]), RigidBody | SoftBody):
+        first = model.body(one.parts[0])
+        if not eager and isinstance(first, NodalBody) and not isinstance(first, SoftBody):
             continue
+        soft += [len(rows)] if isinstance(first, SoftBody) and damped else []
+        if isinstance(first, RigidBody):
+            centre = first.centre(model.layouts)
+            arms = first.contact_points().arms - np.where(centre >= 0, built.theta[centre], 0.0)
+            rigid[len(rows)] = np.abs(arms).max(axis=0, initial=0.0)
         links = [body.name for body in model.bodies if isinstance(body, LinkBody) and body.tree == one.name]
         trees += [slice(len(rows), len(rows) + len(links))] if links else []
         for name in links or [one.name]:
             own = model.lift.rows[name]
             rows.append(slice(own.start, own.stop if isinstance(model.body(name), NodalBody) else own.start + 3))
             thin.append(one.thin)
-    contacts = tuple(number for number, _ in contact_terms(model.system))
-    return Impacts(model.lift, tuple(rows), np.array(thin), tuple(trees), contacts, divides)
+    arms = np.reshape(list(rigid.values()), (-1, 3))
+    return Impacts(
+        model.lift, tuple(rows), np.array(thin), tuple(trees), tuple(soft), tuple(rigid), arms,
+        tuple(number for number, _ in terms), eager or damped, eager,
+    )  # fmt: skip
 
 
 class Touching(Scenery):

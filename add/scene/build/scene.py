@@ -173,10 +173,9 @@ def _build(spec: SceneSpec) -> BuiltScene:
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
     if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
         return built
-    divides = spec.time.substeps == "auto"
-    meets = divides or (simulation.stepper.bdf_order > 1 and contact_terms(model.system))
-    resolved = impacts(built, divides) if meets else None
-    if resolved is not None and not divides and not resolved.bodies:
+    eager = spec.time.substeps == "auto"
+    resolved = impacts(built, eager) if eager or contact_terms(model.system) else None
+    if resolved is not None and not eager and not resolved.bodies:
         resolved = None
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, resolved)))
 

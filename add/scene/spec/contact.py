@@ -240,7 +240,8 @@ class ContactSpec(_FurtherFriction):
         if not facts.touching:
             # Not those that a scene that leaves them open gets: whether it gave them is not known here.
             of_none = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction",
-                    "stick_stiffness")  # fmt: skip
+                    "stick_stiffness", "stick_stiffness_rule", "law", "thickness", "stiffness_per", "coulomb_normal",
+                    "adhesive_damping")  # fmt: skip
             return dict.fromkeys(of_none, "nothing can touch anything")
         out = {}
         if self.stick_stiffness is not None:

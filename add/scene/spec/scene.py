@@ -124,8 +124,9 @@ class TimeSpec(Spec):
         description="`auto`: a step that finds no solution, in which contact stops a body or a link that would move by "
         "0.4 of its thinnest part, or in which links swing far, is divided into 4, 16 or 64 steps of BDF1; sudden "
         "impacts are steps of BDF1 (docs/contact.md); null, under bdf1 and bdf2 where nothing has a memory: `auto` "
-        "where contact has its numbers by weight and size, else only steps that find no solution are divided, and "
-        "steps in which contact stops a rigid or a soft body suddenly are steps of BDF1",
+        "where contact has its numbers by weight and size, else steps for which no fallback finds a solution, in "
+        "which links swing far, or which a damped contact does not resolve are divided, and steps in which contact "
+        "stops a body suddenly are steps of BDF1",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: LinearSolverSpec = Field(

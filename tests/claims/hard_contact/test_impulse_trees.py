@@ -2,9 +2,11 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzz.default_drops import drop
 from support.impulse_scenes import CUBE, end_and_slopes, scene
 from support.places import ROOT, SPECS
 from support.run_checks import check_gradient_of_run
@@ -18,6 +20,7 @@ from add.hard_contact import ImpulseContact, ImpulseOptions, with_impulse_contac
 from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.scene.build.built import BuiltScene
+from add.scene.build.run_data import Energies
 from add.simulation.run import Trajectory
 from scripts.reproduction.robot_jacobians import WORM
 from scripts.reproduction.robot_scenes import robot_scene
@@ -236,6 +239,33 @@ def test_hard_limits_of_balls_are_refused() -> None:
     with pytest.raises(InputError, match="none is hard") as caught:
         add.scene_from_dict(tree_scene(body, dt=0.005, steps=3))
     assert caught.value.place == "bodies.body.joints.rod.upper"
+
+
+def test_swings_that_give_energy_are_halved() -> None:
+    """Links that turn by a third of a radian in a step: whole steps gain energy, and derivatives go through halves."""
+    built = add.scene_from_dict(drop(91296)).build()
+    whole = built.simulation.stepper.whole
+    options = replace(whole.options, halvings=0)
+    gains = {}
+    for stepper in (built.simulation.stepper, ImpulseContact(replace(whole, options=options))):
+        run = replace(built.simulation, stepper=stepper).run(n_steps=62)
+        energies = [sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(run.n_steps + 1)]
+        gains[len(gains)] = max(energies) / energies[0] - 1.0
+    assert gains[0] < 1e-2 and gains[1] > 0.1
+    assert any(len(record.inner) > 1 for record in built.run(n_steps=58).records)
+    objective = RoughObjective(np.random.default_rng(0).normal(size=built.model.system.n))
+    _, trajectory = evaluate(built.simulation, objective, n_steps=58)
+    reverse = value_and_gradient(built.simulation, objective, n_steps=58)
+    direction = np.random.default_rng(1).normal(size=built.theta.size) * np.abs(built.theta)
+    (slope,) = pushforward(built.simulation, trajectory, built.theta, [direction]).derivative(
+        objective, trajectory, built.theta
+    )
+    assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-8)
+    ends = [
+        evaluate(built.simulation, objective, built.theta + h * direction, replay=trajectory.replay, n_steps=58)[0]
+        for h in (1e-7, -1e-7)
+    ]
+    assert (ends[0] - ends[1]) / 2e-7 == pytest.approx(slope, rel=1e-4)
 
 
 def test_a_loop_over_the_ground() -> None:

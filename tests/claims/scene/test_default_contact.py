@@ -201,7 +201,7 @@ def test_steps_are_divided_where_contact_has_no_numbers() -> None:
     assert isinstance(built.simulation.stepper, Substeps) and isinstance(built.step_function().simulation.stepper, BDF)
     for more in ({"contact": {"stiffness": 1e4}}, {"time": flat["time"] | {"substeps": "off"}}, {"obstacles": {}}):
         stepper = scene_from_dict(flat | more).build().simulation.stepper
-        assert isinstance(stepper, BDF) or stepper.impacts is None or not stepper.impacts.divides
+        assert isinstance(stepper, BDF) or stepper.impacts is None or not stepper.impacts.eager
 
 
 def test_surfaces_with_their_stiffness_have_numbers() -> None:

@@ -5,17 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzz.default_drops import drop
 from support.compiled_runs import by_terms
 from support.places import TESTS
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
+from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
+from add.simulation.impacts import UNRESOLVED
 from add.simulation.run import Trajectory
-from add.simulation.substeps import UNRESOLVED
 
 #: Beyond pi within the impact.
 TURNED = np.array([0.05, 0.94, 0.31, 0.1])
@@ -41,7 +43,7 @@ def thrown(integrator: str, law: str, **changes: Any) -> dict[str, Any]:
                 "position": [0, 0, 0.14],
                 "orientation": (TURNED / np.linalg.norm(TURNED)).tolist(),
                 "velocity": [0.8, 0.3, -3.0],
-                "angular_velocity": [13.0, 4.3, 1.4],
+                "angular_velocity": [11.0, 4.3, 1.4],
             }
         },
         "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0.05, 1]}},
@@ -74,6 +76,13 @@ def swung(integrator: str, height: float, **changes: Any) -> dict[str, Any]:
     return raw
 
 
+def gain(of: BuiltScene, trajectory: Trajectory) -> float:
+    """Energy that a run gains, as a share of that of the start."""
+    steps = range(trajectory.n_steps + 1)
+    energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in steps]
+    return max(energies) / energies[0] - 1.0
+
+
 def divided(trajectory: Trajectory) -> list[int]:
     return [len(record.inner) for record in trajectory.records]
 
@@ -99,14 +108,55 @@ def test_gradients_go_through_divided_steps(integrator: str, law: str) -> None:
 def test_swings_of_light_links_are_divided(integrator: str) -> None:
     """Nothing touches; in whole steps of a third of a radian the tree gains energy."""
     gains = {}
-    for way in ("off", "auto"):
+    for way in ("off", "auto", None):
         of = built(swung(integrator, 3.0, substeps=way, steps=60))
         trajectory = of.run()
-        energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in range(61)]
-        gains[way] = max(energies) / energies[0] - 1.0
+        gains[way] = gain(of, trajectory)
         assert not any(record.decisions[0].size for record in trajectory.records)
-        assert any(divided(trajectory)) == (way == "auto")
-    assert gains["auto"] < 0.02 and gains["off"] > 0.1
+        assert any(divided(trajectory)) == (way != "off")
+    assert gains["auto"] < 0.02 and gains[None] < 0.02 and gains["off"] > 0.1
+
+
+#: Drops with numbers of contact that gained energy, in how many steps: two whose first guess leads to a second solution
+#: or to none, a capsule that turns by a radian a step, trees that swing, soft bodies whose nodes stop at once.
+GAINED = {5589: 8, 91266: 82, 5894: 140, 5967: 64, 110831: 12, 91083: 20, 122371: 200}
+
+
+@pytest.mark.parametrize("seed", GAINED)
+def test_drops_with_given_numbers_gain_nothing(seed: int) -> None:
+    raw = drop(seed)
+    assert raw["contact"]["stiffness"]
+    gains = {}
+    for way in ("off", None):
+        of = built(raw | {"time": raw["time"] | {"substeps": way}})
+        trajectory = of.run(n_steps=GAINED[seed])
+        gains[way] = gain(of, trajectory)
+        assert any(divided(trajectory)) == (way is None)
+    assert gains[None] < 0.01
+    assert gains["off"] > 0.03 or seed == 5589  # which goes astray behind its eighth step
+
+
+@pytest.mark.parametrize("seed", [5967, 91083])
+def test_gradients_go_through_what_is_divided_with_given_numbers(seed: int) -> None:
+    """A tree that swings, and a soft body whose nodes stop: the sweeps and replayed differences agree."""
+    raw = drop(seed)
+    raw["time"]["newton"] = {"atol": 1e-12, "rtol": 1e-13, "max_iterations": 100}
+    simulation = built(raw).simulation
+    steps = {5967: 59, 91083: 13}[seed]
+    objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
+    theta = simulation.theta
+    _, trajectory = evaluate(simulation, objective, n_steps=steps)
+    assert max(divided(trajectory)) > 1
+    reverse = value_and_gradient(simulation, objective, n_steps=steps)
+    direction = np.random.default_rng(1).normal(size=theta.size) * np.abs(theta)
+    (slope,) = pushforward(simulation, trajectory, theta, [direction]).derivative(objective, trajectory, theta)
+    assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-9)
+    h = 1e-7
+    ends = [
+        evaluate(simulation, objective, theta + s * direction, replay=trajectory.replay, n_steps=steps)[0]
+        for s in (h, -h)
+    ]
+    assert (ends[0] - ends[1]) / (2.0 * h) == pytest.approx(slope, rel=1e-5)
 
 
 def test_gradients_go_through_divided_steps_of_trees() -> None:
@@ -132,8 +182,7 @@ def test_a_flat_landing_gains_nothing() -> None:
     for way in ("off", None, "auto"):
         of = built(landed("bdf2", substeps=way, steps=20))
         trajectory = of.run()
-        energies = [sum(Energies(of, of.theta).at(trajectory.kinematics(k)).values()) for k in range(21)]
-        gains[way] = max(energies) / energies[0] - 1.0
+        gains[way] = gain(of, trajectory)
         assert any(divided(trajectory)) == (way != "off")
     assert gains["off"] > 1.0 and gains["auto"] < 1e-3 and gains[None] < 1e-3
     assert max(divided(trajectory)) == 1 and divided(trajectory).count(0) > 15
@@ -142,14 +191,15 @@ def test_a_flat_landing_gains_nothing() -> None:
 
 
 def test_a_flat_landing_beside_a_tree_is_seen() -> None:
-    """Links are not looked at with numbers given: their frames are not asked for."""
+    """Links that turn slowly are not looked at with numbers given: their frames are not asked for."""
     alone, beside = landed("bdf2", substeps=None), landed("bdf2", substeps=None)
     tree = swung("bdf2", 3.0)["bodies"]["tree"]
+    tree["joints"]["heavy"]["rate"] = 0
     beside["bodies"] = {"tree": tree | {"angular_velocity": [0, 0, 0], "position": [2, 0, 3]}, **beside["bodies"]}
     runs = [built(raw) for raw in (alone, beside)]
-    assert runs[1].simulation.stepper.impacts.by_coordinates
-    assert not built(swung("bdf2", 3.0)).simulation.stepper.impacts.by_coordinates
     ends = [of.run() for of in runs]
+    stepper = runs[1].simulation.stepper
+    assert not stepper.impacts.by_coordinates and stepper.impacts.still(np.array(ends[1].v), stepper.dt)
     assert divided(ends[0]) == divided(ends[1]) and max(divided(ends[0])) == 1
 
 
@@ -196,9 +246,11 @@ def test_what_is_called_calm_is_neither_unresolved_nor_sudden() -> None:
     for size in np.geomspace(1e-3, 10.0, 200):
         change = size * rng.normal(size=(4, impacts.lift.rows.n))
         least = 0.02 if size < 1.0 else np.inf
-        quiet = bool((impacts.moved(change[1:], dt, touching) <= UNRESOLVED).all())
-        quiet &= bool((impacts.sudden(change, dt, touching) <= least).all())
-        found.append((impacts.calm(change, dt, least), quiet))
+        x, v = rng.normal(size=(2, 3, impacts.lift.rows.n))
+        v *= 3.0 * size
+        quiet = bool((impacts.moved(change[1:], x, v, dt, touching) <= UNRESOLVED).all())
+        quiet &= not impacts.sudden(change, dt, touching, least).any()
+        found.append((impacts.calm(change, v, dt, least), quiet))
     assert (True, False) not in found
     assert {(True, True), (False, True), (False, False)} == set(found)
     assert sum(calm for calm, _ in found) > 0.5 * sum(quiet for _, quiet in found)
@@ -218,7 +270,7 @@ def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
     raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / "drop_64.json").read_text())
     raw["contact"]["friction_law"] = law
     simulation = built(raw | {"time": raw["time"] | {"steps": 12}}).simulation
-    assert not simulation.stepper.impacts.divides
+    assert not simulation.stepper.impacts.eager
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     trajectory = check_gradient_of_run(simulation, objective, every=3)
     (k,) = np.flatnonzero(divided(trajectory))
