@@ -36,10 +36,7 @@ class Role(Enum):
 
 
 class Spec(BaseModel):
-    """Base of every object in a scene file: frozen, and a key it does not know is an error.
-
-    What fields must not say together is refused in `model_post_init`, whose errors name the object.
-    """
+    """Base of every object in a scene file: frozen, and a key it does not know is an error."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, protected_namespaces=()
