@@ -96,7 +96,7 @@ class ContactDerivatives:
         out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
         if self._bounces:
             out[:, 2:] = self.rows.by_free().push(free_dot)
-        return out.reshape(-1, free_dot.shape[1])
+        return out.reshape(3 * self.rows.n, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
@@ -118,7 +118,7 @@ class ContactDerivatives:
         """Return J^T F over all coordinates (n, .), and u (3 k, .)."""
         pushed = np.zeros((self.velocity.size, both.shape[2]))
         scatter(both[:, :-3], self.rows.dofs, pushed)
-        return pushed, both[:, -3:].reshape(-1, both.shape[2])
+        return pushed, both[:, -3:].reshape(3 * self.rows.n, both.shape[2])
 
 
 @final

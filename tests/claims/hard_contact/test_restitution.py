@@ -7,6 +7,7 @@ import pytest
 from support.impulse_scenes import G, end_and_slopes, scene
 
 import add
+from add.adjoint import pushforward
 from add.kernels.rotation import left_jacobian, rotation_matrix
 
 RADIUS, MASS, BELOW = 0.05, 0.3, 1.0
@@ -78,6 +79,21 @@ def test_gradients_converge_whatever_the_phase(e: float) -> None:
             assert slopes[0] > 0.0
             errors.append(np.abs(np.array(slopes) - exact).max())
         assert errors[0] < 0.2 and errors[1] < 0.06
+
+
+def test_tangents_of_numbers_that_first_act_at_an_impact() -> None:
+    """Along the restitution alone nothing moves before the first impact: forward = reverse mode all the same."""
+    ball = {"geometry": SHAPES["ball"][0], "mass": MASS, "position": [0, 0, RADIUS + 0.1]}
+    pairs = [{"body": "body", "obstacle": "floor", "restitution": 0.5}]
+    raw = scene(ball, dt=0.005, steps=50, friction=0.0, pairs=pairs)
+    _, (slope,) = end_and_slopes(raw, 2, "contact.pairs.0.restitution")
+    built = add.scene_from_dict(raw).build()
+    number = np.zeros(built.numbers.values.size)
+    number[built.numbers.resolve("contact.pairs.0.restitution")[0]] = 1.0
+    direction = built.numbers.ties.pushforward(built.numbers.values, number)
+    tangents = pushforward(built.simulation, built.run(), built.theta, [direction])
+    assert slope > 0.0 and tangents.q[0][0, 2] == 0.0
+    assert tangents.q[0][-1, 2] == pytest.approx(slope, rel=1e-9)
 
 
 def tumbling(seed: int, friction: float) -> tuple[dict, np.ndarray]:
