@@ -10,6 +10,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.mocap import read_take
+from add.summary import few
 
 Answers = Mapping[str, Any]
 
@@ -123,14 +124,15 @@ def robot(given: Answers) -> dict[str, Any]:
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
-        leading, link, above = set(), hand, {joint.child: joint for joint in found.joints}
+        leading, link, above = set(), found.place(hand)[0], {joint.child: joint for joint in found.joints}
         while link in above:
             leading.add(above[link].name)
             link = above[link].parent
         free = any(joint.kind == "free" for joint in found.joints)
         parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
         if not parameters:
-            raise InputError("no joint with a servo moves this link", place="hand", found=hand)
+            raise InputError("no joint with a servo moves this link", place="hand", found=hand,
+                             expected=few([joint.child for joint in moved], 12))  # fmt: skip
         scene |= _made("robot on servos", given, signals=signals, parameters=parameters)
     for name in ("markers", "start"):
         _require(name, given, given["recording"] is not None, "a recording")
@@ -213,8 +215,9 @@ def chain(given: Answers) -> dict[str, Any]:
         values[0] += np.pi if given["zero"] == "up" else 0.0
     links, joints, markers = {}, {}, {}
     for k, (length, mass) in enumerate(zip(lengths, masses, strict=True)):
-        link, inertia = f"arm{k + 1}", mass * length**2 / 12.0
-        links[link] = _made("arm", mass=mass, middle=-0.5 * length, across=inertia, along=0.01 * inertia)
+        link, most = f"arm{k + 1}", mass * length**2
+        # A swing in a plane feels the moment about the hinges alone; beside these any up to m l^2 is that of a body.
+        links[link] = _made("arm", mass=mass, middle=-0.5 * length, across=most / 12.0, beside=0.5 * most)
         start = {"value": round(float(values[k]), 6), "rate": round(float(rates[k]), 6)}
         joints[f"joint{k + 1}"] = _made("hinge", start, link=link, damping=1e-4 * mass * length)
         if k:
@@ -229,8 +232,10 @@ def chain(given: Answers) -> dict[str, Any]:
     }
     parameters = [
         item
-        for joint, link in zip(joints, links, strict=True)
-        for item in _made("parameters of an arm", joint=joint, link=link)
+        for joint, link, mass, length in zip(joints, links, masses, lengths, strict=True)
+        for item in _made(
+            "parameters of an arm", joint=joint, link=link, bounds=[1e-3 * mass * length**2, mass * length**2]
+        )
     ]
     _fit(scene, given, parameters, 40, angles=seen)
     return scene

@@ -14,6 +14,7 @@ from add.commands.templates import TEMPLATES
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene
+from add.scene.build.write_back import with_values
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper">{0}</link><link name="fore">{0}</link>
 <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>{1}</joint>
@@ -151,8 +152,9 @@ def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):
     finger = '<joint name="finger" type="revolute"><parent link="fore"/><child link="tip"/>'
     limit = '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
     mass = '<inertial><mass value="0.1"/><inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial>'
+    tool = '<link name="tool"/><joint name="end" type="fixed"><parent link="fore"/><child link="tool"/></joint>'
     (tmp_path / "gripper.urdf").write_text(
-        ARM.replace("</robot>", f'<link name="tip">{mass}</link>{finger}{limit}</robot>').replace(
+        ARM.replace("</robot>", f'<link name="tip">{mass}</link>{finger}{limit}{tool}</robot>').replace(
             '<link name="base"/>', f'<link name="base">{mass}</link>'
         )
     )
@@ -166,6 +168,9 @@ def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):
         return [item["path"].split(".")[1] for item in scene["parameters"]]
 
     assert looked_for("--set", "hand=fore") == ["shoulder", "elbow"]
+    assert looked_for("--set", "hand=tool") == ["shoulder", "elbow"]  # a fixed joint merged it into the fore
+    unmoved = run(*said, "--set", "hand=base")
+    assert isinstance(unmoved.exception, InputError) and unmoved.exception.expected == "upper, fore, tip"
     assert looked_for() == ["shoulder", "elbow", "finger"]
     assert looked_for("--set", "hand=fore", "--set", "base=free") == ["shoulder", "elbow", "finger"]
 
@@ -244,7 +249,10 @@ def test_a_chain_starts_as_its_recording(tmp_path, monkeypatch):
     values, rates = ([getattr(joint, key) for joint in joints.values()] for key in ("value", "rate"))
     assert values == pytest.approx([2.3 + np.pi, 3.31 - 2.3, 4.1 - 3.31], abs=1e-5)
     assert rates == pytest.approx([3.0, -1.8 - 3.0, 1.0 + 1.8], abs=1e-4)
-    scene.inverse_problem()
+    problem = scene.inverse_problem()
+    inertias = ["inertia" in label for label in problem.labels()]
+    for bound in problem.bounds:  # whatever a fit finds is the inertia of a body, so that its scene runs
+        with_values(scene, problem, np.where(inertias, bound, problem.x0))
     for text in ("zero=up", "angles=a,b"):
         asked = run("chain", "--defaults", "-o", "other.json", "--set", text)
         assert isinstance(asked.exception, InputError) and asked.exception.place == text.partition("=")[0]
