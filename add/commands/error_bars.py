@@ -241,14 +241,20 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
     texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
     if not texts:
         return []
-    here, there = problem.value(x)[0], np.inf
-    with contextlib.suppress(SolverError):
-        there = problem.value(np.clip(x + step, lower, upper))[0]
-    if there < here:
-        return [f"The fit ended before its minimum: another step would move {', '.join(texts)} (lower the tolerance)."]
+    here, there = problem.value(x)[0], []
+    # Where slopes change along the step a part of it leads down, at a kink none does.
+    for share in (1.0, 1 / 4, 1 / 16, 1 / 64):
+        there.append(np.inf)
+        with contextlib.suppress(SolverError):
+            there[-1] = problem.value(np.clip(x + share * step, lower, upper))[0]
+        if there[-1] < here:
+            return [
+                f"The fit ended before its minimum: another step would move {', '.join(texts)} (give it more "
+                "evaluations or a lower tolerance)."
+            ]
     return [
         f"The slopes ask for a step of {', '.join(texts)}, and the objective is no lower there ({here:.6g} here, "
-        f"{there:.6g} there): the fit stands at a kink, as where an impact falls into one step or the next, and has "
+        f"{there[0]:.6g} there): the fit stands at a kink, as where an impact falls into one step or the next, and has "
         "more than one end. A lower tolerance changes nothing, a smaller time.dt does; the bars do not know the other."
     ]
 

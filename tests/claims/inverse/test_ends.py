@@ -87,7 +87,11 @@ def test_a_kink_is_no_matter_of_tolerance(tmp_path, rng):
     (text,) = _unfinished(problem, x, replace(found, rows=bent))
     assert "the objective is no lower there" in text and "lower the tolerance" not in text
     (text,) = _unfinished(problem, x + 0.02, uncertainty(problem, x + 0.02))
-    assert "(lower the tolerance)" in text
+    assert "a lower tolerance)" in text
+    found = uncertainty(problem, x + 0.02)
+    long = tuple(replace(rows, residual=20.0 * rows.residual) for rows in found.rows)  # the step alone is too long
+    (text,) = _unfinished(problem, x + 0.02, replace(found, rows=long))
+    assert "a lower tolerance)" in text
 
 
 @pytest.mark.parametrize("method", [levenberg(1e-3), LBFGSB(PHASES), LBFGSB(PHASES, starts=Starts(2, 0, 0.1, keep=1))])
