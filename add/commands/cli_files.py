@@ -306,7 +306,8 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
     write = {"vtk": export_vtu, "surfaces": export_surfaces, "markers": export_markers}[what]
     n = write(data, output, rate)
-    console.say(f"{n} moments: {output}")
+    written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment
+    console.say(f"{n} moments: {written}")
     console.result({"file": str(output), "samples": n})
 
 

@@ -16,7 +16,7 @@ from add.commands.console import (
     strict_option,
     tell,
 )
-from add.commands.report_texts import end_text, how_far
+from add.commands.report_texts import end_text, how_far, with_bar
 
 
 @click.command(short_help="Write the numbers of a fit into another scene.")
@@ -33,14 +33,16 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     What belongs to one motion stays behind, unless --parameter names it: starts, what drives bodies over time, numbers
     of a recording or of one take.
     """
+    from add.commands.fitted_numbers import fit_of
     from add.commands.next_take import carry as carried_into
     from add.io.runfolder import RunFolder
 
     path = Path(output)
     require_new(path, force)
-    found, numbers, left = carried_into(loaded_scene(console, scene), RunFolder(run, create=False), parameters)
-    for label, value in numbers.items():
-        console.say(f"  {label} = {value:.6g}")
+    fit = RunFolder(run, create=False)
+    found, numbers, left = carried_into(loaded_scene(console, scene), fit, parameters)
+    for label in numbers:
+        console.say(f"  {label} = {with_bar(fit_of(fit)['parameters'][label])}")
     say_left_behind(console, left)
     found.save(path)
     console.say(f"scene: {path}")
@@ -268,7 +270,8 @@ def _say_linear(
 
     found, said = predict_scene(loaded, fit, parameters, begun)
     for label, value in said["parameters"].items():
-        console.say(f"  {label} = {value:.6g}")
+        error = None if label in said["without_error"] else said["standard_errors"][label]
+        console.say(f"  {label} = {with_bar({'value': value, 'standard_error': error, 'unit': said['units'][label]})}")
     say_left_behind(console, said["left_behind"])
     for prefix, unit in (("", "m"), ("angle_", "rad")):
         if f"largest_{prefix}error" in said:

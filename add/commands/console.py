@@ -17,7 +17,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from add.commands.report_texts import how_far
+from add.commands.report_texts import how_far, with_bar
 from add.errors import InputError
 
 #: Said before numba compiles something that is not in its cache.
@@ -259,12 +259,11 @@ def say_optimization(console: Console, result: dict[str, Any], few: dict[str, An
     _say_phases(console, result)
     _say_arrays(console, many)
     for name, item in few.items():
-        error = "" if item["standard_error"] is None else f" +- {item['standard_error']:.2g}"
         low, high = item.get("interval_lower"), item.get("interval_upper")
         what = "range" if item.get("interval_by") == "range of takes" else "95 %"
         interval = "" if low is None or high is None else f", {what}: {low:.6g} to {high:.6g}"
         bound = ", on its bound" if item.get("at_bound") else ""
-        console.say(f"  {name} = {item['value']:.6g}{error} {item['unit']}{interval} (from {item['start']:.6g}){bound}")
+        console.say(f"  {name} = {with_bar(item)}{interval} (from {item['start']:.6g}){bound}")
     say_uncertainty(console, result)
     _say_fits(console, result)
     _say_checks(console, result)
@@ -306,7 +305,7 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
     _say_arrays(console, many)
     for name, item in few.items():
         if item["value"] is not None:  # of a sweep all samples may have failed
-            console.say(f"  {name} = {item['value']:.6g} {item['unit']}")
+            console.say(f"  {name} = {with_bar(item)}")
     _say_fits(console, result)
     for name, body in result.get("bodies", {}).items():
         parts = [f"{body['elements']} elements"] if "elements" in body else []
@@ -374,6 +373,8 @@ def gradient_text(item: Any) -> str:
         f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
         f"{item.signal:.3g} of their scatter"
     )
+    if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
+        lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")
     if item.decisions and not item.decisions.get("touching"):
         lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
     lines += [f"note: {text}" for text in item.warnings]

@@ -222,7 +222,8 @@ def _beyond(signal: Samples, limits: Limits) -> list[str]:
         k = int(np.argmax(beyond))
         if beyond[k] > room * max(1.0, abs(bound)):
             out.append(
-                f"'{signal.name}' is {values[k]:.6g} {signal.unit} at t = {signal.times[k]:.6g} s, {word} of {bound:g}"
+                f"'{signal.name}' is {values[k]:.6g} {signal.unit} at t = {signal.times[k]:.6g} s, "
+                f"{word} of {bound:g} {signal.unit}"
             )
     if values.size > 1:
         rates = np.abs(np.diff(values)) / np.diff(signal.times)
@@ -230,7 +231,7 @@ def _beyond(signal: Samples, limits: Limits) -> list[str]:
         if rates[k] > limits.rate * (1.0 + room):
             out.append(
                 f"'{signal.name}' changes by {rates[k]:.6g} {signal.unit}/s at t = {signal.times[k]:.6g} s, "
-                f"faster than {limits.rate:g}"
+                f"faster than {limits.rate:g} {signal.unit}/s"
             )
     return out
 

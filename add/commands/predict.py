@@ -195,6 +195,11 @@ def predict_scene(
     said: dict[str, Any] = {
         "markers": list(motion.view.names),
         "parameters": dict(zip(numbers.labels, numbers.values.tolist(), strict=True)),
+        "standard_errors": dict(zip(numbers.labels, np.sqrt(np.diag(numbers.covariance)).tolist(), strict=True)),
+        "units": {
+            label: motion.view.built.numbers.layout.entry_of(places[0]).unit
+            for label, places in zip(numbers.labels, motion.view.targets, strict=True)
+        },
         "left_behind": numbers.left,
         "without_error": list(numbers.held),
     }

@@ -15,6 +15,12 @@ _log = logging.getLogger(__name__)
 MOST_ROWS = 12
 
 
+def with_bar(item: Mapping[str, Any]) -> str:
+    """Return a number of a result with its standard error, if it has one, and its unit."""
+    error = item.get("standard_error")
+    return f"{item['value']:.6g}{'' if error is None else f' +- {error:.2g}'} {item['unit']}"
+
+
 def number(value: object, digits: int = 5) -> str:
     """Write a number for a table; a dash for none.
 

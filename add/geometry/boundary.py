@@ -319,8 +319,8 @@ class MeshQuality:
         low, middle, high = np.percentile(self.edges, [5, 50, 95])
         poor = int((self.shapes < 0.1).sum())
         return [
-            f"{self.nodes} nodes, {self.elements} tetrahedra, volume {self.volume:.5g}",
-            f"edges {middle:.3g} (5 to 95 %: {low:.3g} to {high:.3g})",
+            f"{self.nodes} nodes, {self.elements} tetrahedra, volume {self.volume:.5g} m^3",
+            f"edges {middle:.3g} m (5 to 95 %: {low:.3g} to {high:.3g} m)",
             f"shape 3 r_in / r_circum: {self.shapes.min():.2f} at worst, {np.median(self.shapes):.2f} in the middle; "
             f"{poor} elements below 0.1",
             f"angles between faces {self.smallest_angle:.0f} to {self.largest_angle:.0f} degrees",

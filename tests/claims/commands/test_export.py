@@ -75,8 +75,8 @@ def test_limits_warn_and_strict_refuses(path, tmp_path, caplog):
     done = run(path, "--controls", "--rate", 125, "-o", out, *slow)
     assert done.exit_code == 0 and out.exists()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "'aim' changes by 112.5 rad/s at t = 0.032 s, faster than 20",
-        "'lift.z' is 0.384 m at t = 0.096 s, above its upper limit of 0.3",
+        "'aim' changes by 112.5 rad/s at t = 0.032 s, faster than 20 rad/s",
+        "'lift.z' is 0.384 m at t = 0.096 s, above its upper limit of 0.3 m",
     ]
     out.unlink()
     done = run(path, "--controls", "--rate", 125, "-o", out, "--strict", *slow)
@@ -204,7 +204,7 @@ def test_servos_keep_to_their_joints(tmp_path, caplog):
     wanted = (tmp_path / "arm.json", "--controls", "--rate", 50, "-o", tmp_path / "aim.csv")
     assert run(*wanted).exit_code == 0
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "'aim' is 0.6 rad at t = 0.2 s, above its upper limit of 0.5",
-        "'aim' changes by 4 rad/s at t = 0 s, faster than 3",
+        "'aim' is 0.6 rad at t = 0.2 s, above its upper limit of 0.5 rad",
+        "'aim' changes by 4 rad/s at t = 0 s, faster than 3 rad/s",
     ]
     assert run(*wanted, "--strict", "--limit", "aim=-1:1", "--max-rate", "aim=5").exit_code == 0

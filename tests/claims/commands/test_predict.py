@@ -75,6 +75,8 @@ def test_error_of_a_later_place(fit, tmp_path):
     assert all(float(row["sd_x_m"]) == 0.0 for row in rows)
     assert (tmp_path / "p.png").stat().st_size > 5000
     assert "largest standard deviation" in asked.output
+    said = f"gravity[2] = {entry['value']:.6g} +- {entry['standard_error']:.2g} m/s^2"
+    assert said in asked.output and said in run("info", fit / "run").output
 
 
 def test_band_holds_another_recording(fit, tmp_path):
@@ -163,7 +165,7 @@ def test_numbers_are_carried_into_another_scene(fit, tmp_path):
     assert asked.exit_code == 0, asked.output
     entry = json.loads((fit / "run" / "result.json").read_text())["parameters"]["gravity[2]"]
     raw = json.loads(written.read_text())
-    assert raw["gravity"] == [0, 0, entry["value"]] and f"gravity[2] = {entry['value']:.6g}" in asked.output
+    assert raw["gravity"] == [0, 0, entry["value"]] and f"gravity[2] = {entry['value']:.6g} +- " in asked.output
     assert "start" not in raw["parameters"][0] and raw["bodies"]["p"]["mesh"] == {"points": [[0, 0, 2.0]]}
     again = run("carry", fit / "run", other, "-o", written)
     assert isinstance(again.exception, InputError) and "--force" in str(again.exception)

@@ -1,10 +1,13 @@
 """The figure of trust in a gradient: growth of slopes along a run, signal over scatter of gradients nearby."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from add import scene_from_dict
 from add.commands.check_gradient import GROWTH, GradientCheck, check_gradients, trust
+from add.commands.console import gradient_text
 
 
 def pendulum(seconds):
@@ -45,6 +48,19 @@ def test_chaos_is_seen_and_flight_is_not():
         for growth, signal in (short, long)
     ]
     assert not said[0] and "to be trusted with care" in said[1][0]
+
+
+def test_an_objective_that_nothing_moves_says_so():
+    """An objective that is 0 and that no number moves is not confirmed, and it is said why."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1}
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20}, "gravity": [0, 0, 0], "bodies": {"b": ball},
+        "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
+        "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}],
+    }  # fmt: skip
+    (check,) = check_gradients(scene_from_dict(raw), n_steps=20)
+    assert check.passed and "nothing moves it" not in gradient_text(check)  # to second order it is moved
+    assert "nothing moves it" in gradient_text(replace(check, taylor_rates=(np.nan, np.nan)))
 
 
 def test_a_clock_that_reads_much_is_checked_by_moments(tmp_path):
