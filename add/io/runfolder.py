@@ -83,7 +83,7 @@ class RunFolder:
         if not create:
             if not self.path.is_dir():
                 raise InputError("no such run", file=self.path, expected="a folder written by `add`")
-            if not self.is_run:
+            if not self.is_run and self.holder is None:  # who holds it has begun one, and written nothing yet
                 raise InputError("not the folder of a run", file=self.path, expected=f"one with {' or '.join(MARKS)}")
             return
         if self.path.exists() and not self.path.is_dir():

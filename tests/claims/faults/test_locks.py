@@ -9,6 +9,7 @@ import pytest
 from faults.runs import FIT, begun, scene
 
 from add.commands.cli import main
+from add.commands.folders import remains
 from add.commands.simulate import simulate_scene
 from add.errors import InputError
 from add.io.lock import LOCK, Holder, holder_of
@@ -63,6 +64,10 @@ def test_a_run_that_has_only_half_a_file_yet(tmp_path):
         (tmp_path / ".half of scene.json").touch()
         with pytest.raises(InputError, match="in use by `add sweep`"):
             RunFolder(tmp_path)
+        read = RunFolder(tmp_path, create=False)
+        assert read.command is None and remains(read).kept == "nothing yet"
+    with pytest.raises(InputError, match="not the folder of a run"):
+        RunFolder(tmp_path, create=False)
     with pytest.raises(InputError, match="holds other things than a run"):
         RunFolder(tmp_path)
 
