@@ -81,8 +81,8 @@ def rollout(
 
     @jax.custom_vjp
     def run(inputs: dict[str, Any]) -> States:
-        found = jax.pure_callback(runs.forward, (result, result), jnp.zeros(()), inputs, vmap_method="broadcast_all")
-        return States(*found)
+        states = jax.pure_callback(runs.forward, (result, result), jnp.zeros(()), inputs, vmap_method="broadcast_all")
+        return States(*states)
 
     def forward(inputs: dict[str, Any]) -> tuple[States, dict[str, Any]]:
         return run(inputs), inputs
@@ -139,8 +139,8 @@ def step(
 
     @jax.custom_vjp
     def take(state: States, k: Any, control: dict[str, Any], numbers: dict[str, Any]) -> States:
-        found = jax.pure_callback(steps.forward, (pair, pair), *state, k, control, numbers, vmap_method="broadcast_all")
-        return States(*found)
+        after = jax.pure_callback(steps.forward, (pair, pair), *state, k, control, numbers, vmap_method="broadcast_all")
+        return States(*after)
 
     def forward(*arguments: Any) -> tuple[States, Any]:
         return take(*arguments), arguments
@@ -227,16 +227,16 @@ class _Runs:
             digest.update(f"{name} {value.shape} ".encode() + np.ascontiguousarray(value).tobytes())
         key = digest.digest()
         with self._lock:
-            found = self._kept.pop(key, None)
-        if found is None:
-            found = self._built.rollouts(rows, **self._options)
+            batch = self._kept.pop(key, None)
+        if batch is None:
+            batch = self._built.rollouts(rows, **self._options)
             if not self._allow:
-                found.require_whole()
+                batch.require_whole()
         with self._lock:
-            self._kept[key] = found
+            self._kept[key] = batch
             while len(self._kept) > self._keep:
                 self._kept.popitem(last=False)
-        return found
+        return batch
 
 
 @final
@@ -259,8 +259,8 @@ class _Steps:
         with self._lock:
             *pairs, by_control, by_input = self._taken(q, v, k, control, inputs).pullback(bars["q"], bars["v"])
         named = [
-            {name: found[name].reshape(np.shape(value)) for name, value in given.items()}
-            for found, given in ((by_control, control), (by_input, inputs))
+            {name: cotangents[name].reshape(np.shape(value)) for name, value in given.items()}
+            for cotangents, given in ((by_control, control), (by_input, inputs))
         ]
         return *(pair.reshape(np.shape(q)) for pair in pairs), *named
 

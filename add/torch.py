@@ -83,10 +83,10 @@ def rollout(
     state = (n,) if step is None else (built.simulation.stepper.n_history, n)
 
     def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
-        found = built.rollouts(rows, n_steps=n_steps, step=step, workers=workers)
+        batch = built.rollouts(rows, n_steps=n_steps, step=step, workers=workers)
         if not allow_failures:
-            found.require_whole()
-        return found.batch.q, found.batch.v, found.pullback
+            batch.require_whole()
+        return batch.batch.q, batch.batch.v, batch.pullback
 
     def call(inputs: Named) -> States:
         require_inputs(inputs)
@@ -141,15 +141,15 @@ def step(
         def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
             behind = np.full(rows[STATE_Q].shape[0], k, dtype=np.int64)
             rows_of = {name.removeprefix("signals."): rows[name] for name in signals}
-            found = step_batch(
+            batch = step_batch(
                 function, rows[STATE_Q], rows[STATE_V], behind, rows_of, {name: rows[name] for name in numbers}
             )
 
             def back(q_bar: FloatArray, v_bar: FloatArray) -> Arrays:
-                q, v, by_control, by_input = found.pullback(q_bar, v_bar)
+                q, v, by_control, by_input = batch.pullback(q_bar, v_bar)
                 return {STATE_Q: q, STATE_V: v, **{f"signals.{n}": bar for n, bar in by_control.items()}, **by_input}
 
-            return found.q, found.v, back
+            return batch.q, batch.v, back
 
         require_pair(state)
         given = {STATE_Q: state[0], STATE_V: state[1], **signals, **numbers}

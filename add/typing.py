@@ -61,7 +61,7 @@ def as_vector(name: str, value: object, n: int) -> FloatArray:
     InputError
         If they are no numbers, or more or fewer.
     """
-    found = as_numbers(name, value)
-    if found.shape != (n,):
-        raise InputError("wrong shape", place=name, found=f"{found.shape}", expected=f"({n},)")
-    return found
+    vector = as_numbers(name, value)
+    if vector.shape != (n,):
+        raise InputError("wrong shape", place=name, found=f"{vector.shape}", expected=f"({n},)")
+    return vector

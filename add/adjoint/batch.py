@@ -111,11 +111,11 @@ class Batch:
                     expected="finite numbers",
                 )
         tasks = [(self.simulation, self.trajectories[k], self.thetas[k], q_bar[k], v_bar[k], self.given) for k in alive]
-        found = _mapped(_pulled, tasks, self.workers, self.executor)
+        cotangents = _mapped(_pulled, tasks, self.workers, self.executor)
         n_theta, n = self.thetas.shape[1], shape[2]
         pairs = (shape[0], self.simulation.stepper.n_history, n)
         out = BatchCotangents(*(np.full(size, np.nan) for size in ((shape[0], n_theta), pairs, pairs)))
-        for k, (theta, q, v) in zip(alive, found, strict=True):
+        for k, (theta, q, v) in zip(alive, cotangents, strict=True):
             out.theta[k], out.q[k], out.v[k] = theta, q, v
         for k in self.failures:
             if not (q_bar[k].any() or v_bar[k].any()):  # nothing is asked of it
@@ -173,8 +173,8 @@ class Batch:
             for k in alive
         ]
         out = np.full((2, *self.q.shape), np.nan)
-        for k, found in zip(alive, _mapped(_pushed, tasks, self.workers, self.executor), strict=True):
-            out[0, k], out[1, k] = found
+        for k, ends in zip(alive, _mapped(_pushed, tasks, self.workers, self.executor), strict=True):
+            out[0, k], out[1, k] = ends
         return out[0], out[1]
 
     @property
@@ -240,13 +240,13 @@ def rollout_batch(
     # What runs share is made before they begin: threads would make it side by side.
     _ = simulation.packed
     tasks = [(simulation, theta, states[k] if states else None, steps) for k, theta in enumerate(thetas)]
-    found = _mapped(_run, tasks, workers, executor)
+    results = _mapped(_run, tasks, workers, executor)
     failures = {}
-    for k, (_, error) in enumerate(found):
+    for k, (_, error) in enumerate(results):
         if error is not None:
             failures[k] = SolverError(f"member {k}: {error}")
             failures[k].__cause__ = error
-    runs = tuple(run for run, _ in found)
+    runs = tuple(run for run, _ in results)
     return Batch(simulation, thetas, runs, steps, failures, states is not None, workers, executor)
 
 
@@ -325,5 +325,5 @@ def _pushed(
         else:
             dot = simulation.differentiable.start_pushforward(q_dot[0][:, None], v_dot[0][:, None])
         initial = StateTangents(np.zeros(1, dtype=np.int64), dot)
-    found = pushforward(simulation, trajectory, theta, [theta_dot], initial)
-    return found.q[0], found.v[0]
+    end = pushforward(simulation, trajectory, theta, [theta_dot], initial)
+    return end.q[0], end.v[0]

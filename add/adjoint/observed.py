@@ -140,12 +140,12 @@ def observe(
                 rows = np.ascontiguousarray(np.stack([before.q, before.v]).transpose(3, 0, 1, 2))
             behind = rows.shape[0] - 1
             parts, own, direct = [rows[:-1]], rows[-1:].copy(), []
-            for rho, found in residuals.get(k, ()):
-                values = np.stack([found.bars.q, found.bars.v]).transpose(3, 0, 1, 2)
+            for rho, rows_of in residuals.get(k, ()):
+                values = np.stack([rows_of.bars.q, rows_of.bars.v]).transpose(3, 0, 1, 2)
                 own[0] += np.tensordot(rho, values, 1)
-                slope[found.direct.index] += rho @ found.direct.values
+                slope[rows_of.direct.index] += rho @ rows_of.direct.values
                 parts.append(values)
-                direct.append(found.direct)
+                direct.append(rows_of.direct)
             rows = np.concatenate(parts)
             turn = np.eye(rows.shape[0])
             if rows.shape[0] > left + max(ROOM, SHARE * left):

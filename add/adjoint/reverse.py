@@ -321,12 +321,12 @@ def value_and_gradient(
         """Take the steps of a segment; return what is kept of them, and the state after the last."""
         steps = schedule.keep(state)
         held = Replay(None, replay.records[first:last]) if replay else None
-        for found in simulation.taken(assembler, state, theta, last - first, held):
-            steps.append(found)
-            state = state_after(found, found.n - 1) if isinstance(found, Block) else found[0]
+        for piece in simulation.taken(assembler, state, theta, last - first, held):
+            steps.append(piece)
+            state = state_after(piece, piece.n - 1) if isinstance(piece, Block) else piece[0]
             if watching:
-                add_values(found)
-            for after, record in stepwise(found) if watching and observers else ():
+                add_values(piece)
+            for after, record in stepwise(piece) if watching and observers else ():
                 for observer in observers:
                     observer(after, record)
         return steps, state

@@ -196,8 +196,8 @@ def linearisations(
                 begun.append((pool.submit(stepper.linearise, assembler, record, theta), assembler))
             if not begun:
                 return
-            found, assembler = begun.popleft()
-            yield found.result()
+            linearised, assembler = begun.popleft()
+            yield linearised.result()
             idle.append(assembler)
     finally:
         pool.shutdown(cancel_futures=True)

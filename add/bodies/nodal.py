@@ -213,16 +213,16 @@ class NodalBody(Body):
 
     def prescribed(self, at: Layouts) -> tuple[list[IntArray], list[PinMotion]]:
         """Return the coordinates of pinned nodes."""
-        found, moves = [], []
+        pinned, moves = [], []
         for pin in self.pins:
             nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
             own = np.searchsorted(self.own_nodes, nodes)
             dofs = (at.dofs[self.name].start + 3 * own[:, None] + axes).ravel()
-            found.append(dofs)
+            pinned.append(dofs)
             if pin.motion:
                 rows = at.parameters[pin.motion.parameter].indices
                 moves.append(PinMotion(dofs, np.tile(axes, nodes.size), pin.motion.signal, rows))
-        return found, moves
+        return pinned, moves
 
     def load_terms(self, at: Layouts) -> list[NodalForce]:
         """Return the forces on nodes."""

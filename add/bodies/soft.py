@@ -142,8 +142,8 @@ class SoftBody(NodalBody):
         ties = self.tie_of[cells]
         between = (ties != ties[:, :1]).any(axis=1)
         groups = ((~between, self.lumped), (between, True)) if between.any() else ((~between, self.lumped),)
-        found = [mass_pairs(SoftMesh(self.mesh.points, cells[which], family), lumped=how) for which, how in groups]
-        rows, cols, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        pairs = [mass_pairs(SoftMesh(self.mesh.points, cells[which], family), lumped=how) for which, how in groups]
+        rows, cols, values = (np.concatenate(part) for part in zip(*pairs, strict=True))
         own = self.tie_of[rows] < 0
         return MassPairs(rows[own], cols[own], values[own]), MassPairs(rows[~own], cols[~own], values[~own])
 
@@ -328,9 +328,9 @@ class SoftBody(NodalBody):
 
     def contact_mesh(self) -> ContactMesh:
         """Return the boundary."""
-        found = self.surface
-        faces = np.searchsorted(found.nodes, found.triangles)
-        return ContactMesh(self.mesh.points[found.nodes], found.nodes, faces, np.zeros((0, 2), dtype=np.int64))
+        surface = self.surface
+        faces = np.searchsorted(surface.nodes, surface.triangles)
+        return ContactMesh(self.mesh.points[surface.nodes], surface.nodes, faces, np.zeros((0, 2), dtype=np.int64))
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:
         """Return mesh and law; sets of moduli are NaN in regions of other laws."""

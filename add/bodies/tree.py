@@ -259,11 +259,11 @@ class TreeBody(Body):
             else:
                 keys = ("damping", "dry_friction", "slip_speed")
                 resisting[joint.held].append((start + first, *(number[key] for key in keys)))
-        found = (
+        laws = (
             (JointSprings, springs), (JointResistance, resisting[False]), (HeldResistance, resisting[True]),
             (BallLaws, balls), (BallFriction, dry[False]), (HeldBalls, dry[True]),
         )  # fmt: skip
-        return [term(*np.array(rows, dtype=np.int64).T) for term, rows in found if rows]
+        return [term(*np.array(rows, dtype=np.int64).T) for term, rows in laws if rows]
 
     def _limits(self, start: int, at: Layouts) -> list[Term]:
         terms: list[Term] = []

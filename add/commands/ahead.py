@@ -141,8 +141,8 @@ def _meshes_meet(scene: Scene) -> bool:
 def _stick(system: System, kin: Kinematics, theta: np.ndarray) -> None:
     """Compile the equations of points that stick."""
     for term in system.deciding:
-        if isinstance(term, BodyContact) and (found := term.stick_constraint(np.array([[0, 0, STICKS]]))):
-            found.limits(kin, theta)
+        if isinstance(term, BodyContact) and (constraint := term.stick_constraint(np.array([[0, 0, STICKS]]))):
+            constraint.limits(kin, theta)
 
 
 def _decided(term: DecidingTerm, kin: Kinematics, theta: np.ndarray, sticks: bool) -> Decision:

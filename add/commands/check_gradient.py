@@ -323,7 +323,7 @@ def _parameter(
 
     def best(steps: Sequence[float], held: Replay | None, enough: float) -> tuple[float, float, int]:
         """Return the slope nearest to the gradient's, how far it is off, and the first number of changed decisions."""
-        found, error, changed = np.nan, np.inf, 0
+        difference, error, changed = np.nan, np.inf, 0
         for h in steps:
             try:
                 value, differ = slope(h, held)
@@ -331,10 +331,10 @@ def _parameter(
                 continue
             changed = changed or differ
             if abs(value - gradient[i]) / norm < error:
-                found, error = value, abs(value - gradient[i]) / norm
+                difference, error = value, abs(value - gradient[i]) / norm
             if error < enough and not differ:
                 break
-        return float(found), float(error), changed
+        return float(difference), float(error), changed
 
     replayed = best(STEPS[1:], replay, 0.01 * TOLERANCE)  # far below the tolerance no smaller step is needed
     free = best(STEPS[1::2], None, TOLERANCE)
@@ -384,17 +384,17 @@ def trust(
     |mean| / rms |g - mean| of `NEARBY` gradients at s + 1e-2 scale N(0, 1), those that fail left out: below 1 most of a
     gradient is the place where it was taken. NaN where slopes are zero halfway, or fewer than two gradients are there.
     """
-    rng, found = np.random.default_rng(seed), []
+    rng, gradients = np.random.default_rng(seed), []
     for _ in range(NEARBY):
         try:
-            found.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
+            gradients.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
         except SolverError:
             continue
     sizes = np.linalg.norm(tangents, axis=(0, 2))
     half, end = sizes[len(sizes) // 2], sizes[-1]
     growth = float(end / half) if half > 0.0 else np.nan
-    if len(found) < 2:
+    if len(gradients) < 2:
         return growth, np.nan
-    mean = np.mean(found, axis=0)
-    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in found])))
+    mean = np.mean(gradients, axis=0)
+    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in gradients])))
     return growth, float(np.linalg.norm(mean)) / scatter if scatter > 0.0 else np.inf

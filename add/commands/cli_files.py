@@ -118,14 +118,14 @@ def _length(context: click.Context, option: click.Parameter, value: str | None) 
     """Return a length with its unit, such as 5mm, in metres."""
     if value is None:
         return None
-    found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(m|cm|mm)\s*", value)
+    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(m|cm|mm)\s*", value)
     try:
-        number = float(found.group(1)) if found else 0.0
+        number = float(match.group(1)) if match else 0.0
     except ValueError:
         number = 0.0
-    if found is None or not 0.0 < number < float("inf"):
+    if match is None or not 0.0 < number < float("inf"):
         raise click.BadParameter("give a length with its unit, such as 5mm, 0.5cm or 0.005m", context, option)
-    return number * _UNITS[found.group(2)]
+    return number * _UNITS[match.group(2)]
 
 
 @click.command(short_help="Fill a closed surface with tetrahedra.")
@@ -168,8 +168,8 @@ def mesh(
         closed = repaired(read_surface(surface), fill=fill_holes)
         for note in closed.notes:
             console.say(f"  repaired: {note}")
-        found = fill(closed, edge / scale, None if tolerance is None else tolerance / scale)
-    metres = SoftMesh(found.points * scale, found.cells, found.family)
+        filled = fill(closed, edge / scale, None if tolerance is None else tolerance / scale)
+    metres = SoftMesh(filled.points * scale, filled.cells, filled.family)
     with replacing(Path(output)) as part:
         write_mesh(part, metres)
     quality = mesh_quality(metres)
@@ -264,10 +264,10 @@ def export(
     for text in limits:
         name, value = named_value(text, "--limit", _NO_LIMIT, "NAME=value")
         low, _, high = value.partition(":")
-        found = _number(low, "--limit", text), _number(high, "--limit", text)
-        if not found[0] < found[1]:
+        ends = _number(low, "--limit", text), _number(high, "--limit", text)
+        if not ends[0] < ends[1]:
             raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
-        kept[name] = replace(kept.get(name, Limits()), lower=found[0], upper=found[1])
+        kept[name] = replace(kept.get(name, Limits()), lower=ends[0], upper=ends[1])
     for text in rates:
         name, value = named_value(text, "--max-rate", _NO_LIMIT, "NAME=value")
         fastest = _number(value, "--max-rate", text)

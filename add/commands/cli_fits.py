@@ -105,11 +105,11 @@ def converge(
 
     loaded = loaded_scene(console, scene)
     folder = RunFolder(output or Path("runs") / Path(scene).stem, create=False)
-    found = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
-    for text in convergence_lines(found):
+    result = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
+    for text in convergence_lines(result):
         console.say(text)
     write_and_say_report(console, folder)
-    console.result(found)
+    console.result(result)
 
 
 def convergence_lines(found: dict[str, Any]) -> list[str]:
@@ -174,12 +174,12 @@ def next_take(
                 for value in numbers
             ]
         candidates += cases
-    found = next_takes(candidates, RunFolder(run, create=False), parameters, number)
-    for one in found:
+    ranked = next_takes(candidates, RunFolder(run, create=False), parameters, number)
+    for one in ranked:
         console.say(f"{one.name}: errors x {one.narrowing:.3g}")
         for label, before, after in zip(one.labels, one.before, one.after, strict=True):
             console.say(f"  {label} +- {before:.3g} -> {after:.3g}")
-    console.result([one.summary() for one in found])
+    console.result([one.summary() for one in ranked])
 
 
 # --- `add predict` ----------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def _say_linear(
     from add.plot.run import plot_prediction
     from add.scene.spec.markers import DirectionMarkerSpec
 
-    found, said = predict_scene(loaded, fit, parameters, begun)
+    bands, said = predict_scene(loaded, fit, parameters, begun)
     for label, value in said["parameters"].items():
         error = None if label in said["without_error"] else said["standard_errors"][label]
         console.say(f"  {label} = {with_bar({'value': value, 'standard_error': error, 'unit': said['units'][label]})}")
@@ -283,12 +283,12 @@ def _say_linear(
         console.say(f"  rms angle from the recording {how_far(said['rms_angle'], 'rad', 3)}")
     if "verdict" in said:
         console.say(f"  {said['verdict']} (by the parameters' errors alone {100 * said['within_parameters']:.0f} %)")
-    write_prediction(found, said["markers"], Path(output))
+    write_prediction(bands, said["markers"], Path(output))
     console.say(f"prediction: {output}")
     if picture:
         directions = [isinstance(loaded.markers[name], DirectionMarkerSpec) for name in said["markers"]]
         console.say(
-            str(plot_prediction(found.times, found.positions, found.errors, said["markers"], picture, directions))
+            str(plot_prediction(bands.times, bands.positions, bands.errors, said["markers"], picture, directions))
         )
     console.result(said)
 
@@ -308,13 +308,13 @@ def _say_sampled(
         if force or not folder.is_run:
             clear(folder, loaded)
         result = predict_samples(loaded, folder, wanted, workers=workers, progress=progress)
-    found = result["prediction"]
+    prediction = result["prediction"]
     for label, item in result["parameters"].items():
         console.say(f"  {label} = {item['value']:.6g} {item['unit']}, from {item['drawn_from']}")
-    say_left_behind(console, found["left_behind"])
-    for text in found["texts"]:
+    say_left_behind(console, prediction["left_behind"])
+    for text in prediction["texts"]:
         console.say(f"  {text}")
-    for item in found["ends"]:
+    for item in prediction["ends"]:
         console.say(f"  {item['end']}: {end_text(item)}")
     write_and_say_report(console, folder)
     console.result(result)

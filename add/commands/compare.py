@@ -137,10 +137,10 @@ def _run(scene: Scene, law: str) -> LawRun:
     masses = np.ones(built.model.lift.rows.n // 3)
     states = {b.name: b.state(last, masses, built.theta, built.model.layouts) for b in built.model.bodies}
     ends = {name: np.asarray(state["centre"], dtype=float) for name, state in states.items()}
-    found = LawRun(law, changed, "", n, ends, forward=forward)
+    run = LawRun(law, changed, "", n, ends, forward=forward)
     objective = scene_objective(other, built, "scene", n)
     if objective is None or not isinstance(built.simulation.stepper, DifferentiableStepper):
-        return found
+        return run
     begin = time.perf_counter()
     evaluation = value_and_gradient(judged_simulation(other, built), objective, built.theta)
     both = time.perf_counter() - begin

@@ -118,13 +118,13 @@ def converge_scene(
             count = [int(item.build().model.system.n) for item in (at_fit, *(item for _, item in meshes))]
             ratio = (count[-1] / count[0]) ** (1.0 / (3.0 * (len(count) - 1)))
             sequences["mesh"] = (ratio, *_sequence(meshes, kept, base, rows, say))
-    if not any(found for _, found, _ in sequences.values()):
+    if not any(refits for _, refits, _ in sequences.values()):
         if sequences:
             raise SolverError("no refinement has converged (the warnings say why): fit the scene as it is further")
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
     out = _summary(scene, found_there, base, sequences, rows) | {"estimate": estimated}
     out["seconds"] = time.perf_counter() - begin
-    out["runs"] = base.runs + sum(item.runs for _, found, _ in sequences.values() for item in found)
+    out["runs"] = base.runs + sum(item.runs for _, refits, _ in sequences.values() for item in refits)
     folder.write_json(CONVERGENCE, out)
     bars = error_bars(scene, problem, x, folder)
     if bars is not None:
@@ -143,11 +143,11 @@ def fitted_problem(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, Flo
     if result.get("status") != "done":
         raise InputError("the fit in this folder is not done", file=folder.path, found=str(result.get("status")))
     problem, _ = check_optimization(scene)
-    found = result.get("parameters", {})
-    missing = [label for label in problem.labels() if label not in found]
+    parameters = result.get("parameters", {})
+    missing = [label for label in problem.labels() if label not in parameters]
     if missing:
         raise InputError("this fit has other parameters", file=folder.path, found=f"no {missing[0]}")
-    values = np.array([float(found[label]["value"]) for label in problem.labels()])
+    values = np.array([float(parameters[label]["value"]) for label in problem.labels()])
     return problem, np.clip(problem.design.inverse(values), *problem.bounds), result
 
 
@@ -242,21 +242,21 @@ class _Kept:
             if (line["fit"], line["name"]) == (self.fit, name):
                 x = np.array([float.fromhex(value) for value in line["x"]])
                 return Refit(x, line["value"], line["runs"], line["converged"]), True
-        found = make()
-        self.folder.append_line(REFITS, {**vars(found), "fit": self.fit, "name": name,
-                                         "x": [value.hex() for value in found.x.tolist()]})  # fmt: skip
-        return found, False
+        made = make()
+        self.folder.append_line(REFITS, {**vars(made), "fit": self.fit, "name": name,
+                                         "x": [value.hex() for value in made.x.tolist()]})  # fmt: skip
+        return made, False
 
 
 def _sequence(
     scenes: Sequence[tuple[str, Scene]], kept: _Kept, base: Refit, rows: list[FitRows], say: Callable[[str], None]
 ) -> tuple[list[Refit], list[str]]:
     """Fit anew on one scene after the other, each from where the one before ended; stop where a run fails."""
-    found: list[Refit] = []
+    refits: list[Refit] = []
     names: list[str] = []
     for name, finer in scenes:
         begin = time.perf_counter()
-        start = found[-1].x if found else base.x
+        start = refits[-1].x if refits else base.x
         say(f"{name} ...")
         try:
             item, before = kept.refit(name, lambda finer=finer, start=start: refit(  # type: ignore[misc]
@@ -269,9 +269,9 @@ def _sequence(
         if not item.converged:
             _log.warning("%s: the fit has not converged in %d simulations; the study ends before it", name, item.runs)
             break
-        found.append(item)
+        refits.append(item)
         names.append(name)
-    return found, names
+    return refits, names
 
 
 def _summary(
@@ -287,10 +287,10 @@ def _summary(
     for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
         entry: dict[str, Any] = {"value": float(problem.values(base.x)[k]), "unit": unit}
         squares = 0.0
-        for kind, (ratio, found, _) in sequences.items():
-            if not found:
+        for kind, (ratio, refits, _) in sequences.items():
+            if not refits:
                 continue
-            values = [entry["value"], *(float(problem.values(item.x)[k]) for item in found)]
+            values = [entry["value"], *(float(problem.values(item.x)[k]) for item in refits)]
             said = extrapolated(values, ratio, ASSUMED[kind], smallest=0.1 * float(noise[k]))
             entry[kind] = {"values": values, **vars(said)}
             squares += said.error**2
@@ -300,9 +300,9 @@ def _summary(
         "format": FORMAT,
         "scene": signature(scene),
         "levels": {
-            kind: {"names": names, "ratio": ratio, "objectives": [base.value, *(item.value for item in found)],
-                   "converged": [item.converged for item in found]}
-            for kind, (ratio, found, names) in sequences.items()
+            kind: {"names": names, "ratio": ratio, "objectives": [base.value, *(item.value for item in refits)],
+                   "converged": [item.converged for item in refits]}
+            for kind, (ratio, refits, names) in sequences.items()
         },
         "parameters": parameters,
         "doubts": doubts(scene),

@@ -129,10 +129,10 @@ def overridden(scene: Scene, path: str | Path) -> Scene:
         naming the file.
     """
     path = Path(path)
-    found = read_json(path, most=2**20, expected="a JSON object of overrides")
-    if not isinstance(found, dict) or not found:
+    overrides = read_json(path, most=2**20, expected="a JSON object of overrides")
+    if not isinstance(overrides, dict) or not overrides:
         raise InputError("no overrides", file=path, expected='such as {"bodies.ball.mesh": {"file": "fine.msh"}}')
-    return apply_overrides(scene, {key: _absolute(value, path.absolute().parent) for key, value in found.items()})
+    return apply_overrides(scene, {key: _absolute(value, path.absolute().parent) for key, value in overrides.items()})
 
 
 def doubts(scene: Scene) -> list[str]:
@@ -255,10 +255,10 @@ def read_convergence(path: str | PathLike[str]) -> dict[str, Any]:
         naming the file, if it is none.
     """
     path = Path(path)
-    found = read_json(path, most=2**24, expected="a file of `add converge`")
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    convergence = read_json(path, most=2**24, expected="a file of `add converge`")
+    if not isinstance(convergence, dict) or convergence.get("format") != FORMAT:
         raise InputError("this is no file of `add converge`", file=path, place="format", expected=f'"{FORMAT}"')
-    parameters = found.get("parameters")
+    parameters = convergence.get("parameters")
     if not isinstance(parameters, dict):
         raise InputError("the parameters are missing", file=path, place="parameters", expected="an object")
     for name, entry in parameters.items():
@@ -271,7 +271,7 @@ def read_convergence(path: str | PathLike[str]) -> dict[str, Any]:
                 found=repr(size),
                 expected="a number from 0 on",
             )
-    return found
+    return convergence
 
 
 def errors_for(found: Mapping[str, Any], scene: Scene, problem: InverseProblem) -> tuple[FloatArray, str | None]:

@@ -76,27 +76,27 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         return {"parameters": {}, "contains": [_NO_BARS]}
     if 0 < sum(isinstance(part, CloudTracking) for part in parts) < len(parts):
         return {"parameters": {}, "contains": [_NO_BARS_OF_BOTH]}
-    found = uncertainty(problem, x)
-    if found is None:
+    bars = uncertainty(problem, x)
+    if bars is None:
         return None
-    found, said, shifts = _discretised(scene, problem, found, folder)
-    wide = too_wide(scene, problem, x, found)
-    entries = {label: _entry(problem, x, found, k, interval=not wide[k]) for k, label in enumerate(problem.labels())}
-    out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(found)}
+    bars, said, shifts = _discretised(scene, problem, bars, folder)
+    wide = too_wide(scene, problem, x, bars)
+    entries = {label: _entry(problem, x, bars, k, interval=not wide[k]) for k, label in enumerate(problem.labels())}
+    out: dict[str, Any] = {"parameters": entries, "residuals": _residuals(bars)}
     labels = problem.labels()
     kept = _kept(labels)
     if kept:
-        matrix = found.correlation_matrix[np.ix_(kept, kept)]
+        matrix = bars.correlation_matrix[np.ix_(kept, kept)]
         names = [labels[k] for k in kept]
         out["correlation"] = {"labels": names, "matrix": [[_number(v) for v in row] for row in matrix]}
         out["tied"] = _tied(names, matrix)
     if shifts:
         out["shifts"] = {"labels": labels, "vectors": shifts}
-    out["weak"] = _weak(scene, problem, x, found)
-    profiled = _profiles(scene, problem, x, found, entries)
+    out["weak"] = _weak(scene, problem, x, bars)
+    profiled = _profiles(scene, problem, x, bars, entries)
     drawn = None
     if scene.uncertainty.bootstrap is not None:
-        drawn = bootstrap(problem, x, found, scene.uncertainty.bootstrap)
+        drawn = bootstrap(problem, x, bars, scene.uncertainty.bootstrap)
         for k, label in enumerate(labels):
             entries[label]["bootstrap"] = {
                 "standard_error": _number(drawn.standard_errors[k]),
@@ -110,8 +110,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         }  # fmt: skip
     if wide.any():
         said = [*said, too_wide_text(labels, wide)]
-    out["changing"] = changing(problem, x, found)
-    out["contains"] = [*_contents(found), *of_takes(problem, found), *_unfinished(problem, x, found), *said, *profiled]
+    out["changing"] = changing(problem, x, bars)
+    out["contains"] = [*_contents(bars), *of_takes(problem, bars), *_unfinished(problem, x, bars), *said, *profiled]
     return out
 
 

@@ -76,9 +76,9 @@ class FolderLog(EvaluationLog):
                 raise InputError(
                     "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
                 )
-        found = [self._evaluation(line) for line in lines]
-        self.replayed += len(found)
-        return found
+        evaluations = [self._evaluation(line) for line in lines]
+        self.replayed += len(evaluations)
+        return evaluations
 
     def _require(self, line: dict[str, Any], phase: str, index: int, x: FloatArray, n_gradient: int) -> None:
         whole = len(line["gradient"]) == n_gradient

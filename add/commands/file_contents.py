@@ -221,38 +221,38 @@ def _span(times: np.ndarray) -> dict[str, float]:
 
 def _seen(markers: Recording, unlabelled: Sequence[str]) -> dict[str, Any]:
     """Return, of each marker, the frames in which it was seen and the number of its gaps."""
-    found = {}
+    coverage = {}
     for k, name in enumerate(markers.names):
         valid = markers.valid[:, k]
         frames = np.flatnonzero(valid)
         inside = valid[frames[0] : frames[-1] + 1] if frames.size else valid[:0]
         gaps = int((np.diff(inside.astype(int)) == -1).sum())
-        found[name] = {"seen": int(valid.sum()), "gaps": gaps, "labelled": name not in unlabelled}
-    return found
+        coverage[name] = {"seen": int(valid.sum()), "gaps": gaps, "labelled": name not in unlabelled}
+    return coverage
 
 
 def description(take: Take) -> list[str]:
     """Return what a file holds in lines for people."""
-    found = contents(take)
+    content = contents(take)
     lines = [f"{take.source}: {take.format}"]
-    if "frames" in found:
+    if "frames" in content:
         rate = "" if take.rate is None else f", {take.rate:.6g} frames a second"
         unit = f", unit of the file {take.unit}" if take.unit else ""
-        lines.append(f"  {found['frames']} frames from {found['start']:.6g} to {found['end']:.6g} s{rate}{unit}")
-    labelled = {name: item for name, item in found["markers"].items() if item["labelled"]}
-    if found["markers"]:
-        lines.append(f"  {len(labelled)} markers" + _gaps(labelled, found["frames"]))
-        lines += [f"    {name}: {_coverage(item, found['frames'])}" for name, item in labelled.items()]
+        lines.append(f"  {content['frames']} frames from {content['start']:.6g} to {content['end']:.6g} s{rate}{unit}")
+    labelled = {name: item for name, item in content["markers"].items() if item["labelled"]}
+    if content["markers"]:
+        lines.append(f"  {len(labelled)} markers" + _gaps(labelled, content["frames"]))
+        lines += [f"    {name}: {_coverage(item, content['frames'])}" for name, item in labelled.items()]
     if take.unlabelled:
         lines.append(f"  {len(take.unlabelled)} unlabelled tracks, kept; a fit uses only what a scene names")
-        lines += [f"    {name}: {_coverage(found['markers'][name], found['frames'])}" for name in take.unlabelled]
-    for name, body in found["bodies"].items():
+        lines += [f"    {name}: {_coverage(content['markers'][name], content['frames'])}" for name in take.unlabelled]
+    for name, body in content["bodies"].items():
         lines.append(f"  body {name}: pose in {body['frames']} frames")
-    if found["angles"]:
-        lines.append(f"  angles: {', '.join(found['angles'])}")
+    if content["angles"]:
+        lines.append(f"  angles: {', '.join(content['angles'])}")
     if take.signals:
         lines.append(f"  {len(take.signals)} signals")
-        for item in found["signals"]:
+        for item in content["signals"]:
             lines.append(
                 f"    {item['name']}" + (f" [{item['unit']}]" if item["unit"] else "") + f": {item['samples']} samples"
             )

@@ -52,8 +52,8 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
     own = of_one_motion(known)
     chosen = {label: entry for label, entry in known.items() if label not in own}
     if not chosen:
-        found = ", ".join(f"{label}: {why}" for label, why in own.items())
-        raise InputError("no number of the fit holds for another motion", found=found, expected="--parameter PATH")
+        reasons = ", ".join(f"{label}: {why}" for label, why in own.items())
+        raise InputError("no number of the fit holds for another motion", found=reasons, expected="--parameter PATH")
     return chosen
 
 
@@ -230,7 +230,7 @@ def numbers_for(
     result = fit_of(run)
     chosen = carried(result, paths)
     require_same_laws(run, built.scene, chosen)
-    found = [_of_fit(result, run, chosen)]
+    sources = [_of_fit(result, run, chosen)]
     if start is not None:
         begun = fit_of(start)
         why = of_one_motion(begun["parameters"])
@@ -243,14 +243,14 @@ def numbers_for(
                 "no start of one motion in this fit", file=start.path, found=", ".join(begun["parameters"]),
                 expected="a fit of one take with a pose, a velocity, values of joints, or the clock of its recording",
             )  # fmt: skip
-        found.append(_of_fit(begun, start, taken))
-    found.append(_of_priors(built, [label for part in found for label in part.labels]))
+        sources.append(_of_fit(begun, start, taken))
+    sources.append(_of_priors(built, [label for part in sources for label in part.labels]))
     left = of_one_motion(label for label in result["parameters"] if label not in chosen)
     return Numbers(
-        tuple(label for item in found for label in item.labels),
-        tuple(part for item in found for part in item.parts),
-        {label: text for item in found for label, text in item.sources.items()},
-        {label: text for item in found for label, text in item.held.items()},
+        tuple(label for item in sources for label in item.labels),
+        tuple(part for item in sources for part in item.parts),
+        {label: text for item in sources for label, text in item.sources.items()},
+        {label: text for item in sources for label, text in item.held.items()},
         left,
     )
 

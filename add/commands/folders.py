@@ -209,9 +209,9 @@ def kept_in(folder: RunFolder, scene: str) -> str:
 
 def _result(folder: RunFolder) -> dict[str, Any]:
     with contextlib.suppress(InputError):
-        found = folder.read_json(RESULT)
-        if isinstance(found, dict):
-            return found
+        result = folder.read_json(RESULT)
+        if isinstance(result, dict):
+            return result
     return {}
 
 

@@ -87,8 +87,8 @@ class ImpactLog:
                 if (i, o) in began:
                     first, speed = began.pop((i, o))
                     if speed > slowest:
-                        found = self.seen.setdefault(wanted.names(i, o), {})
-                        found[step - first] = max(speed, found.get(step - first, 0.0))
+                        speeds = self.seen.setdefault(wanted.names(i, o), {})
+                        speeds[step - first] = max(speed, speeds.get(step - first, 0.0))
             fresh = np.setdiff1d(now, before)
             if fresh.size and step:
                 began |= {key: (step, v) for key, v in _speeds(term, trajectory, k, theta, fresh)}
@@ -99,10 +99,10 @@ class ImpactLog:
         """Return the shortest impact of every pair that has damping; slow ones of bodies that come to rest aside."""
         pairs = {(pair.body, pair.other): pair for pair in built.damped_pairs(theta)}
         out = []
-        for name, found in self.seen.items():
-            fastest = max(found.values())
-            steps = min(steps for steps, speed in found.items() if speed >= SLOW * fastest)
-            out.append(Impact(pairs[name], float(steps), built.simulation.stepper.dt, built.order, found[steps]))
+        for name, speeds in self.seen.items():
+            fastest = max(speeds.values())
+            steps = min(steps for steps, speed in speeds.items() if speed >= SLOW * fastest)
+            out.append(Impact(pairs[name], float(steps), built.simulation.stepper.dt, built.order, speeds[steps]))
         return out
 
     def plain(self) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class ImpactLog:
         return {
             "steps": self.steps,
             "touching": [[number, *place] for number, places in self.touching.items() for place in sorted(places)],
-            "began": [[k, *place, *rest] for k, found in self.began.items() for place, rest in found.items()],
-            "seen": [[*name, steps, v] for name, found in self.seen.items() for steps, v in found.items()],
+            "began": [[k, *place, *rest] for k, entries in self.began.items() for place, rest in entries.items()],
+            "seen": [[*name, steps, v] for name, entries in self.seen.items() for steps, v in entries.items()],
         }
 
     @classmethod

@@ -56,18 +56,18 @@ def samples(experiment: Experiment, trajectory: Trajectory, theta: FloatArray, s
     if experiment.recording is None or experiment.tracking is None:
         return None
     tracking = experiment.tracking.for_run()
-    found = np.full(tracking.targets.shape, np.nan)
+    misfits = np.full(tracking.targets.shape, np.nan)
     for state in trajectory.states():
         for frame, difference in tracking.differences(state, theta):
             valid = tracking.weights[frame] > 0.0
-            found[frame, valid] = difference[valid]
-    seen = np.isfinite(found).all(axis=2)
+            misfits[frame, valid] = difference[valid]
+    seen = np.isfinite(misfits).all(axis=2)
     targets = np.where(seen[:, :, None], tracking.placed(slice(None), theta), np.nan)
     times = tracking.simulation_times(theta)
     dt = experiment.simulation.stepper.dt
     names = experiment.recording.names
     directions = np.array([isinstance(scene.markers[name], DirectionMarkerSpec) for name in names])
-    return Samples(names, directions, times, found, targets, float(trajectory.t[-1]), dt)
+    return Samples(names, directions, times, misfits, targets, float(trajectory.t[-1]), dt)
 
 
 def fit_numbers(found: Samples) -> dict[str, Any]:
@@ -130,8 +130,8 @@ def write_residuals(folder: RunFolder, runs: Mapping[str, tuple[str, Samples]]) 
     runs : experiment -> (its use, its samples)
     """
     rows = (
-        row for name, (use, found) in runs.items()
-        for k, marker in enumerate(found.names) for row in _rows(name, use, marker, found, k)
+        row for name, (use, samples_of) in runs.items()
+        for k, marker in enumerate(samples_of.names) for row in _rows(name, use, marker, samples_of, k)
     )  # fmt: skip
     folder.write_text(RESIDUALS, csv_text(_COLUMNS, rows))
 

@@ -99,8 +99,8 @@ def next_takes(
         if not (motion.noise > 0.0).all():
             raise InputError("the fit says no noise of such markers", file=scene.source, place="markers",
                              expected="markers of the kind that was fitted, of places or of directions")  # fmt: skip
-        found = motion.linear()
-        slopes = found.slopes / motion.noise[:, None, None]
+        linear = motion.linear()
+        slopes = linear.slopes / motion.noise[:, None, None]
         slopes = np.sqrt(share) * slopes.reshape(-1, slopes.shape[-1])
         after = np.sqrt(np.maximum(np.diag(narrowed(covariance, slopes)), 0.0))
         before = np.sqrt(np.diag(covariance))

@@ -93,8 +93,8 @@ def _difference(old: Any, new: Any, place: str = "") -> str | None:
         pairs = [(str(k), a, b) for k, (a, b) in enumerate(zip(old, new, strict=True))]
     else:
         return None if old == new else place
-    found = (_difference(a, b, f"{place}.{key}" if place else key) for key, a, b in pairs)
-    return next((item for item in found if item is not None), None)
+    differences = (_difference(a, b, f"{place}.{key}" if place else key) for key, a, b in pairs)
+    return next((item for item in differences if item is not None), None)
 
 
 @locking("optimize")
@@ -156,15 +156,15 @@ def optimize_scene(
     try:
         here = contextlib.nullcontext(on_all_cores(problem))
         with evaluated_by(workers, scene, problem) if workers else here as shared:
-            found = optimizer.run(shared, log=log, progress=progress, schedule=schedule)
-        found = _fit_starts(scene, problem, optimizer, found)
-        result, runs, compared = _result(scene, problem, found, folder)
+            fit = optimizer.run(shared, log=log, progress=progress, schedule=schedule)
+        fit = _fit_starts(scene, problem, optimizer, fit)
+        result, runs, compared = _result(scene, problem, fit, folder)
         result["seconds"] = before + time.perf_counter() - begin
         result["replayed_evaluations"] = log.replayed
-        _write_trajectories(scene, problem, found, runs, folder)
+        _write_trajectories(scene, problem, fit, runs, folder)
         if compared:
             write_residuals(folder, compared)
-        _write_fitted(scene, problem, found, result["objective"]["end"], folder)
+        _write_fitted(scene, problem, fit, result["objective"]["end"], folder)
     except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
@@ -234,8 +234,8 @@ def _gradient_note(scene: Scene, problem: InverseProblem) -> str:
     """Return which derivatives of contact the optimiser went by, that are not those of the steps."""
     if scene.gradient.contact == "relaxed":
         return f"relaxed contact, kappa = {scene.gradient.relaxation:g}: not the exact one"
-    tallies = {id(found): found for e in problem.experiments if (found := getattr(e.simulation.stepper, "tally", None))}
-    counts = "; ".join(str(found) for found in tallies.values() if found.steps) or "counted in other processes"
+    tallies = {id(tally): tally for e in problem.experiments if (tally := getattr(e.simulation.stepper, "tally", None))}
+    counts = "; ".join(str(tally) for tally in tallies.values() if tally.steps) or "counted in other processes"
     return f"complementarity-aware contact: not the exact one ({counts})"
 
 

@@ -153,9 +153,9 @@ class Motion:
         """Return the recorded places (nf, nm, 3); of displacements, counted from the places ``first`` (nm, 3)."""
         assert self.recording is not None
         scene, layout = self.view.built.scene, self.view.built.model.system.parameters
-        found = placed_positions(scene, layout, self.recording, self.view.theta(self.numbers.values))
+        positions = placed_positions(scene, layout, self.recording, self.view.theta(self.numbers.values))
         displaced = bool(scene.recording and scene.recording.displacement)
-        return found + (first - found[0]) if displaced else found
+        return positions + (first - positions[0]) if displaced else positions
 
 
 def predict_scene(
@@ -191,7 +191,7 @@ def predict_scene(
     numbers, directions = motion.numbers, motion.view.directions
     for label, why in numbers.held.items():
         _log.warning("%s is %s: the band does not contain its error", label, why)
-    found = motion.linear()
+    prediction = motion.linear()
     said: dict[str, Any] = {
         "markers": list(motion.view.names),
         "parameters": dict(zip(numbers.labels, numbers.values.tolist(), strict=True)),
@@ -203,27 +203,27 @@ def predict_scene(
         "left_behind": numbers.left,
         "without_error": list(numbers.held),
     }
-    error = np.sqrt((found.errors**2).sum(axis=2))
+    error = np.sqrt((prediction.errors**2).sum(axis=2))
     said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
     if directions.any():
         said["largest_angle_error"] = float(error[:, directions].max())
-    extent = _extent(found, directions)
+    extent = _extent(prediction, directions)
     if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
         _log.warning(
             "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
             "errors carried over in a straight line say nothing. The widest of the numbers: %s",
             1.96 * said["largest_error"], extent, _widest(numbers),
         )  # fmt: skip
-    said["linear_until"] = _linear_until(motion, found)
-    if said["linear_until"] < found.times[-1]:
+    said["linear_until"] = _linear_until(motion, prediction)
+    if said["linear_until"] < prediction.times[-1]:
         _log.warning(
             "the linear band holds until t = %.3g s of %.3g s: behind it, runs one standard deviation either way leave "
             "the straight line; add predict --samples 200 gives bands that do not need one",
-            said["linear_until"], found.times[-1],
+            said["linear_until"], prediction.times[-1],
         )  # fmt: skip
     if motion.recording is not None:
-        said |= _compared(motion, found)
-    return found, said
+        said |= _compared(motion, prediction)
+    return prediction, said
 
 
 def _extent(found: Prediction, directions: BoolArray) -> float:

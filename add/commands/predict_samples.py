@@ -181,15 +181,15 @@ def _finish(
         "parameters": sampled.parameters(), "seconds": seconds,
     }  # fmt: skip
     if len(seen) >= 2:
-        found = results(sampled, asked.level)
-        result["prediction"] = found.said | {"ends": ends_of(sampled, asked.sides)}
+        bands = results(sampled, asked.level)
+        result["prediction"] = bands.said | {"ends": ends_of(sampled, asked.sides)}
         folder.write_text(BANDS, _table(["quantity", "coordinate", "unit", "time_s", "reference",
-                                         *(f"q{100 * level:g}" for level in found.at), "linear", "linear_sd"],
-                                        found.rows()))  # fmt: skip
-        plot_sampled(found.picture(), folder.path / "prediction.png")
-        if found.coverage is not None:
-            folder.write_text(COVERAGE, _table(list(found.coverage), zip(*found.coverage.values(), strict=True)))
-            plot_coverage(found.coverage, asked.level, folder.path / "coverage.png")
+                                         *(f"q{100 * level:g}" for level in bands.at), "linear", "linear_sd"],
+                                        bands.rows()))  # fmt: skip
+        plot_sampled(bands.picture(), folder.path / "prediction.png")
+        if bands.coverage is not None:
+            folder.write_text(COVERAGE, _table(list(bands.coverage), zip(*bands.coverage.values(), strict=True)))
+            plot_coverage(bands.coverage, asked.level, folder.path / "coverage.png")
     folder.write_json(RESULT, result)
     return dict(folder.read_json(RESULT))
 

@@ -90,17 +90,17 @@ def of_linear(last: float, end: float, why: str, there: bool, level: float) -> s
 def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
     """Say that a misfit widens the bands, by how much, and for what it holds; ``misfit`` (nf, nm, 3)."""
     out = []
-    for of_directions, found in (sampled.discrepancies or {}).items():
+    for of_directions, left_over in (sampled.discrepancies or {}).items():
         chosen = sampled.motion.view.directions == of_directions
         if not chosen.any():
             continue
         sizes = [how_far(float(part[chosen].max()), "rad" if of_directions else "m", 2) for part in misfit[[0, -1]]]
-        once = ", less what the samples spread by themselves" if found.predicted else ""
-        takes = f"{counted(found.takes, 'take')}{' that it predicted' if found.predicted else ''}"
+        once = ", less what the samples spread by themselves" if left_over.predicted else ""
+        takes = f"{counted(left_over.takes, 'take')}{' that it predicted' if left_over.predicted else ''}"
         out.append(
             f"The bands of {'directions' if of_directions else 'markers'} are widened by what the fit left over in "
             f"{takes}{once}, as a correlated misfit of the model: one standard deviation {sizes[0]} at the start, "
-            f"{sizes[1]} at the end, correlated over {found.correlation_time:.2g} s. That holds for motions of the "
+            f"{sizes[1]} at the end, correlated over {left_over.correlation_time:.2g} s. That holds for motions of the "
             "same kind as those fitted; poses, angles and ends are not widened."
         )
     return out
@@ -111,8 +111,8 @@ def of_widths(bands: dict[tuple[str, str, str], Bands], names: Sequence[str], le
     out = []
     for unit in ("m", "rad"):
         halves = [
-            0.5 * (found.quantiles[-1] - found.quantiles[0])
-            for (name, own, _), found in bands.items() if own == unit and name in names
+            0.5 * (band.quantiles[-1] - band.quantiles[0])
+            for (name, own, _), band in bands.items() if own == unit and name in names
         ]  # fmt: skip
         if halves:
             sizes = np.array(halves).max(axis=2)  # of each marker its widest coordinate

@@ -264,11 +264,11 @@ def _levels(run: RunFolder) -> list[list[str]]:
     if not path.is_file():
         return []
     try:
-        found = read_convergence(path)
+        convergence = read_convergence(path)
     except InputError:
         return []
     rows = []
-    for name, entry in found["parameters"].items():
+    for name, entry in convergence["parameters"].items():
         for kind in ("time", "mesh"):
             item = entry.get(kind)
             if isinstance(item, Mapping) and isinstance(item.get("values"), list):
@@ -284,11 +284,11 @@ def _levels(run: RunFolder) -> list[list[str]]:
 def _fits(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return how far simulated markers are from recorded ones, take by take, and what the residuals are worth."""
     experiments = result.get("experiments") or {}
-    found: dict[str, Mapping[str, Any]] = {name: item["fit"] for name, item in experiments.items() if item.get("fit")}
-    if len(found) < 2 and result.get("fit"):
-        found = {next(iter(found), "scene"): result["fit"]}
+    fits: dict[str, Mapping[str, Any]] = {name: item["fit"] for name, item in experiments.items() if item.get("fit")}
+    if len(fits) < 2 and result.get("fit"):
+        fits = {next(iter(fits), "scene"): result["fit"]}
     out = []
-    for name, fit in found.items():
+    for name, fit in fits.items():
         known = residuals.get(name) or {}
         use = "predicted" if (experiments.get(name) or {}).get("use") == "validate" else "fitted"
         unit = fit.get("unit")
@@ -325,7 +325,7 @@ def _pictures(run: RunFolder, experiments: Sequence[str]) -> list[dict[str, str]
         for kind in _OF_RUNS:
             captions[f"{kind}_{name}" if k else kind] = f"Experiment {name}. {_CAPTIONS[kind]}"
     order = list(captions)
-    found = sorted(
+    pictures = sorted(
         run.path.glob("*.png"), key=lambda p: (order.index(p.stem) if p.stem in order else len(order), p.name)
     )
     return [
@@ -336,5 +336,5 @@ def _pictures(run: RunFolder, experiments: Sequence[str]) -> list[dict[str, str]
             "caption": captions.get(path.stem, ""),
             "data": "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii"),
         }
-        for path in found
+        for path in pictures
     ]

@@ -66,19 +66,19 @@ class WeakLog:
         """Count those of a step that ends at ``time``."""
         self.natural_map = max(self.natural_map, solved.natural_map)
         for contact in solved.weak:
-            found = self.seen.setdefault(_touching(built, contact), WeakPair(first=time))
-            found.count, found.last, found.margin = found.count + 1, time, min(found.margin, contact.margin)
+            pair = self.seen.setdefault(_touching(built, contact), WeakPair(first=time))
+            pair.count, pair.last, pair.margin = pair.count + 1, time, min(pair.margin, contact.margin)
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``."""
         return [
-            {"bodies": list(pair), **vars(found), "text": _text(pair, found)}
-            for pair, found in sorted(self.seen.items(), key=lambda item: item[1].first)
+            {"bodies": list(pair), **vars(weak), "text": _text(pair, weak)}
+            for pair, weak in sorted(self.seen.items(), key=lambda item: item[1].first)
         ]
 
     def plain(self) -> dict[str, Any]:
         """Return the log as JSON knows it."""
-        seen = [[*pair, *vars(found).values()] for pair, found in self.seen.items()]
+        seen = [[*pair, *vars(weak).values()] for pair, weak in self.seen.items()]
         return {"seen": seen, "natural_map": self.natural_map}
 
     @classmethod
@@ -170,8 +170,8 @@ class Tally:
                 self.events["contact"].update(solved.counts)
                 self.weak.add(built, record.kin.t, solved)
         if trajectory.records:
-            found = built.chambers(trajectory.records[-1], theta)
-            pairs = {name: state._asdict().items() for name, state in found.items()}
+            chambers = built.chambers(trajectory.records[-1], theta)
+            pairs = {name: state._asdict().items() for name, state in chambers.items()}
             self.chambers = {name: {key: x for key, x in pair if math.isfinite(x)} for name, pair in pairs.items()}
             held = built.ties(trajectory.records[-1], theta)
             self.ties = {
@@ -320,8 +320,8 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
     """
     out = []
     for path, item in scene.expect.get(command, {}).items():
-        found = _lookup(result, path.split("."))
-        if found is None:
+        entry = _lookup(result, path.split("."))
+        if entry is None:
             raise InputError(
                 "the result has no such number",
                 file=scene.source,
@@ -329,13 +329,13 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
                 expected=", ".join(result),
             )
         try:
-            number = np.asarray(found, dtype=float)
+            number = np.asarray(entry, dtype=float)
         except (TypeError, ValueError):
             raise InputError(
                 "this is no number of the result",
                 file=scene.source,
                 place=f"expect.{command}.{path}",
-                found=f"an entry with {', '.join(found)}" if isinstance(found, dict) else repr(found),
+                found=f"an entry with {', '.join(entry)}" if isinstance(entry, dict) else repr(entry),
             ) from None
         passed, wanted = True, []
         if item.value is not None:

@@ -114,8 +114,8 @@ class Watch:
         out: dict[str, float | None] = dict.fromkeys(self.touching)
         terms = contact_terms(built.simulation.system)
         for k, record in enumerate(run.records if out else (), start=1):
-            found = any(len(record.decisions[number]) for number, _ in terms)
-            if not found and built.simulation.stepper.contact_forces(record, theta) is None:
+            touching = any(len(record.decisions[number]) for number, _ in terms)
+            if not touching and built.simulation.stepper.contact_forces(record, theta) is None:
                 continue
             force = contact_forces(built.model, built.simulation, run.kinematics(k), record, theta)
             for name, part in self.touching.items():
@@ -285,15 +285,15 @@ class Sampled:
         moves : (nm, 3) coordinates that move; what is left over, and what the samples spread, is the mean over all
         """
         noise, misfit = self.motion.noise.copy(), np.zeros((times.size, self.motion.noise.size))
-        for of_directions, found in (self.discrepancies or {}).items():
+        for of_directions, discrepancy in (self.discrepancies or {}).items():
             chosen = self.motion.view.directions == of_directions
             if not (counted := moves & chosen[:, None]).any():
                 continue
             # The width of the band in place of a deviation, and the median: runs that go astray count little.
             low, high = np.quantile(self.stacked("markers")[:, :, counted], (0.05, 0.95), axis=0)
             spread = np.median(high - low, axis=1) / np.ptp(ndtri((0.05, 0.95))) * np.sqrt(moves[chosen].mean())
-            since = times - (self.seen_until if found.predicted else 0.0)
-            misfit[:, chosen], noise[chosen] = found.beyond(spread, since)[:, None], found.noise
+            since = times - (self.seen_until if discrepancy.predicted else 0.0)
+            misfit[:, chosen], noise[chosen] = discrepancy.beyond(spread, since)[:, None], discrepancy.noise
         return misfit, noise
 
     def stacked(self, name: str) -> FloatArray:

@@ -109,19 +109,19 @@ class SunkLog:
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
         """Take the end of a step."""
         if not self._of:
-            found = _middles(built)
+            middles = _middles(built)
             start = built.model.at_start(theta)
-            if found.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                found = found._replace(meets=found.meets & (_gaps(built, found, start, theta) >= 0.0))
-            self._of.append(found)
-        found = self._of[0]
-        if not found.meets.any():
+            if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
+                middles = middles._replace(meets=middles.meets & (_gaps(built, middles, start, theta) >= 0.0))
+            self._of.append(middles)
+        middles = self._of[0]
+        if not middles.meets.any():
             return
         kin = built.model.lift.kinematics(record.kin, theta)
-        gaps = _gaps(built, found, kin, theta)
-        for i, k in np.argwhere((gaps < 0.0) & found.meets):
-            key = found.names[i], found.surfaces[k]
-            first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, found.names[i] in found.bare))
+        gaps = _gaps(built, middles, kin, theta)
+        for i, k in np.argwhere((gaps < 0.0) & middles.meets):
+            key = middles.names[i], middles.surfaces[k]
+            first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, middles.names[i] in middles.bare))
             self.seen[key] = first, max(depth, -float(gaps[i, k])), bare
 
     def described(self) -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ class SunkLog:
 
     def plain(self) -> list[Any]:
         """Return the log as JSON knows it."""
-        return [[*pair, *found] for pair, found in self.seen.items()]
+        return [[*pair, *sunk] for pair, sunk in self.seen.items()]
 
     @classmethod
     def parsed(cls, found: list[Any]) -> SunkLog:
@@ -222,16 +222,16 @@ class DepthLog:
             inner = term.inner if isinstance(term, LiftedDecidingTerm) else term
             if not isinstance(inner, MeshContact) or not decision.size:
                 continue
-            found = inner.depths(built.model.lift.kinematics(record.kin, theta), theta, decision)
+            depths = inner.depths(built.model.lift.kinematics(record.kin, theta), theta, decision)
             n = len(inner.names)
-            pairs, which = np.unique(found.bodies.min(axis=1) * n + found.bodies.max(axis=1), return_inverse=True)
-            share = found.depth / found.reach
+            pairs, which = np.unique(depths.bodies.min(axis=1) * n + depths.bodies.max(axis=1), return_inverse=True)
+            share = depths.depth / depths.reach
             for k, pair in enumerate(pairs):
                 row = int(np.argmax(np.where(which.ravel() == k, share, -np.inf)))
                 key = inner.names[pair // n], inner.names[pair % n]
                 known = self.seen.get(key)
                 if known is None or share[row] > known.depth / known.reach:
-                    depth, reach, stiffness = map(float, (found.depth[row], found.reach[row], found.stiffness[row]))
+                    depth, reach, stiffness = map(float, (depths.depth[row], depths.reach[row], depths.stiffness[row]))
                     wall = built.scene.contact.law != "penalty"
                     self.seen[key] = Depth(depth, reach, stiffness, float(record.kin.t), wall)
 
@@ -241,18 +241,18 @@ class DepthLog:
         return [
             {
                 "bodies": list(pair),
-                **vars(found),
-                "warning": found.depth > TOO_DEEP * found.reach and not found.wall,
-                "text": f"{pair[0]} and {pair[1]}: {found.depth:.3g} m of a reach of {found.reach:.3g} m at "
-                f"t = {found.time:.6g} s with k_n = {found.stiffness:.3g} N/m^3: a contact.mesh.stiffness of "
-                f"{3.0 * found.stiffness * found.depth / found.reach:.2g}, or thicker skins, keep it below half",
+                **vars(deepest),
+                "warning": deepest.depth > TOO_DEEP * deepest.reach and not deepest.wall,
+                "text": f"{pair[0]} and {pair[1]}: {deepest.depth:.3g} m of a reach of {deepest.reach:.3g} m at "
+                f"t = {deepest.time:.6g} s with k_n = {deepest.stiffness:.3g} N/m^3: a contact.mesh.stiffness of "
+                f"{3.0 * deepest.stiffness * deepest.depth / deepest.reach:.2g}, or thicker skins, keep it below half",
             }
-            for pair, found in pairs
+            for pair, deepest in pairs
         ]
 
     def plain(self) -> dict[str, Any]:
         """Return the log as JSON knows it."""
-        return {"seen": [[*pair, *vars(found).values()] for pair, found in self.seen.items()]}
+        return {"seen": [[*pair, *vars(deepest).values()] for pair, deepest in self.seen.items()]}
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> DepthLog:

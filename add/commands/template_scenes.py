@@ -101,17 +101,17 @@ def robot(given: Answers) -> dict[str, Any]:
 
     base = None if given["base"] == "file" else given["base"]
     # The scene counts the file from its own folder, where the command writes it; the names come from here.
-    found = read_robot(given["model"], base=base)
-    if not found.links:
+    model = read_robot(given["model"], base=base)
+    if not model.links:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
-    moved = [joint for joint in found.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
+    moved = [joint for joint in model.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
     body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
     if given["height"]:
         body["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
-    hand = given["hand"] or found.links[-1].name
+    hand = given["hand"] or model.links[-1].name
     aim = ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
-    scene: dict[str, Any] = _made("robot", given, robot=found.name, aim=aim, body=body, link=hand)
-    if any(joint.kind == "free" for joint in found.joints):
+    scene: dict[str, Any] = _made("robot", given, robot=model.name, aim=aim, body=body, link=hand)
+    if any(joint.kind == "free" for joint in model.joints):
         scene |= _made("robot on a floor")
     if given["target"]:
         body["drives"] = {}
@@ -124,11 +124,11 @@ def robot(given: Answers) -> dict[str, Any]:
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
-        leading, link, above = set(), found.place(hand)[0], {joint.child: joint for joint in found.joints}
+        leading, link, above = set(), model.place(hand)[0], {joint.child: joint for joint in model.joints}
         while link in above:
             leading.add(above[link].name)
             link = above[link].parent
-        free = any(joint.kind == "free" for joint in found.joints)
+        free = any(joint.kind == "free" for joint in model.joints)
         parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
         if not parameters:
             raise InputError("no joint with a servo moves this link", place="hand", found=hand,
@@ -243,20 +243,20 @@ def chain(given: Answers) -> dict[str, Any]:
 
 def _first_angles(given: Answers, n: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return angles and rates of the arms at the start, and their names in the file."""
-    found = read_take(given["recording"]).require_angles()
-    names = list(given["angles"] or found.names)
-    missing = [name for name in names if name not in found.names]
+    recorded = read_take(given["recording"]).require_angles()
+    names = list(given["angles"] or recorded.names)
+    missing = [name for name in names if name not in recorded.names]
     if missing or len(names) != n or len(set(names)) < n:
         raise InputError(
             "one angle an arm", place="angles", file=given["recording"], found=", ".join(missing or names),
-            expected=f"{n} of {', '.join(found.names)}",
+            expected=f"{n} of {', '.join(recorded.names)}",
         )  # fmt: skip
-    columns = np.array([found.names.index(name) for name in names])
-    near = np.sort(np.argsort(np.abs(found.times - given["release"]))[:5])
+    columns = np.array([recorded.names.index(name) for name in names])
+    near = np.sort(np.argsort(np.abs(recorded.times - given["release"]))[:5])
     if near.size < 3:
         raise InputError("too few frames to tell rates by", place="recording", file=given["recording"],
                          found=f"{near.size}", expected="three about the start, or more")  # fmt: skip
     # A parabola through the frames about the start: its value and slope there. Angles may jump by a turn.
-    seen = np.unwrap(found.angles[np.ix_(near, columns)], axis=0)
-    lines = np.polyfit(found.times[near] - given["release"], seen, 2)
+    seen = np.unwrap(recorded.angles[np.ix_(near, columns)], axis=0)
+    lines = np.polyfit(recorded.times[near] - given["release"], seen, 2)
     return lines[2], lines[1], names

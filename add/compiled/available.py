@@ -68,15 +68,15 @@ def available(kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, 
 def packed_or_reason(system: System) -> PackedSystem | str:
     """Return the arrays of a system's compiled steps, or why there are none."""
     try:
-        found = pack(system)
+        packed = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    own = tuple(filter(_is_own, found.kinds))
-    if not available(own, found.trees, found.sparse):
+    own = tuple(filter(_is_own, packed.kinds))
+    if not available(own, packed.trees, packed.sparse):
         return "compiled steps are not kept on disk: run `add warm` once"
-    for function, signature in _of_kinds(tuple(filterfalse(_is_own, found.kinds))):
+    for function, signature in _of_kinds(tuple(filterfalse(_is_own, packed.kinds))):
         executable(function, signature)  # of a formula or an extension, which `add warm` does not know; kept then
-    return found
+    return packed
 
 
 def make_available(

@@ -66,9 +66,9 @@ def solve_sparse(arrays, blas, linear, largest, transposed, b, x, rest):
     matrix = sparse.block_indptr, sparse.block_indices, linear.matrix, transposed
     _, border, most = _room(linear, sparse)
     factored, steps = (linear.factors, linear.pivots, linear.info[1] != 0), 2
-    right, found, defect = b.reshape((n, 1)), x.reshape((n, 1)), rest.reshape((n, 1))
+    right, solution, defect = b.reshape((n, 1)), x.reshape((n, 1)), rest.reshape((n, 1))
     for _ in range(1 + EXTRA_REFINEMENTS):
-        if refine(blas, fronts, factored, matrix, right, found, defect, border, most[1 if transposed else 0], steps):
+        if refine(blas, fronts, factored, matrix, right, solution, defect, border, most[1 if transposed else 0], steps):
             return sound(largest, x, b, rest)
         steps = 1
     return False

@@ -33,7 +33,7 @@ def take_each(arrays, routines, timing, criteria, before, starts, signals, theta
     firsts, q_before, v_before = before
     b, n = q_before.shape[0], q_before.shape[2]
     n_choices = given[1].ends.size
-    found = np.zeros(b, dtype=np.bool_)
+    solved = np.zeros(b, dtype=np.bool_)
     q, v, a = np.zeros((b, n)), np.zeros((b, n)), np.zeros((b, n))
     states_q, states_v = np.zeros((b, n)), np.zeros((b, n))
     counts, tolerance = np.zeros((b, 5), dtype=np.int64), np.zeros(b)
@@ -54,7 +54,7 @@ def take_each(arrays, routines, timing, criteria, before, starts, signals, theta
         ends[k] = n_rows
         if done == 0:
             continue
-        found[k] = True
+        solved[k] = True
         q[k], v[k], a[k], states_q[k], states_v[k] = q_k[0], v_k[0], a_k[0], states_q_k[0], states_v_k[0]
         turned[k], counts[k], tolerance[k] = turned_k[0], counts_k[0], tolerance_k[0]
         # Beyond the last iterate a row holds whatever the memory held.
@@ -64,7 +64,7 @@ def take_each(arrays, routines, timing, criteria, before, starts, signals, theta
             ends[k, i] += ends_k[0, i]
         n_rows += rows_k.shape[0]
     return (
-        found, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends,
+        solved, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends,
     )  # fmt: skip
 
 
@@ -194,11 +194,11 @@ class CompiledMembers:
         """
         firsts, thetas = plain(np.asarray(firsts, dtype=np.int64)), plain(thetas)
         q, v = plain(before[0]), plain(before[1])
-        found, *steps = take_each(
+        solved, *steps = take_each(
             *self.system.common, timing, criteria, (firsts, q, v), self._starts(thetas),
             self._signals(timing.dt, firsts), thetas, self._given,
         )  # fmt: skip
-        return Members(self.system, timing, firsts, Steps(*steps), found, plain(q[:, 0]), plain(v[:, 0]))
+        return Members(self.system, timing, firsts, Steps(*steps), solved, plain(q[:, 0]), plain(v[:, 0]))
 
     def pull_back(
         self, members: Members, thetas: FloatArray, bars: tuple[FloatArray, FloatArray], theta_bars: FloatArray

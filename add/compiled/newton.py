@@ -204,19 +204,19 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
         if not length > BLOCKED:
             break
         _take_trial(trial, point, way, length, free)
-        found, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
-        if found <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
-            return True, found, choices
+        value, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
+        if value <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
+            return True, value, choices
         if halving <= NATURAL_AFTER:
-            room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, found
+            room.residuals[halving], room.lengths[halving], room.merits[halving] = trial.r, length, value
         if halving == NATURAL_AFTER:
             natural = _natural(arrays, room, largest, size, free, routines)
             if natural == -2:
                 return False, merit, chosen
             if natural >= 0:
                 _take_trial(trial, point, way, room.lengths[natural], free)
-                found, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
-                return True, found, choices
+                value, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
+                return True, value, choices
         length *= 0.5
     return False, merit, chosen
 
@@ -286,11 +286,11 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
             room.b[k] = -point.r[free[k]]
         if not solve(arrays, routines, room.linear, largest, False, room.b, room.step, room.rest):
             break
-        found, following, choices = _search(arrays, routines, step, chosen, point, trial, merit, room, largest)
-        if reuse and (not found or following > 0.5 * merit):
+        lower, following, choices = _search(arrays, routines, step, chosen, point, trial, merit, room, largest)
+        if reuse and (not lower or following > 0.5 * merit):
             reuse = False
             continue
-        if not found:
+        if not lower:
             if _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
                 return AT_ROUND_OFF, iterations, factorizations, scale, swapped, chosen
             break

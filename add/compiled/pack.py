@@ -135,21 +135,21 @@ class PackedSystem:
     def of_step(self, families: Mapping[int, Family]) -> Others:
         """Return the arrays of families, by number, and what their patterns make others: places, and the structure."""
         first, slots = self.table[:, FIELD].tolist(), self.table[:, SLOTS].tolist()
-        found: dict[int, AnyArray] = {
+        arrays_at: dict[int, AnyArray] = {
             first[k] + i: array for k, family in families.items() for i, array in enumerate(family.arrays)
         }
         if self.whole is None:
-            return self._others(found | {slots[k]: _in_full(one, self.system.n) for k, one in families.items()})
+            return self._others(arrays_at | {slots[k]: _in_full(one, self.system.n) for k, one in families.items()})
         whole = self.whole.extended([family.pattern for family in families.values()])
         assert whole.place is not None
-        found |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
-        found |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
+        arrays_at |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
+        arrays_at |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
         structure = _sparse_structure(whole, self.system.partition.free) | {
             Layout: (*self.parts[: len(Layout._fields) - 1], np.array([self.system.n, whole.nnz]))
         }
         for kind, arrays in structure.items():
-            found |= dict(enumerate(arrays, FIRST[STRUCTURE.index(kind)]))
-        return self._others(found)
+            arrays_at |= dict(enumerate(arrays, FIRST[STRUCTURE.index(kind)]))
+        return self._others(arrays_at)
 
     @property
     def common(self) -> tuple[Arena, Routines]:

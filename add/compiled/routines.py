@@ -55,8 +55,8 @@ class AskedLimit:
 
     def _at(self, address: int) -> FloatArray:
         """Return a copy of the coordinates at an address."""
-        found: Any = self._way.from_address(address)
-        return np.array(found)
+        way: Any = self._way.from_address(address)
+        return np.array(way)
 
 
 class Routines(NamedTuple):
@@ -111,8 +111,8 @@ def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
 @cache
 def routines(trees: bool, sparse: bool) -> Routines:
     """Return the addresses for systems with trees, or without; what is not on disk is compiled."""
-    found = [address(callee) for callee in callees(trees, sparse)]
-    return Routines(addresses(), *found, *[0] * (len(Routines._fields) - 1 - len(found)))
+    pointers = [address(callee) for callee in callees(trees, sparse)]
+    return Routines(addresses(), *pointers, *[0] * (len(Routines._fields) - 1 - len(pointers)))
 
 
 def _caller(k: int, name: str) -> Any:

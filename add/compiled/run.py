@@ -106,15 +106,15 @@ class CompiledRun:
         packed = self.system
         arena, routines = packed.common
         if packed.changing:
-            found = {
+            parts = {
                 k: (packed.system.deciding[number], decisions[number], candidates[number] if candidates else None)
                 for k, number in packed.changing.items()
             }
             pattern = packed.patterns.get(
-                tuple([term.structure(rows, near) for term, rows, near in found.values()]),
-                lambda: packed.of_step({k: term.family_of_step(rows, near) for k, (term, rows, near) in found.items()}),
+                tuple([term.structure(rows, near) for term, rows, near in parts.values()]),
+                lambda: packed.of_step({k: term.family_of_step(rows, near) for k, (term, rows, near) in parts.items()}),
             )
-            now = {k: term.arrays_now() for k, (term, _, _) in found.items()}
+            now = {k: term.arrays_now() for k, (term, _, _) in parts.items()}
             last, then, _, arena = self._last
             if last is not pattern or any([now[k][0] is not arrays[0] for k, arrays in then.items()]):
                 others = packed.of_now(now)
@@ -179,23 +179,23 @@ class CompiledRun:
             arena, routines = self._common(asked, candidates)
             if self._limit is not None:
                 routines = routines._replace(limit=self._limit.asked_at(theta))
-            found, *fields, (u, chosen, iterations, factorizations, scale) = take_steps(
+            taken, *fields, (u, chosen, iterations, factorizations, scale) = take_steps(
                 arena, routines, timing, criteria, (q, v),
                 self._start, self._signals(timing, n), theta, replay is not None, (u, held, begun),
             )  # fmt: skip
             if self._limit is not None:
                 self._limit.check()
-            given_up = not found and replay is None and scale >= 0.0
+            given_up = not taken and replay is None and scale >= 0.0
             wider = self._with_places(chosen, candidates) if given_up else candidates
             if wider is candidates:
                 break
             # What acts by now had no places in the matrix.
             candidates, begun = wider, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
-        self._failed_at = timing.dt, timing.first + found if found < n else -1
+        self._failed_at = timing.dt, timing.first + taken if taken < n else -1
         steps = Steps(*fields)
         if not steps.turned.any():  # states are solutions: kept once
             steps = steps._replace(states_q=steps.q, states_v=steps.v)
-        return Block(self.system, timing, steps, found, q[0], v[0], candidates)
+        return Block(self.system, timing, steps, taken, q[0], v[0], candidates)
 
     def pull_back(
         self,
@@ -227,11 +227,11 @@ class CompiledRun:
         ``instant`` are the time at which it begins and dt; all coordinates are free, and nothing decides.
         """
         theta, (q, v) = plain(theta), before
-        found, q_end, v_end, finite = take_stages(
+        taken, q_end, v_end, finite = take_stages(
             *self.system.common, tableau, instant, (plain(q), plain(v)), self._at_stages(tableau, *instant), theta,
             self._none,
         )  # fmt: skip
-        return (found, q_end, v_end) if finite else None
+        return (taken, q_end, v_end) if finite else None
 
     def pull_back_stages(
         self,
@@ -318,11 +318,11 @@ class CompiledRun:
         theta, dot = plain(theta), tangents.dot
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
-        found: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
+        pushed: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
             *self._of_block(block), block.timing, block.steps, (first, n), self._signals(block.timing, block.n),
             theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
         )  # fmt: skip
-        return found
+        return pushed
 
     def _instant(
         self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray

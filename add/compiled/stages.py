@@ -48,17 +48,17 @@ def take_stages(arrays, routines, tableau, instant, before, signals, theta, choi
     ``signals`` those of the stages.
     """
     (t, dt), (q, v), n, s = instant, before, before[0].size, tableau.b.size
-    found, still, r = np.zeros((3, s, n)), np.zeros(n), np.empty(n)
+    stages, still, r = np.zeros((3, s, n)), np.zeros(n), np.empty(n)
     lifted, linear, mass, x, rest = new_lifted(arrays), new_linear(arrays), np.empty(n * n), np.empty(n), np.empty(n)
     for i in range(s):
-        q_i, v_i = found[0, i], found[1, i]
+        q_i, v_i = stages[0, i], stages[1, i]
         q_i[:], v_i[:] = q, v
         for j in range(i):
             h = dt * tableau.a[i, j]
             if h != 0.0:
                 for k in range(n):
-                    q_i[k] += h * found[1, j, k]
-                    v_i[k] += h * found[2, j, k]
+                    q_i[k] += h * stages[1, j, k]
+                    v_i[k] += h * stages[2, j, k]
         now = Signals(signals.weights[i], signals.table[i])
         at = Instant(t + tableau.c[i] * dt, q_i, v_i, still, theta, now)
         call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, r))
@@ -68,16 +68,16 @@ def take_stages(arrays, routines, tableau, instant, before, signals, theta, choi
         for k in range(n):
             r[k] = -r[k]
         if largest < 0.0 or not solve_dense(linear, largest, False, r, x, rest, routines.blas):
-            return found, found[0, 0], found[1, 0], False
+            return stages, stages[0, 0], stages[1, 0], False
         for k in range(n):
-            found[2, i, k] = x[k]
+            stages[2, i, k] = x[k]
     q_end, v_end, finite = q.copy(), v.copy(), True
     for k in range(n):
         for i in range(s):
-            q_end[k] += dt * tableau.b[i] * found[1, i, k]
-            v_end[k] += dt * tableau.b[i] * found[2, i, k]
+            q_end[k] += dt * tableau.b[i] * stages[1, i, k]
+            v_end[k] += dt * tableau.b[i] * stages[2, i, k]
         finite = finite and np.isfinite(q_end[k]) and np.isfinite(v_end[k])
-    return found, q_end, v_end, finite
+    return stages, q_end, v_end, finite
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -127,19 +127,19 @@ def residual(arrays, at, room, replay, choices, measured, r):
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
     links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
-    same, p, found = links.sizes[1], lifted.p, lifted.forces
+    same, p, over_rows = links.sizes[1], lifted.p, lifted.forces
     fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
     fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
     chosen, scale = choices, 0.0
-    r[:], found[:] = 0.0, 0.0
+    r[:], over_rows[:] = 0.0, 0.0
     if links.touched.size:
         _lift(arrays, at, lifted)
-        chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, found, p)
-    put(found[:same], r)
+        chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, over_rows, p)
+    put(over_rows[:same], r)
     for i in range(p.shape[0]):
-        if found[same + i] != 0.0:
+        if over_rows[same + i] != 0.0:
             for k in range(p.shape[1]):
-                r[same + k] += p[i, k] * found[same + i]
+                r[same + k] += p[i, k] * over_rows[same + i]
     return chosen, _tree_forces(arrays, at, lifted, choices, measured, scale, r)
 
 
@@ -340,15 +340,15 @@ def inputs(arrays, at, room, choices, indptr):
     """Return what `add.compiled.walk.inputs` does."""
     links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     same, p = links.sizes[1], lifted.p
-    found = new_found(arrays, at, lifted.x.size)
+    entries = new_found(arrays, at, lifted.x.size)
     if links.touched.size:
-        add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, found)
-    out = np.zeros((found.values.shape[0], n))
-    for m in range(found.size[0]):
-        put(found.values[m, :same], out[m])
+        add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, entries)
+    out = np.zeros((entries.values.shape[0], n))
+    for m in range(entries.size[0]):
+        put(entries.values[m, :same], out[m])
         for i in range(p.shape[0]):
-            if found.values[m, same + i] != 0.0:
+            if entries.values[m, same + i] != 0.0:
                 for k in range(p.shape[1]):
-                    out[m, same + k] += p[i, k] * found.values[m, same + i]
-    add_inputs(arrays, _TREES, at, choices, indptr, Found(found.place, found.entries, found.size, out))
-    return found.entries[: found.size[0]], out[: found.size[0]]
+                    out[m, same + k] += p[i, k] * entries.values[m, same + i]
+    add_inputs(arrays, _TREES, at, choices, indptr, Found(entries.place, entries.entries, entries.size, out))
+    return entries.entries[: entries.size[0]], out[: entries.size[0]]

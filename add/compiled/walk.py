@@ -92,13 +92,13 @@ def _gathered(family, r, scale, order, lift):
         same = family.size - lift.shape[0]
         pulled = lift.T @ family[same:]
         lower, upper = norm(family[:same], order), norm(pulled, order)
-        found = np.sqrt(lower * lower + upper * upper) if order == 2 else lower + upper
+        size = np.sqrt(lower * lower + upper * upper) if order == 2 else lower + upper
     else:
-        found = norm(family, order)
+        size = norm(family, order)
     for i in range(r.size):
         r[i] += family[i]
         family[i] = 0.0
-    return max(scale, found)
+    return max(scale, size)
 
 
 @njit(**CALLED)
@@ -120,10 +120,10 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
             continue
         number = arena.families[k, CHOICE]
         given = chosen_by(arena, k, choices) if replay else none
-        found = call_forces(arena.families[k, FORCES], (context, at.t, k, replay, given, out))
+        chosen = call_forces(arena.families[k, FORCES], (context, at.t, k, replay, given, out))
         if decides and number >= 0:
-            rows = with_rows(rows, ends[number], found)
-            ends[number + 1] = ends[number] + found.shape[0]
+            rows = with_rows(rows, ends[number], chosen)
+            ends[number + 1] = ends[number] + chosen.shape[0]
         if measured:
             scale = _gathered(out, r, scale, measured, lift)
     if decides:
@@ -221,6 +221,6 @@ def inputs(arena, at, room, choices, indptr):
     with few entries; the pull-backs of `parameters` would ask all families for each coordinate. ``indptr``
     (n_theta + 1,) counts the directions that move each entry of theta.
     """
-    found = new_found(arena, at, at.q.size)
-    add_inputs(arena, 0, at, choices, indptr, found)
-    return found.entries[: found.size[0]], found.values[: found.size[0]]
+    entries = new_found(arena, at, at.q.size)
+    add_inputs(arena, 0, at, choices, indptr, entries)
+    return entries.entries[: entries.size[0]], entries.values[: entries.size[0]]

@@ -146,8 +146,8 @@ class Cones:
 
 def block_scale(G: FloatArray, cones: Cones) -> FloatArray:
     """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
-    found: FloatArray = row_scale(G, cones.blocks)
-    return found
+    scale: FloatArray = row_scale(G, cones.blocks)
+    return scale
 
 
 # ----------------------------------------------------------------------------------------------------------------------

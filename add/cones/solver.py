@@ -98,8 +98,8 @@ class ConeSolution:
         """The margins (k,) by impulses and velocities alone."""
         l, u = self.impulse / self.scale, self.velocity * self.scale
         largest_u = max(float(np.abs(self.offset * self.scale).max()), 1e-300)
-        found: FloatArray = kernel.margins(_scaled(self.cones, self.scale), self.modes, l, u, largest_u)
-        return found
+        margins: FloatArray = kernel.margins(_scaled(self.cones, self.scale), self.modes, l, u, largest_u)
+        return margins
 
     @cached_property
     def _idle(self) -> tuple[IntArray, FloatArray]:
@@ -129,20 +129,20 @@ class ConeSolution:
         some as the rule of shares says. Slip that is small since the others hardly let it be is as far from rest as
         the share of its friction that it would take to stop it.
         """
-        found, (idle, share) = self._as_solved.copy(), self._idle
-        found[idle] = np.maximum(found[idle], np.abs(share))
-        slow = np.flatnonzero((found < WEAK) & (self.modes == SLIDE) & (self.cones.kind == CONE))
+        out, (idle, share) = self._as_solved.copy(), self._idle
+        out[idle] = np.maximum(out[idle], np.abs(share))
+        slow = np.flatnonzero((out < WEAK) & (self.modes == SLIDE) & (self.cones.kind == CONE))
         if slow.size and self.certified:
             normal = self.impulse / self.scale
             first = self.cones.first[slow]
-            more = np.zeros((found.size, slow.size))
+            more = np.zeros((out.size, slow.size))
             more[slow, np.arange(slow.size)] = self.cones.bound[slow]
             change = self.delassus @ self.sensitivity.pushforward(None, np.zeros((self.offset.size, slow.size)), more)
             for k, i, along in zip(slow, first, change.T, strict=True):
                 slip = self.velocity[i : i + 2]
                 far = float(slip @ slip) / max(abs(float(slip @ along[i : i + 2])), 1e-300)
-                found[k] = min(max(found[k], far), normal[i + 2] / max(float(np.abs(normal).max()), 1e-300))
-        return found
+                out[k] = min(max(out[k], far), normal[i + 2] / max(float(np.abs(normal).max()), 1e-300))
+        return out
 
     @property
     def weakly_active(self) -> BoolArray:
@@ -194,17 +194,17 @@ def solve(
     if G.shape != (m, m) or g.shape != (m,):
         raise ValueError(f"cones of {m} rows need G ({m}, {m}) and g ({m},), found {G.shape} and {g.shape}")
     modes, start = guess if guess is not None else (np.zeros(0, dtype=np.int64), np.zeros(m))
-    found = _solved(G, g, cones, max_iterations, agree, left_over, start, modes)
-    if guess is None or not found.certified or not found.against_rule.size:
-        return found
+    solution = _solved(G, g, cones, max_iterations, agree, left_over, start, modes)
+    if guess is None or not solution.certified or not solution.against_rule.size:
+        return solution
     # Modes of the step before leave the shares to where Newton began, and with friction the motion goes by them.
-    closing = found.modes.copy()
-    closing[found.against_rule] = STICK
-    for begin, closed in ((found.impulse, closing), (np.zeros(m), closing[:0])):
+    closing = solution.modes.copy()
+    closing[solution.against_rule] = STICK
+    for begin, closed in ((solution.impulse, closing), (np.zeros(m), closing[:0])):
         other = _solved(G, g, cones, max_iterations, agree, left_over, begin, closed)
         if other.certified and not other.against_rule.size:
             return other
-    return found
+    return solution
 
 
 def _solved(

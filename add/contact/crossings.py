@@ -164,10 +164,10 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
 
 def _refuse_shared_volume(primitives: Primitives, x: FloatArray, names: Sequence[str], place: str) -> None:
     """Raise if a part of one body is inside another one."""
-    found = shared_volume(primitives, x)
-    if found is None:
+    shared = shared_volume(primitives, x)
+    if shared is None:
         return
-    one, other, at = found
+    one, other, at = shared
     raise InputError(
         f"bodies overlap at the start: '{names[one]}' and '{names[other]}'",
         place=place,

@@ -67,9 +67,9 @@ def free_share(mesh: Any, x0: FloatArray, x1: FloatArray, least: float = 0.0) ->
     """
     kit = toolkit()
     begin, end = np.asfortranarray(x0), np.asfortranarray(x1)
-    found = kit.Candidates()
-    found.build(mesh, begin, end, 0.5 * least, kit.LBVH())
-    return float(found.compute_collision_free_stepsize(mesh, begin, end, least, kit.AdditiveCCD()))
+    pairs = kit.Candidates()
+    pairs.build(mesh, begin, end, 0.5 * least, kit.LBVH())
+    return float(pairs.compute_collision_free_stepsize(mesh, begin, end, least, kit.AdditiveCCD()))
 
 
 #: A rigid body turns no further than this in one trial [rad].
@@ -102,12 +102,12 @@ class _Near(NamedTuple):
     @classmethod
     def around(cls, primitives: Primitives, x: FloatArray, room: float, least: float) -> _Near:
         """Look for pairs whose boxes are no more than ``least`` apart somewhere on such ways."""
-        found = candidates(primitives, x, None, 2.0 * room + least)
-        corners = primitives.edges[found.ee]
-        of_vf = box_gaps(x, found.vf[:, :1], primitives.faces[found.vf[:, 1]])
+        near = candidates(primitives, x, None, 2.0 * room + least)
+        corners = primitives.edges[near.ee]
+        of_vf = box_gaps(x, near.vf[:, :1], primitives.faces[near.vf[:, 1]])
         of_ee = box_gaps(x, corners[:, 0], corners[:, 1])
         vf, ee = np.argsort(of_vf), np.argsort(of_ee)
-        return cls(x, room, Candidates(found.vf[vf], found.ee[ee]), of_vf[vf], of_ee[ee])
+        return cls(x, room, Candidates(near.vf[vf], near.ee[ee]), of_vf[vf], of_ee[ee])
 
     def within(self, gap: float) -> Candidates:
         """Return the pairs of which the boxes are at most this far apart [m]."""
@@ -202,9 +202,9 @@ class CollisionLimit(StepLimit):
         way = way_from(x0, x1, x1)
         if not way <= self.length:  # what is near where a long way begins says little about what is near on it
             return candidates(self.primitives, x0, x1, self.least)
-        found = _Near.around(self.primitives, x0, way + MARGIN * self.length, self.least)
-        self._near[:] = [found]
-        return found.within(2.0 * way + 2.0 * self.least)
+        around = _Near.around(self.primitives, x0, way + MARGIN * self.length, self.least)
+        self._near[:] = [around]
+        return around.within(2.0 * way + 2.0 * self.least)
 
     def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
         """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""

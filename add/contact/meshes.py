@@ -160,7 +160,7 @@ class MeshContact(RowContact):
         """
         meshes = self.arrays
         reach = self.surface.rest_factor * np.where(self.thickness < 0, 0.0, theta[self.thickness])
-        found: dict[int, list[float]] = {}
+        distances: dict[int, list[float]] = {}
         c, g, P = np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
         pairs = candidates(Primitives.of(self.surface), meshes.rest, reach=reach)
         for ends, others, region, two in zip(
@@ -174,8 +174,8 @@ class MeshContact(RowContact):
                 places = meshes.rest[four]
                 d = float(stencil(region(places), places, 4, 1, c, g, P)[0])
                 if d < 2.0 * reach[own]:
-                    found.setdefault(own, []).append(d)
-        return [(self.names[own], len(all_of), min(all_of)) for own, all_of in found.items()]
+                    distances.setdefault(own, []).append(d)
+        return [(self.names[own], len(all_of), min(all_of)) for own, all_of in distances.items()]
 
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
@@ -195,10 +195,10 @@ class MeshContact(RowContact):
             near = kept or self._found_near(kin, theta)
             if near is None:
                 break  # Newton went astray, and notices
-            rows, found = kernel.decided_mesh_contact_force(
+            rows, covered = kernel.decided_mesh_contact_force(
                 kin.q, kin.v, theta, self.arrays, self.kernel_law, near, given, out
             )
-            if found:
+            if covered:
                 return np.asarray(rows)
         return NO_CONTACT
 
@@ -254,14 +254,14 @@ class MeshContact(RowContact):
 
     def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
         """Return the pair that is deepest in each other's skins, in words."""
-        found = self.depths(kin, theta, self.decide(kin, theta))
-        if not found.depth.size:
+        depths = self.depths(kin, theta, self.decide(kin, theta))
+        if not depths.depth.size:
             return ""
-        row = int(np.argmax(found.depth / found.reach))
-        names = [self.names[body] if self.names else f"number {body}" for body in found.bodies[row]]
+        row = int(np.argmax(depths.depth / depths.reach))
+        names = [self.names[body] if self.names else f"number {body}" for body in depths.bodies[row]]
         return (
-            f"'{names[0]}' and '{names[1]}' are {found.depth[row]:.3g} m deep in skins that touch at "
-            f"{found.reach[row]:.3g} m, with k_n = {found.stiffness[row]:.3g} N/m^3: try a stiffer "
+            f"'{names[0]}' and '{names[1]}' are {depths.depth[row]:.3g} m deep in skins that touch at "
+            f"{depths.reach[row]:.3g} m, with k_n = {depths.stiffness[row]:.3g} N/m^3: try a stiffer "
             "contact.mesh.stiffness"
         )
 

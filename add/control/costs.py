@@ -229,7 +229,7 @@ def backward(stages: Sequence[StageModel], last: tuple[FloatArray, FloatArray], 
     regularisation : mu of a cost mu/2 |du|^2 that every stage has beside its own
     """
     v, V = last
-    found: list[tuple[FloatArray, FloatArray]] = []
+    gains: list[tuple[FloatArray, FloatArray]] = []
     linear = quadratic = slope = largest = 0.0
     for stage in reversed(stages):
         size, k = v.size, stage.gradient.size
@@ -261,9 +261,9 @@ def backward(stages: Sequence[StageModel], last: tuple[FloatArray, FloatArray], 
         V = H[:size, :size] + K.T @ Q_uu @ K + K.T @ Q_ux + Q_ux.T @ K
         V = 0.5 * (V + V.T)
         largest = max(largest, float(np.abs(v).max(initial=0.0)))
-        found.append((du, K))
-    found.reverse()
-    return Policy(tuple(k for k, _ in found), tuple(K for _, K in found), linear, quadratic, slope, largest)
+        gains.append((du, K))
+    gains.reverse()
+    return Policy(tuple(k for k, _ in gains), tuple(K for _, K in gains), linear, quadratic, slope, largest)
 
 
 def minimise_in_box(

@@ -165,17 +165,17 @@ class ILQR:
         stages, models, last = problem.models(current, None)
         policy: Policy | None = None
         for _ in range(self.max_iterations):
-            found, policy, mu = self._improved(problem, current, stages, models, last, mu)
+            improved, policy, mu = self._improved(problem, current, stages, models, last, mu)
             slope = policy.slope if policy else np.nan
             expected = policy.expected(1.0) if policy else 0.0
-            rollout, share = found if found is not None else (current, 0.0)
+            rollout, share = improved if improved is not None else (current, 0.0)
             decrease = current.value - rollout.value
             log.append(Iteration(rollout.value, decrease, expected, share, mu, slope, 0.0, time.perf_counter() - begin))
             if progress is not None:
                 progress(log[-1])
             if policy is not None and slope <= self.slope:
                 reason, converged = "the gradient vanishes", True
-            elif found is None:
+            elif improved is None:
                 reason = "no step decreases the value"
                 converged = expected <= self.tolerance * abs(current.value)
             elif decrease <= self.tolerance * abs(current.value):
@@ -237,10 +237,10 @@ def followed(
         return moved(end, (share - 1.0) * gaps[k], problem.rotations) if k in gaps and share < 1.0 else None
 
     try:
-        found = problem.run(current.x, stages, feedback, onward)
+        rollout = problem.run(current.x, stages, feedback, onward)
     except SolverError:
         return None
-    return found if np.isfinite(found.value) else None
+    return rollout if np.isfinite(rollout.value) else None
 
 
 # --- Multiple shooting ------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Rollout:
     def trajectory(self) -> Trajectory:
         """The run as `Simulation.run` returns it."""
         states = self.states
-        q, v, t = (np.array([x for x in found]) for found in zip(*((s.q[0], s.v[0], s.t) for s in states), strict=True))
+        q, v, t = (np.array([x for x in parts]) for parts in zip(*((s.q[0], s.v[0], s.t) for s in states), strict=True))
         return Trajectory(t, q, v, None, [step.record for step in self.steps], states[0])
 
 
@@ -219,12 +219,12 @@ class ControlProblem:
         out = []
         with one_blas_thread():
             for step in rollout.steps:
-                found = derivatives.jacobians(step)
-                control = found.controls["x"]
-                B = np.zeros((found.transition.shape[0], control.index.size))
-                n = found.n
+                jacobians = derivatives.jacobians(step)
+                control = jacobians.controls["x"]
+                B = np.zeros((jacobians.transition.shape[0], control.index.size))
+                n = jacobians.n
                 B[:n], B[n : 2 * n] = control.q, control.v
-                out.append((found.transition, control.index, B))
+                out.append((jacobians.transition, control.index, B))
         return out
 
     def state_costs(self, rollout: Rollout) -> list[tuple[FloatArray, FloatArray]]:
@@ -243,11 +243,11 @@ class ControlProblem:
                 if seen is not None and state.step not in seen:
                     continue
                 rho = root * part.step_residuals(state, theta)
-                found = part.step_residual_tangents(state, theta, tangents, still)
+                columns = part.step_residual_tangents(state, theta, tangents, still)
                 if not rho.size:
                     continue
                 rows = np.zeros((rho.size, size))
-                rows[:, found.index] = root * found.values
+                rows[:, columns.index] = root * columns.values
                 if self.rotations.size:
                     rows = Twists.at(state, self.rotations).inverse_transposed(rows.T).T
                 gradient += 2.0 * rows.T @ rho
@@ -260,14 +260,14 @@ class ControlProblem:
     ) -> Models:
         """Return the stages, their models about a run, and the model of the cost of its last state."""
         steps, costs = self.linearised(rollout), self.state_costs(rollout)
-        found = list(stages) if stages else stages_of([index for _, index, _ in steps], rollout.x.size)
+        used = list(stages) if stages else stages_of([index for _, index, _ in steps], rollout.x.size)
         rho, rows = self.own_residuals(rollout.x, rollout.theta)
         hessian = sp.csr_array(2.0 * rows.T @ rows)
         gradient = 2.0 * rows.T @ rho
-        require_separate(hessian, found)
+        require_separate(hessian, used)
         lower, upper = self.problem.bounds
         models = []
-        for stage in found:
+        for stage in used:
             inner = []
             for k in range(stage.first, stage.last):
                 A, index, own = steps[k]
@@ -285,7 +285,7 @@ class ControlProblem:
                     upper[at] - rollout.x[at],
                 )
             )
-        return found, models, costs[-1]
+        return used, models, costs[-1]
 
     def change(self, state: State, nominal: State) -> FloatArray:
         """Return the difference of two states as twists."""

@@ -110,12 +110,12 @@ class Assembly:
             If no closed pose is found near the given one.
         """
         key = b"".join(part.tobytes() for part in (theta, q, v))
-        for kept, found in self._last:
+        for kept, solution in self._last:
             if kept == key:
-                return found
-        found = self._solved(theta, q, v)
-        self._last[:] = [(key, found)]  # another thread may put its own here at once
-        return found
+                return solution
+        solution = self._solved(theta, q, v)
+        self._last[:] = [(key, solution)]  # another thread may put its own here at once
+        return solution
 
     def closed(self, theta: FloatArray, q_g: FloatArray) -> FloatArray:
         """Return a closed pose near the given one; rows may depend on each other.
@@ -189,8 +189,8 @@ class Assembly:
             "jac": lambda x: self._derivatives(whole(x), none, theta)[0][:, own],
         }
         options: Any = {"ftol": 1e-14, "maxiter": 500}
-        found = minimize(distance, q[own], jac=True, method="SLSQP", constraints=[closing], options=options)
-        q, eye = whole(np.asarray(found.x)), np.eye(own.size)
+        closest = minimize(distance, q[own], jac=True, method="SLSQP", constraints=[closing], options=options)
+        q, eye = whole(np.asarray(closest.x)), np.eye(own.size)
         G = self._derivatives(q, none, theta)[0]
         lam = np.asarray(np.linalg.lstsq(G[:, own].T, (q_g - q)[own], rcond=None)[0], dtype=np.float64)
         for _ in range(_MOST):  # to round-off
@@ -267,6 +267,6 @@ class Assembly:
     def _solve_transposed(self, matrix: FloatArray, bar: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the two parts of a solution with the symmetric matrix, the first over all coordinates."""
         own, a = self._moved, np.zeros(self.n)
-        found = np.linalg.solve(matrix, np.concatenate([bar[own], np.zeros(matrix.shape[0] - own.size)]))
-        a[own] = found[: own.size]
-        return a, found[own.size :]
+        solution = np.linalg.solve(matrix, np.concatenate([bar[own], np.zeros(matrix.shape[0] - own.size)]))
+        a[own] = solution[: own.size]
+        return a, solution[own.size :]

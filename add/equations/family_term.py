@@ -62,9 +62,9 @@ class OneFamily:
         """Add r to ``out`` (n,); take the branch of ``rows``, or decide where there are none. Return the rows."""
         r = _room(out)
         given = _NO_ROWS if rows is None else plain(rows)
-        found: Decision = self._run(FORCES, run_forces, kin, theta, rows is not None, given, r)
+        decision: Decision = self._run(FORCES, run_forces, kin, theta, rows is not None, given, r)
         _give(r, out)
-        return found
+        return decision
 
     def jacobian(
         self, kin: Kinematics, theta: FloatArray, rows: Decision, weights: Weights, data: FloatArray, slots: IntArray
@@ -79,9 +79,9 @@ class OneFamily:
         self, kin: Kinematics, theta: FloatArray, rows: Decision, forward: bool, along: FloatArray, out: FloatArray
     ) -> None:
         """Add dr/dtheta along to ``out`` (n,), or backward along^T dr/dtheta to it (n_theta,)."""
-        found = _room(out)
-        self._run(PARAMETERS, run_parameters, kin, theta, plain(rows), forward, plain(along), found)
-        _give(found, out)
+        flat = _room(out)
+        self._run(PARAMETERS, run_parameters, kin, theta, plain(rows), forward, plain(along), flat)
+        _give(flat, out)
 
     def _run(self, column: int, run: Any, kin: Kinematics, theta: FloatArray, *arguments: Any) -> Any:
         signal, signals = self.family.signal, self._signals

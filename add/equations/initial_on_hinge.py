@@ -72,8 +72,8 @@ class HingedPose(Pose):
 
     def evaluate(self, theta: FloatArray, q: FloatArray, v: FloatArray) -> None:
         """Fill the body's part of q0 and v0 (n,)."""
-        found = _Found(self, theta)
-        q[self.coordinates], v[self.coordinates] = found.q, found.v
+        hinged = _Found(self, theta)
+        q[self.coordinates], v[self.coordinates] = hinged.q, hinged.v
 
     @property
     def _inputs(self) -> IntArray:

@@ -336,14 +336,14 @@ def push(parts: Sequence[ThetaMap], n: int, directions: Directions) -> Columns:
     Each part is evaluated once for every entry of theta that it reads and some direction moves, or once for every
     direction that moves one, whichever is fewer.
     """
-    found = []
+    touching = []
     for part in parts if directions.matrix.nnz else ():
         entries = directions.among(read_entries(part, n, directions.n_theta))
         if entries.size:
-            found.append((part, entries, directions.touching(entries)))
-    index = np.unique(np.concatenate([columns for _, _, columns in found] or [np.zeros(0, dtype=np.int64)]))
+            touching.append((part, entries, directions.touching(entries)))
+    index = np.unique(np.concatenate([columns for _, _, columns in touching] or [np.zeros(0, dtype=np.int64)]))
     values = np.zeros((n, index.size))
-    by_entry = [item for item in found if item[1].size <= item[2].size]
+    by_entry = [item for item in touching if item[1].size <= item[2].size]
     # Parts may read the same entries: together they are one column of the derivative.
     entries = np.unique(np.concatenate([item[1] for item in by_entry] or [np.zeros(0, dtype=np.int64)]))
     if entries.size:
@@ -355,7 +355,7 @@ def push(parts: Sequence[ThetaMap], n: int, directions: Directions) -> Columns:
                 part.jvp(unit, derivative[row])
                 unit[entry] = 0.0
         values += derivative.T @ directions.block(entries, index)
-    for part, own, columns in found:
+    for part, own, columns in touching:
         if own.size > columns.size:
             for column, place in zip(columns, np.searchsorted(index, columns), strict=True):
                 out = np.zeros(n)

@@ -76,8 +76,8 @@ class Embedding(ABC):
 
     def place_over(self, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Phi (k, m) and P (k, m, n) at k places q (k, n)."""
-        found = [self.place(one, theta) for one in q]
-        return np.stack([x for x, _ in found]), np.stack([p for _, p in found])
+        placed = [self.place(one, theta) for one in q]
+        return np.stack([x for x, _ in placed]), np.stack([p for _, p in placed])
 
     def rates_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
         """Return Q (k, m, n) at k states (k, n)."""
@@ -85,8 +85,8 @@ class Embedding(ABC):
 
     def by_parameters_over(self, q: FloatArray, u: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dPhi/dtheta and d(P u)/dtheta (k, m, n_p) at k places and vectors (k, n)."""
-        found = [self.by_parameters(*one, theta) for one in zip(q, u, strict=True)]
-        return np.stack([x for x, _ in found]), np.stack([rate for _, rate in found])
+        moved = [self.by_parameters(*one, theta) for one in zip(q, u, strict=True)]
+        return np.stack([x for x, _ in moved]), np.stack([rate for _, rate in moved])
 
 
 @final

@@ -243,16 +243,16 @@ class SitePoints(PointMap):
 
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
-        found = self._evaluate(kin, theta)
-        return found.y, found.y_dot
+        evaluation = self._evaluate(kin, theta)
+        return evaluation.y, evaluation.y_dot
 
     def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return the tangents (n_points, 3, ...) of positions and velocities."""
-        f, found, n = self.sites, self._evaluate(kin, theta), self.n_points
+        f, evaluation, n = self.sites, self._evaluate(kin, theta), self.n_points
         along = [np.ascontiguousarray(x.reshape(x.shape[0], math.prod(x.shape[1:])).T) for x in dot]
         x_dot, rate_dot = np.empty((2, along[0].shape[0], n, 3))
         for one in zip(*along, x_dot, rate_dot, strict=True):
-            points_jvp(*one[:3], kin.q, kin.v, f.arrays, found.frame, *one[3:])
+            points_jvp(*one[:3], kin.q, kin.v, f.arrays, evaluation.frame, *one[3:])
         shape = (n, 3, *dot.q.shape[1:])
         return np.moveaxis(x_dot, 0, -1).reshape(shape), np.moveaxis(rate_dot, 0, -1).reshape(shape)
 
@@ -267,8 +267,8 @@ class SitePoints(PointMap):
         one = Kinematics(at.q.ravel(), at.v.ravel(), at.v.ravel(), 0.0, 0)
         k, c, _ = dot.q.shape
         by_q, by_v = (np.moveaxis(part, 1, 2).reshape(-1, c) for part in dot[:2])
-        found = self._repeated(*at.q.shape).jvp(one, at.theta, Along(by_q, by_v, dot.theta.T))
-        x, rate = (np.moveaxis(part.reshape(k, -1, 3, c), 3, 1) for part in found)
+        pushed = self._repeated(*at.q.shape).jvp(one, at.theta, Along(by_q, by_v, dot.theta.T))
+        x, rate = (np.moveaxis(part.reshape(k, -1, 3, c), 3, 1) for part in pushed)
         return x, rate
 
     def _repeated(self, k: int, n: int) -> SitePoints:
@@ -280,9 +280,9 @@ class SitePoints(PointMap):
 
     def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
         """Add the cotangents of (q, v, theta), theta for arms and centres of mass."""
-        f, found = self.sites, self._evaluate(kin, theta)
+        f, evaluation = self.sites, self._evaluate(kin, theta)
         bars = np.ascontiguousarray(x_bar), np.ascontiguousarray(xv_bar)
-        points_vjp(*bars, kin.q, kin.v, f.arrays, found.frame, *out)
+        points_vjp(*bars, kin.q, kin.v, f.arrays, evaluation.frame, *out)
 
     def select(self, rows: IntArray) -> SitePoints:
         """Return the map of some of the points."""

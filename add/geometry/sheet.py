@@ -253,7 +253,7 @@ class Sheet:
             for k in range(3):
                 shares = excess[t, k] @ inverse
                 slopes[t, k] = {hinge_at[t, j][0]: float(shares[j]) for j in range(3) if (t, j) in hinge_at}
-        found: list[tuple[int, dict[int, FloatArray]]] = []
+        weights: list[tuple[int, dict[int, FloatArray]]] = []
         for t in range(n):
             by_hinge: dict[int, FloatArray] = {}
             for k in range(3):
@@ -265,8 +265,8 @@ class Sheet:
                     for h, share in shares.items():
                         by_hinge[h] = by_hinge.get(h, np.zeros(3)) + factor * share * outer[t, k]
             if by_hinge:
-                found.append((t, by_hinge))
-        return self._stencils(found)
+                weights.append((t, by_hinge))
+        return self._stencils(weights)
 
     def _seen_from(self, t: int, k: int, u: int, l: int, excess: FloatArray) -> FloatArray:
         """Return the excess of slope of triangle u at its side l over curvatures in the axes of t."""

@@ -310,17 +310,17 @@ class ExactContactSolve(ImplicitSolve):
         while True:
             rows = np.flatnonzero(near)
             work = ContactEquations(assembler, equations, pairs.select(rows), theta, self.options)
-            found = solve(work, guesses, force[rows])
-            if not found.report.status.success:
-                raise _failure(found, assembler, equations)
-            gap = touches(pairs, found.kin, theta).gap
+            end = solve(work, guesses, force[rows])
+            if not end.report.status.success:
+                raise _failure(end, assembler, equations)
+            gap = touches(pairs, end.kin, theta).gap
             missed = movable & ~near & (gap < -self.options.gap)
             if not missed.any():
-                carry = CarriedContacts(rows, found.branch, found.force, 0).carry()
-                return Solution(found.kin, found.mu, found.decisions, equations.c, equations.dt, found.report, carry)
+                carry = CarriedContacts(rows, end.branch, end.force, 0).carry()
+                return Solution(end.kin, end.mu, end.decisions, equations.c, equations.dt, end.report, carry)
             near |= missed
-            force[rows] = found.force
-            guesses = [found.u, *guesses]
+            force[rows] = end.force
+            guesses = [end.u, *guesses]
 
     def replayed(self, assembler: Assembler, equations: StepEquations, theta: FloatArray, record: Record) -> Solution:
         """Solve on the branches of a record, whatever the signs."""
@@ -328,11 +328,11 @@ class ExactContactSolve(ImplicitSolve):
         assert kept is not None
         held = Held(kept.branch, assembler.system.on_branch(record.decisions, record.solution.candidates))
         work = ContactEquations(assembler, equations, self.pairs.select(kept.pair), theta, self.options, held)
-        found = solve(work, [record.kin.v / equations.c], kept.force)
-        if not found.report.status.success:
-            raise _failure(found, assembler, equations)
-        carry = replace(kept, force=found.force).carry()
-        return Solution(found.kin, found.mu, found.decisions, equations.c, equations.dt, found.report, carry)
+        end = solve(work, [record.kin.v / equations.c], kept.force)
+        if not end.report.status.success:
+            raise _failure(end, assembler, equations)
+        carry = replace(kept, force=end.force).carry()
+        return Solution(end.kin, end.mu, end.decisions, equations.c, equations.dt, end.report, carry)
 
 
 def _movable(pairs: ContactPairs, assembler: Assembler) -> BoolArray:

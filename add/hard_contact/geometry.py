@@ -326,6 +326,6 @@ def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
     """Return where all pairs are at ``kin``."""
     m, motion = pairs.n, Motion(float(kin.t), kin.q, kin.v, theta)
     out = np.empty(m), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 2, 3))
-    found = Touches(pairs, motion, *out)
-    kernel.touches(*found._arguments, out)
-    return found
+    geometry = Touches(pairs, motion, *out)
+    kernel.touches(*geometry._arguments, out)
+    return geometry

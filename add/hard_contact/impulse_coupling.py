@@ -201,15 +201,15 @@ class ImpulseCoupling(Coupling):
         """Return minus the cotangents of u at fixed forces, and those of the bounds, from y = K^-T u_bar."""
         delassus, kept = self.delassus, self.kept
         cotangent = delassus.J @ y
-        found = self._sensitivity.velocity_cotangent(cotangent)
+        exact = self._sensitivity.velocity_cotangent(cotangent)
         if not self.options.exploring:
-            return found
+            return exact
         modes = wanted_modes(delassus.matrix, cotangent, self.rows.cones(self.options.pyramids), kept.modes)
         other = self._on_modes(replace(kept, modes=modes)).velocity_cotangent(cotangent)
-        larger = delassus.load_size(u_bar, y, other[0]) > (1.0 + 1e-9) * delassus.load_size(u_bar, y, found[0])
+        larger = delassus.load_size(u_bar, y, other[0]) > (1.0 + 1e-9) * delassus.load_size(u_bar, y, exact[0])
         if self.tally is not None:
             self.tally.add(larger)
-        return other if larger else found
+        return other if larger else exact
 
     def pull(
         self, adjoint: FloatArray, contact: FloatArray, bar: KinematicCotangent, before: StateTangent, share: FloatArray

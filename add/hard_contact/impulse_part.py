@@ -109,13 +109,13 @@ class ImpulsePart(StepPart):
             rows = self._rows(pairs, stops, before, without, search.at)
             last = CarriedImpulses.of(carry).on(pairs.pair, stops.number) if carry.marks else None
             cones = rows.cones(self.options.pyramids)
-            found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, last=last)
-            if search.add_missed(found.kin.v, without is not None):
+            solved = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, last=last)
+            if search.add_missed(solved.kin.v, without is not None):
                 continue
-            record = self._record(rows, found, equations, without)
-            if without is not None or not search.arrive(found.kin.v):
+            record = self._record(rows, solved, equations, without)
+            if without is not None or not search.arrive(solved.kin.v):
                 end = self._end(rows, record, assembler)
-                swings = np.abs(found.kin.v[self.lift.n_same :]).max(initial=0.0) * self.dt > TURN
+                swings = np.abs(solved.kin.v[self.lift.n_same :]).max(initial=0.0) * self.dt > TURN
                 others = [before.kin] if without is None else [before.kin, without.kin]
                 if may_divide and swings and self._gains(assembler, others[:1], record, end, theta, GAIN_SWINGING):
                     return None
@@ -162,8 +162,8 @@ class ImpulsePart(StepPart):
         rows = self._rows(kept.near, kept.stops, before, without)
         decided = (replay.decisions, kept.modes, kept.force)
         cones, guess = rows.cones(self.options.pyramids), state.v[0] / equations.c
-        found = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, decided)
-        record = self._record(rows, found, equations, without)
+        solved = solve_step(assembler, equations, theta, rows, cones, guess, self.newton, decided)
+        record = self._record(rows, solved, equations, without)
         return self._end(rows, record, assembler), record
 
     @staticmethod
@@ -274,13 +274,13 @@ class ImpulsePart(StepPart):
             moved, free_bar = times.pullback(q_bar, kin.v, early, theta_bar)
             v_bar = v_bar + moved
         instant, coupling = self._instant(step, recorded)
-        found = [early, instant.pull(q_bar, v_bar, theta_bar)]
+        cotangents = [early, instant.pull(q_bar, v_bar, theta_bar)]
         if record.inner:
             free_bar = free_bar + coupling.free_bar if coupling else free_bar
             # The factors above are not asked again: the assembler may make others.
             without = TakenStep(step.assembler, record.inner[0], step.theta)
-            found.append(self.pull(without, (np.zeros(n), free_bar), theta_bar))
-        return StateTangent(np.sum([x.q for x in found], axis=0), np.sum([x.v for x in found], axis=0))
+            cotangents.append(self.pull(without, (np.zeros(n), free_bar), theta_bar))
+        return StateTangent(np.sum([x.q for x in cotangents], axis=0), np.sum([x.v for x in cotangents], axis=0))
 
     def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the part; see `StepPart.push`."""

@@ -177,10 +177,10 @@ def solve_step(
             trial = u.copy()
             trial[free] += length * step[: free.size]
             trial_mu = mu + length * step[free.size :]
-            found = evaluate(trial, trial_mu)
-            value = size(found[1], new_force)
+            point = evaluate(trial, trial_mu)
+            value = size(point[1], new_force)
             if best is None or value < best[0]:
-                best = (value, trial, trial_mu, found)
+                best = (value, trial, trial_mu, point)
             if value <= max(0.9 * merit, tolerance) or (length == 1.0 and len(history) == 1):
                 break
         assert best is not None

@@ -110,9 +110,9 @@ class ExactContact(DifferentiableStepper):
             order, calm = 1, -1
             solution = self._solve(order, assembler, state, theta)
             fresh = self._fresh(solution, had)
-        found = CarriedContacts.of(solution.carry)
-        assert found is not None
-        carry = replace(found, calm=0 if fresh else calm + 1).carry()
+        contacts = CarriedContacts.of(solution.carry)
+        assert contacts is not None
+        carry = replace(contacts, calm=0 if fresh else calm + 1).carry()
         return self._formula(order).finish(assembler.system, state, replace(solution, carry=carry))
 
     def _formula(self, order: int) -> BDFFormula:
@@ -132,8 +132,8 @@ class ExactContact(DifferentiableStepper):
     @staticmethod
     def _fresh(solution: Solution, had: IntArray) -> bool:
         """Whether a pair touches that did not before."""
-        found = CarriedContacts.of(solution.carry)
-        return found is not None and np.setdiff1d(found.touching, had).size > 0
+        contacts = CarriedContacts.of(solution.carry)
+        return contacts is not None and np.setdiff1d(contacts.touching, had).size > 0
 
     def contact_state(self, record: Record, theta: FloatArray) -> ContactState:
         """Return forces, branches and places of the pairs that were near a step."""
@@ -170,16 +170,16 @@ class ExactContact(DifferentiableStepper):
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step; see `Stepper.contact_forces`."""
-        found = self.contact_state(record, theta)
+        contacts = self.contact_state(record, theta)
         generalised = np.zeros_like(record.kin.q)
-        found.touches.add_forces(found.force, generalised)
-        touching = found.branch != Branch.SEPARATE
+        contacts.touches.add_forces(contacts.force, generalised)
+        touching = contacts.branch != Branch.SEPARATE
         counts = {
             "touching": int(touching.sum()),
-            "sticking": found.count(Branch.STICK),
-            "slipping": found.count(Branch.SLIP),
+            "sticking": contacts.count(Branch.STICK),
+            "slipping": contacts.count(Branch.SLIP),
         }
-        place, force, rigid = found.place[touching], found.force[touching], found.pairs.rigid[touching]
+        place, force, rigid = contacts.place[touching], contacts.force[touching], contacts.pairs.rigid[touching]
         return ContactForces(generalised, place, force, rigid, counts)
 
 
@@ -284,14 +284,14 @@ class ImpulseContact(StepsInParts):
         """Take a part of a step, divided where it has to be; return the ends and records of what it became."""
         may_divide = halved < part.options.halvings
         try:
-            found = part.take(assembler, state, theta, may_divide, may_gain=halved >= part.options.finest)
+            whole = part.take(assembler, state, theta, may_divide, may_gain=halved >= part.options.finest)
         except SolverError:
             # The shorter, the nearer is Delassus's operator to that of the mass alone, and the smaller are turns.
             if not may_divide:
                 raise
-            found = None
-        if found is not None:
-            return [found]
+            whole = None
+        if whole is not None:
+            return [whole]
         half = 0.5 * part.dt
         try:
             taken = self._advance(assembler, replace(part, dt=half, late=part.late + half), state, theta, halved + 1)
@@ -299,9 +299,9 @@ class ImpulseContact(StepsInParts):
             return taken + self._advance(assembler, replace(part, dt=half), begin, theta, halved + 1)
         except SolverError:
             # A little energy from an impact is better than no step.
-            if may_divide or (found := part.take(assembler, state, theta, may_divide=False, may_gain=True)) is None:
+            if may_divide or (whole := part.take(assembler, state, theta, may_divide=False, may_gain=True)) is None:
                 raise
-            return [found]
+            return [whole]
 
     @staticmethod
     def _between(state: State, q: FloatArray, record: Record) -> State:
@@ -321,24 +321,24 @@ class ImpulseContact(StepsInParts):
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step, of its parts by their share of it; see `Stepper.contact_forces`."""
-        found = [(part.dt / self.dt, part.contact_forces(own, theta)) for part, own in self.parts(record)]
-        last = found[-1][1]
-        if len(found) == 1:
+        of_parts = [(part.dt / self.dt, part.contact_forces(own, theta)) for part, own in self.parts(record)]
+        last = of_parts[-1][1]
+        if len(of_parts) == 1:
             return last
         counts: Counter[str] = Counter(last.counts)
-        for _, forces in found[:-1]:
+        for _, forces in of_parts[:-1]:
             for name in counts.keys() & {"impacts", "untimed_impacts", "weakly_active"}:
                 counts[name] += forces.counts[name]
         return ContactForces(
-            np.sum([share * forces.generalised for share, forces in found], axis=0),
-            np.concatenate([forces.places for _, forces in found]),
-            np.concatenate([share * forces.forces for share, forces in found]),
-            np.concatenate([forces.on_rigid for _, forces in found]),
+            np.sum([share * forces.generalised for share, forces in of_parts], axis=0),
+            np.concatenate([forces.places for _, forces in of_parts]),
+            np.concatenate([share * forces.forces for share, forces in of_parts]),
+            np.concatenate([forces.on_rigid for _, forces in of_parts]),
             dict(counts),
-            np.concatenate([forces.modes for _, forces in found]),
-            np.concatenate([forces.margins for _, forces in found]),
-            tuple(weak for _, forces in found for weak in forces.weak),
-            max(forces.natural_map for _, forces in found),
+            np.concatenate([forces.modes for _, forces in of_parts]),
+            np.concatenate([forces.margins for _, forces in of_parts]),
+            tuple(weak for _, forces in of_parts for weak in forces.weak),
+            max(forces.natural_map for _, forces in of_parts),
         )
 
     def contact_changes(self, record: Record, other: Record) -> int:

@@ -133,8 +133,8 @@ class AlongTime(NormalEquations):
         out, y = np.zeros_like(b), np.zeros(0)
         _substitute(last, y, out)
         y = start.values @ out[start.index]
-        for state, found in zip(self.run.states, reversed(gone), strict=True):
-            _substitute(found, y, out)
+        for state, factors in zip(self.run.states, reversed(gone), strict=True):
+            _substitute(factors, y, out)
             y = state.onward @ y + state.inputs.values @ out[state.inputs.index]
         return out
 
@@ -255,9 +255,9 @@ def along_time(run: ObservedRun, sparse: sp.csr_array, rho: FloatArray) -> Norma
     Whole where elimination, sum over states of (y + o)^2 (y + numbers of the step) and what handling them costs, is
     more work than a Cholesky factor of the matrix, n^3 / 6: where numbers are hundreds, or most act throughout.
     """
-    found = AlongTime(run, sparse, rho)
-    if found.work <= run.n**3 / 6.0:
-        return found
+    equations = AlongTime(run, sparse, rho)
+    if equations.work <= run.n**3 / 6.0:
+        return equations
     return WholeNormal(Jacobian(run.jacobian(), sparse), run.slope + sparse.T @ rho, backward=True)
 
 

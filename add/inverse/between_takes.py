@@ -76,14 +76,14 @@ class BetweenTakes:
     @property
     def bars_apart(self) -> FloatArray:
         """Largest difference between two takes over its standard error, their own noise (n,)."""
-        found = np.zeros(self.told.size)
+        largest = np.zeros(self.told.size)
         for k in range(len(self.own)):
             for j in range(k):
                 both = self.sees[k] & self.sees[j] & self.told
                 bar = np.hypot(self.own_errors[k], self.own_errors[j])
                 apart = np.abs(self.own[k] - self.own[j])
-                found = np.where(both, np.fmax(found, apart / np.where(bar > 0.0, bar, np.inf)), found)
-        return found
+                largest = np.where(both, np.fmax(largest, apart / np.where(bar > 0.0, bar, np.inf)), largest)
+        return largest
 
 
 def between_takes(rows: Sequence[FitRows], meats: Sequence[FloatArray], blind: BoolArray) -> BetweenTakes:
@@ -303,9 +303,9 @@ def cloud_correlation(rows: FitRows) -> CloudCorrelation:
         pairs += np.bincount(k, minlength=BINS)
         away += np.bincount(k, apart[inside], BINS)
     some = pairs > 0
-    found, distance = sums[some] / pairs[some], away[some] / pairs[some]
-    p_value = float(chdtrc(int(some.sum()), float((pairs[some] * found**2).sum())))
-    share, length = _decay(distance, found, pairs[some], extent)
+    correlation, distance = sums[some] / pairs[some], away[some] / pairs[some]
+    p_value = float(chdtrc(int(some.sum()), float((pairs[some] * correlation**2).sum())))
+    share, length = _decay(distance, correlation, pairs[some], extent)
     time = _over_time(rows, unit, chosen, share, length) if len(frames) >= FEWEST_FRAMES and share else 1.0
     total = sum(np.exp(-cdist(rows.places[at], rows.places[at]) / length).sum() for at in frames)
     correlated = (1.0 - share) * n + time * share * float(total)

@@ -128,11 +128,11 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
             state = trajectory.state(k)
             for (root, part), offset in zip(parts, first, strict=False):
                 residual = part.step_residuals(state, theta)
-                found = part.step_residual_tangents(state, theta, tangents, directions)
+                columns = part.step_residual_tangents(state, theta, tangents, directions)
                 squares += float(residual @ residual)
                 values.append(root * residual)
                 slopes.append(np.zeros((residual.size, problem.n)))
-                slopes[-1][:, found.index] = root * found.values
+                slopes[-1][:, columns.index] = root * columns.values
                 labels.append(_labels(part, part.frames(state, theta), int(offset)))
                 if isinstance(part, CloudTracking):
                     places.append(part.step_places(state, theta, trajectory.kinematics(0)))
@@ -263,8 +263,8 @@ def _integrated(rho: FloatArray, pairs: FloatArray, n_frames: int) -> float:
     weights = 1.0 - np.arange(1, rho.size) / n_frames
     sums = 1.0 + 2.0 * np.cumsum(weights * np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error))
     far = np.flatnonzero(np.arange(1, rho.size) >= WINDOW * sums)
-    found = sums[far[0] if far.size else -1] if sums.size else 1.0
-    return float(np.clip(found, 1.0, max(1.0, 0.5 * n_frames)))
+    time = sums[far[0] if far.size else -1] if sums.size else 1.0
+    return float(np.clip(time, 1.0, max(1.0, 0.5 * n_frames)))
 
 
 def _between_series(unit: FloatArray, seen: BoolArray, time: float) -> FloatArray:
@@ -273,10 +273,10 @@ def _between_series(unit: FloatArray, seen: BoolArray, time: float) -> FloatArra
     The weight of the identity is that of Schaefer and Strimmer (2005) for equal variances of the entries.
     """
     together = np.maximum(seen.T.astype(float) @ seen.astype(float), 1.0)
-    found = unit.T @ unit / together
-    np.fill_diagonal(found, 1.0)
-    off = ~np.eye(found.shape[0], dtype=bool)
+    correlation = unit.T @ unit / together
+    np.fill_diagonal(correlation, 1.0)
+    off = ~np.eye(correlation.shape[0], dtype=bool)
     noise = float((time / together[off]).sum())
-    strength = float((found[off] ** 2).sum())
+    strength = float((correlation[off] ** 2).sum())
     keep = max(0.0, 1.0 - noise / strength) if strength > 0.0 else 0.0
-    return np.where(off, keep * np.clip(found, -1.0, 1.0), found)
+    return np.where(off, keep * np.clip(correlation, -1.0, 1.0), correlation)

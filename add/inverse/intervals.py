@@ -216,9 +216,9 @@ def predict(
             frames = sampler.frames(state, theta)
             if not frames.size:
                 continue
-            found = sampler.step_residual_tangents(state, theta, tangents, directions)
-            rows = np.zeros((found.values.shape[0], covariance.shape[0]))
-            rows[:, found.index] = found.values
+            columns = sampler.step_residual_tangents(state, theta, tangents, directions)
+            rows = np.zeros((columns.values.shape[0], covariance.shape[0]))
+            rows[:, columns.index] = columns.values
             slopes[frames] = rows.reshape(frames.size, *shape[1:], -1)
     variance = np.einsum("...i,ij,...j->...", slopes, covariance, slopes, optimize=True)
     seen = places(simulation, run, theta, markers, times, clock)
@@ -235,8 +235,8 @@ def places(
 ) -> FloatArray:
     """Return where markers are in a run at times (nf,) within it, of the clock of a recording, (nf, nm, 3) [m]."""
     # With targets of zero and weights of one the residuals are the places themselves.
-    found = _sampler(simulation, markers, times, clock).run_residuals(run, theta)
-    return found.reshape(times.size, markers.n_points, 3)
+    positions = _sampler(simulation, markers, times, clock).run_residuals(run, theta)
+    return positions.reshape(times.size, markers.n_points, 3)
 
 
 def _sampler(simulation: Simulation, markers: PointMap, times: FloatArray, clock: Clock | None) -> Tracking:
@@ -350,12 +350,12 @@ class _Search:
             trial[self.free] = np.clip(point.x[self.free] + move, lower[self.free], upper[self.free])
             self.evaluations += 1
             try:
-                found = self.problem.residuals(trial)
+                trial_point = self.problem.residuals(trial)
             except SolverError:
                 damping = max(10.0 * damping, 1e-3)
                 continue
-            if found.value < point.value:
-                point, damping = found, 0.1 * damping if damping > 1e-6 else 0.0
+            if trial_point.value < point.value:
+                point, damping = trial_point, 0.1 * damping if damping > 1e-6 else 0.0
             else:
                 damping = max(10.0 * damping, 1e-3)
         self.others = point.x.copy()

@@ -207,14 +207,14 @@ class InverseProblem(Summarised):
         maps = [self.map_of(experiment) for experiment in self.experiments]
         asked = [EvaluationRequest(k, mapping.forward(x), window, schedule) for k, mapping in enumerate(maps)]
         if self.evaluator is not None and replay is None and not observers:
-            found = self.evaluator.evaluate(asked)
+            evaluations = self.evaluator.evaluate(asked)
         else:
-            found = [
+            evaluations = [
                 self.evaluate_experiment(item, replay=replay[experiment.name] if replay else None, observers=observers)
                 for item, experiment in zip(asked, self.experiments, strict=True)
             ]
         parts = {}
-        for experiment, mapping, part in zip(self.experiments, maps, found, strict=True):
+        for experiment, mapping, part in zip(self.experiments, maps, evaluations, strict=True):
             parts[experiment.name] = part.value
             value += part.value
             gradient += mapping.pullback(x, part.gradient)
@@ -303,9 +303,9 @@ class InverseProblem(Summarised):
                             out.append(part.step_residual_tangents(run.state(number), theta, dot, directions))
                     number += dot.n if isinstance(dot, StretchTangents) else 1
             for (root, _), out in zip(parts, by_part, strict=True):
-                for found in out:
-                    rows = np.zeros((found.values.shape[0], free.size))
-                    rows[:, found.index] = root * found.values
+                for columns in out:
+                    rows = np.zeros((columns.values.shape[0], free.size))
+                    rows[:, columns.index] = root * columns.values
                     dense.append(rows)
         return Jacobian(np.concatenate(dense), self._by_numbers(point, free, *along))
 
@@ -321,9 +321,9 @@ class InverseProblem(Summarised):
             (experiment,) = self.experiments
             mapping = self.map_of(experiment)
             directions = Directions(mapping.jacobian(point.x)[:, free])
-            found = observed(experiment, point, mapping.forward(point.x), directions, free.size // 4)
-            if found is not None:
-                return along_time(found, self._by_numbers(point, free, directions), point.rho[point.of_runs :])
+            run = observed(experiment, point, mapping.forward(point.x), directions, free.size // 4)
+            if run is not None:
+                return along_time(run, self._by_numbers(point, free, directions), point.rho[point.of_runs :])
         jacobian = self.jacobian(point, free)
         return WholeNormal(jacobian, jacobian.transposed(point.rho))
 

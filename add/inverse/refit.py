@@ -85,13 +85,13 @@ def refit(problem: InverseProblem, x: FloatArray, rows: list[FitRows], start: Fl
         trial = np.clip(y + step, lower, upper)
         runs += 1
         try:
-            found = _residuals(problem, trial, len(slopes))
+            residuals = _residuals(problem, trial, len(slopes))
         except SolverError:
             break
-        slopes = _corrected(slopes, trial - y, found - rho)
+        slopes = _corrected(slopes, trial - y, residuals - rho)
         refused += 1
-        if _value(problem, trial, found) < _value(problem, y, rho):
-            y, rho, refused = trial, found, 0
+        if _value(problem, trial, residuals) < _value(problem, y, rho):
+            y, rho, refused = trial, residuals, 0
     phase = Phase("refit", None, None, MOST_EVALUATIONS)
     whole = LevenbergMarquardt((phase,), gradient_tolerance=1e-10, objective_tolerance=TOLERANCE).run(problem, y)
     return Refit(whole.x, whole.value, runs + whole.evaluations, whole.phases[0].success)
@@ -316,5 +316,5 @@ def fit_own(
     if not own:
         raise InputError("no parameter belongs to this experiment alone", found=f"'{name}'")
     phase = Phase(f"start of {name}", own, window, max_evaluations)
-    found = replace(optimizer, phases=(phase,), starts=ONE_START).run(alone, x)  # type: ignore[type-var]
-    return found.x, found.phases[0]
+    fit = replace(optimizer, phases=(phase,), starts=ONE_START).run(alone, x)  # type: ignore[type-var]
+    return fit.x, fit.phases[0]

@@ -113,9 +113,9 @@ def draw(parts: Sequence[Uncertain], n_draws: int, seed: int) -> Drawn:
     seed : of NumPy's default generator
     """
     generator = np.random.default_rng(seed)
-    found = [_drawn(part, n_draws, generator) for part in parts]
-    values, moves = (np.concatenate([getattr(item, name) for item in found], axis=1) for name in ("values", "moves"))
-    return Drawn(values, moves, np.concatenate([item.outside for item in found]), max(item.held for item in found))
+    draws = [_drawn(part, n_draws, generator) for part in parts]
+    values, moves = (np.concatenate([getattr(item, name) for item in draws], axis=1) for name in ("values", "moves"))
+    return Drawn(values, moves, np.concatenate([item.outside for item in draws]), max(item.held for item in draws))
 
 
 def _drawn(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Drawn:

@@ -153,9 +153,9 @@ def uncertainty_of_rows(
     seen = size > BLIND * size[0]
     inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
-    found = [_looked(item) for item in rows]
+    looks = [_looked(item) for item in rows]
     white, wide, own = np.zeros((n, n)), np.zeros((n, n)), []
-    for item, looked in zip(free, found, strict=True):
+    for item, looked in zip(free, looks, strict=True):
         normal = item.slopes.T @ item.slopes
         share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
         white += _white(item, normal, share)
@@ -163,7 +163,7 @@ def uncertainty_of_rows(
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
             alone, rank = _alone(item)
             own.append(_meat(alone, _looked(alone), normal, rank))
-    effective = sum(looked.effective for looked in found)
+    effective = sum(looked.effective for looked in looks)
     between = between_takes(free if own else (), own, blind)
     by_takes = sum(own, np.zeros((n, n)))
     of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
@@ -197,7 +197,7 @@ def uncertainty_of_rows(
         freedom,
         between,
         held,
-        tuple(found),
+        tuple(looks),
         tuple(free),
     )
 

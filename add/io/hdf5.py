@@ -201,9 +201,9 @@ def read_sweep(path: str | PathLike[str]) -> SweepData:
         naming the file: missing, damaged, or of another format.
     """
     with opened_hdf5(Path(path), expected="the sweep.h5 that `add sweep` leaves") as file:
-        found = file.attrs.get("format")
-        if not isinstance(found, str) or found != FORMAT:
-            raise InputError("not a sweep", found=repr(found)[:80], expected=FORMAT)
+        written = file.attrs.get("format")
+        if not isinstance(written, str) or written != FORMAT:
+            raise InputError("not a sweep", found=repr(written)[:80], expected=FORMAT)
         axes = [file[f"grid/{i}"] for i in range(len(file["grid"]))]
         data = SweepData(
             tuple(str(axis.attrs["name"]) for axis in axes),

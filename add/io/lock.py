@@ -167,8 +167,8 @@ def holder_of(folder: Path) -> Holder | None:
 def _read(file: int) -> Holder | None:
     """Return the holder that a lock's file names; None where it cannot be read."""
     try:
-        found = json.loads(os.pread(file, _BYTES, 0))
-        holder = Holder(**{key: found[key] for key in ("command", "pid", "host", "user", "since")})
+        content = json.loads(os.pread(file, _BYTES, 0))
+        holder = Holder(**{key: content[key] for key in ("command", "pid", "host", "user", "since")})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     texts = (holder.command, holder.host, holder.user, holder.since)
@@ -238,7 +238,7 @@ def remove_killed(folder: Path) -> None:
     mine = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{16}}\.{_machine()}([0-9a-f]{{8}})\.")
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            if (found := mine.match(path.name)) and not _lives(int(found[1], 16)):
+            if (match := mine.match(path.name)) and not _lives(int(match[1], 16)):
                 path.unlink(missing_ok=True)
 
 

@@ -253,12 +253,12 @@ class RunFolder:
         path = self.path / name
         if not os.path.lexists(path):
             return []
-        found = []
+        values = []
         for number, line in enumerate(lines_of(read_given(path, most=most_of_memory(_MEMORY), follow=False)), 1):
             value = parse_json(line.decode("utf-8", errors="replace"), path, f"line {number}")
             require_form(name, value, path, f"line {number}")
-            found.append(value)
-        return found
+            values.append(value)
+        return values
 
 
 def _only_meshes(path: Path) -> bool:
@@ -300,10 +300,10 @@ def versions() -> dict[str, str]:
     """The versions on which the numbers of a run depend: add, Python and the numerical packages, and the platform."""
     from add import __version__
 
-    found = {"add": __version__, "python": platform.python_version()}
+    packages = {"add": __version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "numba"):
         try:
-            found[name] = metadata.version(name)
+            packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "missing"
-    return found | {"platform": platform.platform()}
+            packages[name] = "missing"
+    return packages | {"platform": platform.platform()}

@@ -55,10 +55,10 @@ def read_surface(path: str | PathLike[str]) -> TriangleSurface:
     InputError
         naming the file: missing, no plain file, unreadable, without triangles, or with impossible numbers.
     """
-    (found,) = read_surfaces([path]).values()
-    if isinstance(found, InputError):
-        raise found
-    return found
+    (surface,) = read_surfaces([path]).values()
+    if isinstance(surface, InputError):
+        raise surface
+    return surface
 
 
 def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSurface | InputError]:
@@ -80,9 +80,9 @@ def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSu
                 apart[path] = None
         except InputError as error:
             out[path] = error
-    for path, found in zip(apart, read_all_apart(f"{__name__}:_parsed", list(apart)), strict=True):
+    for path, parsed in zip(apart, read_all_apart(f"{__name__}:_parsed", list(apart)), strict=True):
         try:
-            out[path] = found if isinstance(found, InputError) else _surface(path, found)
+            out[path] = parsed if isinstance(parsed, InputError) else _surface(path, parsed)
         except InputError as error:
             out[path] = error
     return out
@@ -205,11 +205,11 @@ def read_pattern(path: str | PathLike[str]) -> Pattern:
         used = np.unique(triangles).size
         if used < len(points):
             raise InputError("nodes without triangles", found=f"{len(points) - used} of {len(points)}")
-        found = as_surface(np.array(points, dtype=float).reshape(len(points), -1), triangles)
+        surface = as_surface(np.array(points, dtype=float).reshape(len(points), -1), triangles)
         if not all(len(corner) > 1 and corner[1] for face in faces for corner in face):
-            return Pattern(*found, None)
+            return Pattern(*surface, None)
         uv = np.array(pattern, dtype=float).reshape(len(pattern), -1)
-        return Pattern(*found, uv[_index([[corner[1] for corner in face] for face in faces], len(uv), "vt")])
+        return Pattern(*surface, uv[_index([[corner[1] for corner in face] for face in faces], len(uv), "vt")])
     except (InputError, ValueError) as error:
         message = error.message if isinstance(error, InputError) else "rows of different lengths"
         raise InputError(message, file=path, place=getattr(error, "place", None), found=getattr(error, "found", None),
@@ -291,12 +291,12 @@ def fill(surface: Repaired, edge: float, tolerance: float | None = None) -> Soft
         path = Path(folder) / "surface.npz"
         np.savez(path, points=points, triangles=triangles.astype(np.int32), edge=edge, tolerance=share)
         try:
-            found = read_apart(f"{__name__}:_tetrahedra", path, patience=PATIENCE)
+            tetrahedra = read_apart(f"{__name__}:_tetrahedra", path, patience=PATIENCE)
         except InputError as error:
             raise InputError(f"the mesher failed: {error.message}") from error
-    if not len(found["cells"]):
+    if not len(tetrahedra["cells"]):
         raise InputError("the mesher made no tetrahedra", expected="a smaller edge, or a surface without self-cuts")
-    mesh = validate(SoftMesh(found["points"].astype(np.float64), found["cells"].astype(np.int64), TET4)).mesh
+    mesh = validate(SoftMesh(tetrahedra["points"].astype(np.float64), tetrahedra["cells"].astype(np.int64), TET4)).mesh
     filled_volume = volume(mesh)
     if abs(filled_volume - abs(surface.volume)) > VOLUME * abs(surface.volume):
         raise InputError(

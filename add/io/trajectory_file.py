@@ -142,9 +142,9 @@ def read_run(path: str | PathLike[str]) -> RunData:
         that lie in other files.
     """
     with opened_hdf5(Path(path), expected=_EXPECTED) as file:
-        found = file.attrs.get("format")
-        if not isinstance(found, str) or found != FORMAT:
-            raise InputError("another format of trajectory", found=repr(found)[:80], expected=repr(FORMAT))
+        written = file.attrs.get("format")
+        if not isinstance(written, str) or written != FORMAT:
+            raise InputError("another format of trajectory", found=repr(written)[:80], expected=repr(FORMAT))
         return _read(file)
 
 

@@ -284,12 +284,12 @@ class JointFormula:
 def _law(formula: JointFormula) -> Law:
     total, stored, names = formula.force, formula.stored, formula.numbers
     x, rate = formula.measure.names
-    found = {x: "x", rate: "rate"} | {name: f"p[{k}]" for k, name in enumerate(names)}
+    symbols = {x: "x", rate: "rate"} | {name: f"p[{k}]" for k, name in enumerate(names)}
     by_rate, values = formula.slopes[1], [total, *formula.slopes]
     slopes = [f"slopes[{k}]" for k in range(len(names))]
     options: dict[str, Any] = {"error_model": "numpy"}
     function = compiled(
-        "joint_formula", "x, rate, p, slopes", values, found, domain=formula.domain, into=slopes, **options
+        "joint_formula", "x, rate, p, slopes", values, symbols, domain=formula.domain, into=slopes, **options
     )
     name = f"formula-{x}-{stored.key}-{formula.further.key}"
 

@@ -212,10 +212,10 @@ def fields_of(kind: type) -> list[tuple[int, Any]]:
 
     A field that is such a class, too, stands for its arrays.
     """
-    found: list[tuple[int, Any]] = []
+    fields: list[tuple[int, Any]] = []
     for hint in get_type_hints(kind, include_extras=True).values():
-        found += [hint.__metadata__] if get_origin(hint) is Annotated else fields_of(hint)
-    return found
+        fields += [hint.__metadata__] if get_origin(hint) is Annotated else fields_of(hint)
+    return fields
 
 
 def unpacker(kind: type) -> Any:
@@ -277,12 +277,12 @@ def empty_instant() -> Instant:
 def signatures() -> tuple[tuple[tuple[Any, ...], Any], ...]:
     """Return the types of arguments and result of a family's functions, in the order of their columns."""
     one, rows, counts = np.zeros(0), np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    found = Found(counts, counts, counts, np.zeros((0, 0)))
+    columns = Found(counts, counts, counts, np.zeros((0, 0)))
     calls = (
         ((counts, 0.0, 0, False, rows, one), rows),
         ((counts, 0.0, 0, rows, 0.0, 0.0, 0.0, one, counts), None),
         ((counts, 0.0, 0, rows, False, one, one), None),
-        ((counts, 0.0, 0, rows, counts, found), None),
+        ((counts, 0.0, 0, rows, counts, columns), None),
     )
     return tuple((tuple(map(typeof, arguments)), typeof(result)) for arguments, result in calls)
 

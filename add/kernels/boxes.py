@@ -184,8 +184,8 @@ def overlapping(a, b, meets, same):
                     if _may_meet(a, b, i, j, meets):
                         pairs = _with_pair(pairs, n, i, j)
                         n += 1
-    found = pairs[:n]
-    return found[order_of(found[:, 0] * n_b + found[:, 1])]
+    overlaps = pairs[:n]
+    return overlaps[order_of(overlaps[:, 0] * n_b + overlaps[:, 1])]
 
 
 @njit(cache=True)

@@ -40,10 +40,10 @@ def address(callee: Callee) -> int:
         If it returns another type than its callers expect.
     """
     function, signature, result = callee
-    found = executable(function, signature)
-    if found.signature.return_type != result:
-        raise TypeError(f"{function.__name__} returns {found.signature.return_type}; its callers expect {result}")
-    return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
+    compiled = executable(function, signature)
+    if compiled.signature.return_type != result:
+        raise TypeError(f"{function.__name__} returns {compiled.signature.return_type}; its callers expect {result}")
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
 
 def by_address(name: str, callee: Callable[[], Callee]) -> Any:
@@ -70,10 +70,10 @@ def by_address(name: str, callee: Callable[[], Callee]) -> Any:
             ]
             kind = context.call_conv.get_function_type(result, wanted)
             pointer = builder.inttoptr(values[0], kind.as_pointer())
-            status, found = context.call_conv.call_function(builder, pointer, result, wanted, items)
+            status, value = context.call_conv.call_function(builder, pointer, result, wanted, items)
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
-            return found
+            return value
 
         return result(types.int64, arguments), generate
 

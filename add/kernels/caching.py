@@ -208,30 +208,30 @@ def executable(
         return dispatcher.overloads[signature]
     if (known := dispatcher.executables.get(signature)) is not None:
         return known
-    found = _executable_kept(dispatcher, signature)
-    if found is None:
+    made = _executable_kept(dispatcher, signature)
+    if made is None:
         with _locked(dispatcher.executables_kept, ".code", wait) as locked, _uncollected():
             if not locked:
                 return None
-            found = _executable_kept(dispatcher, signature) or _executable_made(dispatcher, signature, compiled)
-    dispatcher.executables[signature] = found
-    dispatcher._insert([kind._code for kind in signature], found.entry_point, False)
-    return found
+            made = _executable_kept(dispatcher, signature) or _executable_made(dispatcher, signature, compiled)
+    dispatcher.executables[signature] = made
+    dispatcher._insert([kind._code for kind in signature], made.entry_point, False)
+    return made
 
 
 def _executable_kept(dispatcher: Any, signature: tuple[Any, ...]) -> CompileResult | None:
-    found = dispatcher.executables_kept.load_overload(signature, dispatcher.targetctx)
-    if found is not None:
+    kept = dispatcher.executables_kept.load_overload(signature, dispatcher.targetctx)
+    if kept is not None:
         dispatcher._cache_hits[signature] += 1
-    return found
+    return kept
 
 
 def _executable_made(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None) -> CompileResult:
     (compiled or functools.partial(dispatcher.compile, signature))()
     linked = dispatcher.overloads[tuple(map(types.unliteral, signature))]  # type: ignore[attr-defined]
-    found = machine_code(linked, bool(dispatcher.targetoptions.get("nogil")))
-    dispatcher.executables_kept.save_overload(signature, found)
-    return found
+    made = machine_code(linked, bool(dispatcher.targetoptions.get("nogil")))
+    dispatcher.executables_kept.save_overload(signature, made)
+    return made
 
 
 def _loaded(cache: Any, signature: Any, context: Any) -> Any:
@@ -255,13 +255,13 @@ def _rebuilt(context: Any, kept: Any) -> Any:
         library = Linked.of(context.codegen(), name, intermediate)
         for function in again:
             function()
-        found = CompileResult(
+        rebuilt = CompileResult(
             target_context=context, typing_context=context.typing_context, library=library, environment=environment,
             entry_point=library, fndesc=described, type_annotation=text,
             signature=signature, objectmode=objectmode, lifted=lifted, typing_error=None, call_helper=None,
             metadata=None, reload_init=again, referenced_envs=known,
         )  # fmt: skip
-        return found
+        return rebuilt
     called = described.llvm_func_name, described.llvm_cpython_wrapper_name
     defined = {symbol for symbol in called if symbol.encode() + b"\0" in code}
     context.codegen()._engine._defined_symbols.update(defined)

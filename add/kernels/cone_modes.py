@@ -244,13 +244,13 @@ def held_modes(G, g, blocks, scale, modes, start, most):
             mode_equations(blocks, modes, trial, velocity, F, by_l, by_u, by_bound)
             if ruled:
                 share_normals(rows, Z, N, trial, velocity, F, by_l, by_u)
-            found = norm(F)
-            if found <= (1.0 - 0.25 * length) * size or found <= _ROUND_OFF or length < 1e-3:
+            remaining = norm(F)
+            if remaining <= (1.0 - 0.25 * length) * size or remaining <= _ROUND_OFF or length < 1e-3:
                 break
             length *= 0.5
-        if not found < size:
+        if not remaining < size:
             break
-        l, u, size = trial, velocity, found
+        l, u, size = trial, velocity, remaining
         if size <= _ROUND_OFF:
             break
     return l, u

@@ -92,7 +92,7 @@ def _settle_shares(polishing, problem, answer):
         rows, _, N = redundant_normals(G, blocks, modes, scale)
         if follows_rule(rows, N, l, 1e-8):
             return
-        found, open_answer = False, answer
+        settled, open_answer = False, answer
         for k in order_of(l[rows]):
             trial_modes = modes.copy()
             for b in range(modes.size):
@@ -105,9 +105,9 @@ def _settle_shares(polishing, problem, answer):
                     if ruled:
                         _keep(trial, velocity, trial_modes, answer)
                         return
-                    if not found:
-                        found, open_answer = True, (trial, velocity, trial_modes)
-        if not found:
+                    if not settled:
+                        settled, open_answer = True, (trial, velocity, trial_modes)
+        if not settled:
             return
         _keep(open_answer[0], open_answer[1], open_answer[2], answer)
 

@@ -97,12 +97,12 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
     for k in range(rows.shape[0]):
         if rows[k, BITS] & ACTIVE == 0:
             continue
-        i, o, a, _, spin, _, values, found = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
+        i, o, a, _, spin, _, values, pieces = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
         touching, braked = True, a >= 0 and values.w_0 > 0.0
         if braked:
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
         for c in range(3):
-            F[c], F[3 + c] = L[2, c], contacts.arms[i, 4] * found[1][0] * Z[0, c] if braked else 0.0
+            F[c], F[3 + c] = L[2, c], contacts.arms[i, 4] * pieces[1][0] * Z[0, c] if braked else 0.0
         add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
     if touching:
         add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
@@ -222,15 +222,15 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
 
     Returns point, shape, lever, whether the spin is braked, and what `penalty_law` found.
     """
-    i, o, a, lever, spin, v_n, values, found = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+    i, o, a, lever, spin, v_n, values, pieces = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
     first, scale, braked = contacts.points[i, 0], contacts.arms[i, 4], a >= 0 and values.w_0 > 0.0
     set_ends(a, contacts.hosts[o], first, contacts.bodies, scratch.L, room.ends, room.dofs, room.arms)
-    force_slopes(v_n, found[0], found[1], found[2], scale, scratch.S, room.W)
+    force_slopes(v_n, pieces[0], pieces[1], pieces[2], scale, scratch.S, room.W)
     for c in range(3):
         room.F[c], room.F[3 + c] = scratch.L[2, c], 0.0
     if braked:
-        couple_slopes(spin, values, found[1], scale, scratch.S, room.Z, room.F, room.W)
-    return i, o, lever, braked, found
+        couple_slopes(spin, values, pieces[1], scale, scratch.S, room.Z, room.F, room.W)
+    return i, o, lever, braked, pieces
 
 
 @njit(cache=True, error_model="numpy")
@@ -323,13 +323,13 @@ def _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, fl
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
             continue
-        i, o, lever, braked, found = prepare(pair, motion, contacts, frames, law, rows, scratch, room)
+        i, o, lever, braked, pieces = prepare(pair, motion, contacts, frames, law, rows, scratch, room)
         table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]
         for number in range(N_NUMBERS):
             numbers[number] = table[number if number < 4 else number + 1]
-        columns = law_columns(contacts.arms[i, 4], braked, found[1][0], S, Z, E)
+        columns = law_columns(contacts.arms[i, 4], braked, pieces[1][0], S, Z, E)
         fill_rows(0, columns, B, ends, room.shares, room.arms, F, Y, E, block)
-        law_slopes(found, slopes)
+        law_slopes(pieces, slopes)
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
         # The centres of mass of both bodies, then the sizes of the point and of the shape.
         for cause in range(causes):

@@ -176,11 +176,11 @@ def meeting_pairs(contacts):
     """Return all pairs (k, 2) of runs and shapes that meet; many where there are many bodies."""
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
-    found, n = np.empty(hosts.size, dtype=np.int64), 0
+    met, n = np.empty(hosts.size, dtype=np.int64), 0
     pairs, k = np.empty((16, 2), dtype=np.int64), 0
     for run in range(runs.shape[0]):
-        n = _met_shapes(run, contacts, found, n)
-        for o in found[:n]:
+        n = _met_shapes(run, contacts, met, n)
+        for o in met[:n]:
             if meets(run, o, runs, hosts, columns, tables, apart, stride):
                 if k == pairs.shape[0]:
                     pairs = np.concatenate((pairs, np.empty_like(pairs)))
@@ -219,10 +219,10 @@ def meetings(contacts, most):
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     world, nodes = np.zeros(runs.shape[0], dtype=np.bool_), False
     keys, n = np.empty(most + 1, dtype=np.int64), 0
-    found, n_found = np.empty(hosts.size, dtype=np.int64), 0
+    met, n_found = np.empty(hosts.size, dtype=np.int64), 0
     for run in range(runs.shape[0]):
-        n_found = _met_shapes(run, contacts, found, n_found)
-        for o in found[:n_found]:
+        n_found = _met_shapes(run, contacts, met, n_found)
+        for o in met[:n_found]:
             if n > most and hosts[o] >= 0 and (nodes or runs[run, BODY] >= 0):
                 continue
             if not meets(run, o, runs, hosts, columns, tables, apart, stride):
@@ -357,11 +357,11 @@ def detect(q, theta, contacts, frames):
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
     x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
-    found, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
+    near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
     for o in range(n_shapes):
-        found[o] = o
+        near[o] = o
     layer = _farthest(theta, contacts)
-    none = found[:0]
+    none = near[:0]
     grid = _shape_grid(p, bounds) if use_grid else (none, none, x[0], x[0], none, 0.0, none)
     for run in range(n_runs):
         first, stop = runs[run, FIRST], runs[run, STOP]
@@ -369,9 +369,9 @@ def detect(q, theta, contacts, frames):
         reach = _ball(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
         if use_grid:
-            n_found = _candidates(x[0], reach, grid, found)
+            n_found = _candidates(x[0], reach, grid, near)
         for candidate in range(n_found):
-            o = found[candidate]
+            o = near[candidate]
             y0, y1, y2, both = c0 - p[o, 0], c1 - p[o, 1], c2 - p[o, 2], MORE * (reach + bounds[o])
             if y0 * y0 + y1 * y1 + y2 * y2 > both * both:
                 continue

@@ -34,10 +34,10 @@ class Linked(codegen.JITCodeLibrary):  # type: ignore[misc]
     @classmethod
     def of(cls, generator: Any, name: str, intermediate: bytes) -> Linked:
         """Return the library of code that was kept, which is read when it is linked."""
-        found = cls(generator, name)
-        found._finalized = True
-        found._get_module_for_linking = functools.partial(parse_bitcode, intermediate)
-        return found
+        library = cls(generator, name)
+        library._finalized = True
+        library._get_module_for_linking = functools.partial(parse_bitcode, intermediate)
+        return library
 
     def _optimize_final_module(self) -> None:
         """Leave it to who links: functions are optimised one by one, the whole once."""

@@ -297,8 +297,8 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
 def found_mesh_contact_force(q, v, theta, meshes, law, near, out):
     """Decide and add minus the forces to out (n,); return the rows. Look for pairs where too few are near."""
     given = np.zeros((0, 3), dtype=np.int64)
-    rows, found = decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out)
-    if not found:
+    rows, covered = decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out)
+    if not covered:
         x, half = places_and_halves(q, v, theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
             near = near_pairs(x, half, meshes)

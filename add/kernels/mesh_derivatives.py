@@ -135,7 +135,7 @@ def prepare(row, theta, places, meshes, law, rows, half, work, room):
     Returns number of points, d, side of a skin, whether edges are nearly parallel, v_n and depth, area, e_int, e, the
     coefficients, and what `penalty_law` found.
     """
-    n, one, two, d, depth, v_n, weight, m, energy, values, found = evaluate(
+    n, one, two, d, depth, v_n, weight, m, energy, values, pieces = evaluate(
         row, 2, theta, places, meshes, law, True, rows, half, work
     )
     bits = rows[row, BITS]
@@ -143,11 +143,11 @@ def prepare(row, theta, places, meshes, law, rows, half, work, room):
     spinning, sigma = round_side(one, two, meshes)
     turning = -1 if spinning < 0 else (0 if sigma > 0.0 else 1)
     set_ends(n, kind, d, turning, meshes, work, room)
-    force_slopes(v_n, found[0], found[1], found[2], weight * m, work.S, room.W)
+    force_slopes(v_n, pieces[0], pieces[1], pieces[2], weight * m, work.S, room.W)
     for a in range(3):
         room.F[a] = weight * m * work.F[a]
     e, _, _ = normal_law(law.elastic, depth, values.thickness, values.onset, bits & QUADRATIC != 0, bits & BEYOND != 0)
-    return n, one, two, d, turning, bits & MOLLIFIED != 0, v_n, depth, weight, m, energy, e, values, found
+    return n, one, two, d, turning, bits & MOLLIFIED != 0, v_n, depth, weight, m, energy, e, values, pieces
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -245,7 +245,7 @@ def _add_parameters(state, meshes, law, rows, forward, theta_p, f, store):
     for row in range(rows.shape[0]):
         if rows[row, BITS] & ACTIVE == 0:
             continue
-        n, one, two, d, turning, mollified, v_n, depth, weight, m, energy, e, values, found = prepare(
+        n, one, two, d, turning, mollified, v_n, depth, weight, m, energy, e, values, pieces = prepare(
             row, theta, places, meshes, law, rows, half, work, room
         )
         kind, i, j = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
@@ -265,9 +265,9 @@ def _add_parameters(state, meshes, law, rows, forward, theta_p, f, store):
                 for r in range(3):
                     work.U[FORCES, k, r] = weight * work.M[k, r]
             add_point_forces(2, n, B, work, ends, block)
-        law_slopes(found, slopes)
+        law_slopes(pieces, slopes)
         _depth_slopes(
-            law, rows[row, BITS], depth, v_n, reach_share(kind, i, j, meshes), found[2][3], energy, e, values, slopes
+            law, rows[row, BITS], depth, v_n, reach_share(kind, i, j, meshes), pieces[2][3], energy, e, values, slopes
         )
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
         for side in range(2):

@@ -191,11 +191,11 @@ def _fill_stick_rows(q, v, theta, meshes, law, rows, reactions, out, floats, int
     plane, still, wide = np.zeros(3), np.zeros((0, 3)), np.zeros((3, WIDTH))
     for row in range(rows.shape[0]):
         touches = rows[row, BITS] & ACTIVE != 0
-        n, one, two, d, _, _, weight, m, _, values, found = evaluate(
+        n, one, two, d, _, _, weight, m, _, values, terms = evaluate(
             row, 2, theta, places, meshes, law, True, rows, half, work
         )
         kind, first_edge, second_edge = unnumbered(rows[row, PAIR], n_p, n_e, n_f)
-        limit[row] = weight * m * static_coefficient(law, values, found[1][0]) * found[1][0] if touches else -1.0
+        limit[row] = weight * m * static_coefficient(law, values, terms[1][0]) * terms[1][0] if touches else -1.0
         stiffness[row] = weight * m * values.k_t
         region = rows[row, FEATURE] & REGION_MASK
         side = _turning_side(kind, region, one, two, meshes)

@@ -118,11 +118,11 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             point_place(i, q, contacts, B, x, L)
             X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
             decision[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
-        i, o, a, lever, spin, _, values, found = evaluate(
+        i, o, a, lever, spin, _, values, pieces = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
         b, scale = contacts.hosts[o], contacts.arms[i, 4]
-        f_c, touches = found[1][0], decision[k, BITS] & ACTIVE != 0
+        f_c, touches = pieces[1][0], decision[k, BITS] & ACTIVE != 0
         limit[k] = scale * static_coefficient(law, values, f_c) * f_c if touches else -1.0
         stiffness[k] = scale * values.k_t
         n, v, slope = S[0], S[1], 0.0

@@ -245,12 +245,12 @@ def fill_frames(tree, theta, q, motion):
 def _fill_origins(tree, motion):
     """Fill the origins: about a place in the tree products of places stay small far from the world's origin."""
     size = tree.parent.size
-    root, found = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
+    root, heavy = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
     motion.origin[:] = 0.0
     for i in range(size):  # places on one tree may stand behind the elements of another
         root[i] = i if tree.parent[i] < 0 else root[tree.parent[i]]
-        if tree.mass[i] >= 0 and not found[root[i]]:
-            found[root[i]] = True
+        if tree.mass[i] >= 0 and not heavy[root[i]]:
+            heavy[root[i]] = True
             put(motion.x[i], motion.origin[root[i]])
     for i in range(size):
         if root[i] != i:

@@ -289,11 +289,11 @@ def printed(
         inside = " and ".join(f"{lines.text(one)} > 0.0" for one in domain)
         lines.add(f"inside = 0.0 if {inside} else nan")
         guard = " + inside"
-    found = [f"{lines.text(value)}{guard}" for value in values]
-    n = len(found) - len(into)
-    for target, text in zip(into, found[n:], strict=True):
+    texts = [f"{lines.text(value)}{guard}" for value in values]
+    n = len(texts) - len(into)
+    for target, text in zip(into, texts[n:], strict=True):
         lines.add(f"{target} = {text}")
-    lines.add(f"return {', '.join(found[:n])}" if n else "return")
+    lines.add(f"return {', '.join(texts[:n])}" if n else "return")
     return f"def {name}({arguments}):\n    " + "\n    ".join(lines.lines) + "\n"
 
 

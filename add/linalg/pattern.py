@@ -73,13 +73,13 @@ class Pattern:
             rows, cols = compressed[rows], compressed[cols]
         indptr, indices, place, slots = merged(self.indptr, self.indices, rows, cols)
         bounds = np.cumsum([0, *(rows.size for rows, _ in own.values())])
-        found = {key: slots[a:b] for key, (a, b) in zip(own, pairwise(bounds), strict=True)}
+        slots_of = {key: slots[a:b] for key, (a, b) in zip(own, pairwise(bounds), strict=True)}
         return Pattern(
             id=next(_pattern_ids),
             n=self.n,
             indptr=indptr,
             indices=indices,
-            slots=tuple([found[id(entry)] for entry in entries]),
+            slots=tuple([slots_of[id(entry)] for entry in entries]),
             base=base,
             place=place if base is not None else None,
         )

@@ -135,7 +135,7 @@ def _borders(indptr, neighbours, members, start, up, capacity):
     following = np.full(count, -1, dtype=np.int32)
     seen = np.full(n, -1, dtype=np.int32)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    found = np.empty(capacity, dtype=np.int32)
+    border = np.empty(capacity, dtype=np.int32)
     size = 0
     for s in range(count):
         for k in range(start[s], start[s + 1]):
@@ -144,15 +144,15 @@ def _borders(indptr, neighbours, members, start, up, capacity):
                 i = place[neighbours[e]]
                 if i >= start[s + 1] and seen[i] != s:
                     seen[i] = s
-                    found[size] = i
+                    border[size] = i
                     size += 1
         c = head[s]
         while c >= 0:
             for e in range(offsets[c], offsets[c + 1]):
-                i = found[e]
+                i = border[e]
                 if i >= start[s + 1] and seen[i] != s:
                     seen[i] = s
-                    found[size] = i
+                    border[size] = i
                     size += 1
             c = following[c]
         offsets[s + 1] = size
@@ -162,22 +162,22 @@ def _borders(indptr, neighbours, members, start, up, capacity):
     # Two transpositions sort all of them at once.
     column = np.zeros(n + 1, dtype=np.int64)
     for e in range(size):
-        column[found[e] + 1] += 1
+        column[border[e] + 1] += 1
     for i in range(n):
         column[i + 1] += column[i]
     fill = column[:n].copy()
     owner = np.empty(size, dtype=np.int32)
     for s in range(count):
         for e in range(offsets[s], offsets[s + 1]):
-            owner[fill[found[e]]] = s
-            fill[found[e]] += 1
+            owner[fill[border[e]]] = s
+            fill[border[e]] += 1
     next_free = offsets[:count].copy()
     for i in range(n):
         for e in range(column[i], column[i + 1]):
             s = owner[e]
-            found[next_free[s]] = i
+            border[next_free[s]] = i
             next_free[s] += 1
-    return offsets, found[:size].copy()
+    return offsets, border[:size].copy()
 
 
 @njit(cache=True)

@@ -70,11 +70,11 @@ def require_regular(path: str | PathLike[str]) -> os.stat_result:
     InputError
         If it is a pipe, a socket or a device.
     """
-    found = os.stat(path)
-    _require_plain(path, found)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.stat(path)
+    _require_plain(path, status)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, "is a folder", os.fspath(path))
-    return found
+    return status
 
 
 def require_readable(path: str | PathLike[str]) -> None:
@@ -122,9 +122,9 @@ def open_regular(path: str | PathLike[str], flags: int = os.O_RDONLY, *, follow:
     # Without O_NONBLOCK a pipe would keep us; O_NOFOLLOW, should a link have come since.
     number = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)
     try:
-        found = os.fstat(number)
-        _require_plain(path, found)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(number)
+        _require_plain(path, status)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(21, "is a folder", os.fspath(path))
     except BaseException:
         os.close(number)

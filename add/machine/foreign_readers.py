@@ -59,10 +59,10 @@ def read_apart(
     InputError
         That of the reader, or naming the file: it takes too long, or too much memory.
     """
-    (found,) = read_all_apart(reader, [path], patience=patience, memory=memory)
-    if isinstance(found, InputError):
-        raise found
-    return found
+    (arrays,) = read_all_apart(reader, [path], patience=patience, memory=memory)
+    if isinstance(arrays, InputError):
+        raise arrays
+    return arrays
 
 
 def read_all_apart(
@@ -102,13 +102,13 @@ def _read_in_process(code: str, tasks: Sequence[tuple[str, float]]) -> list[Arra
                     late = threading.Timer(_BUSY * seconds, process.kill)
                     late.start()
                     try:
-                        found = _answer(process.stdout, file)
+                        answer = _answer(process.stdout, file)
                     finally:
                         late.cancel()
-                    if found is None:
+                    if answer is None:
                         out.append(_ended(process.wait(), file, seconds, said))
                         break
-                    out.append(found)
+                    out.append(answer)
             finally:
                 process.kill()
     return out

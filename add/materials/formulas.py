@@ -196,9 +196,9 @@ class Formula:
     @functools.cached_property
     def further(self) -> tuple[str, ...]:
         """The stretches, all or none of them, and the invariants of fibres that it has."""
-        found = symbols(self.energy)
-        stretches = STRETCHES if set(STRETCHES) & set(found) else ()
-        return (*stretches, *(name for name in FIBRES if name in found))
+        names = symbols(self.energy)
+        stretches = STRETCHES if set(STRETCHES) & set(names) else ()
+        return (*stretches, *(name for name in FIBRES if name in names))
 
     @property
     def directions(self) -> int:

@@ -97,8 +97,8 @@ def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any]) ->
 
     @njit(**_JIT)
     def tangent(p, f, cof, jac, out):
-        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
-        one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, found[0])
+        i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, fibres[0])
         swapped = by_j / jac
         outer, twice, plain = j_j + swapped, 2.0 * two, 2.0 * one
         h, side = out[1, 0], out[2, 0]  # blocks that callers do not read
@@ -145,7 +145,7 @@ def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any]) ->
                 out[i, i, m, m] += plain
             if by_two:
                 add_to(out[i, i], -twice, c)
-        add_tangent(p, i1, i2, jac, found, f, h, cof, out)
+        add_tangent(p, i1, i2, jac, fibres, f, h, cof, out)
 
     return tangent
 
@@ -190,18 +190,18 @@ def _functions(
 
     @njit(**_INLINE, **kept)
     def stress(p, f, cof, jac, out):
-        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
-        one, two, by_volume = w_first(p, i1, i2, jac, found[0])
+        i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        one, two, by_volume = w_first(p, i1, i2, jac, fibres[0])
         write_stress(f, cof, one, two, by_volume, by_two, out)
-        add_stress(p, i1, i2, jac, found, out)
+        add_stress(p, i1, i2, jac, fibres, out)
 
     @njit(**_INLINE, **kept)
     def by_parameters(p, f, cof, jac, out):
-        i1, i2, found = square(f), square(cof) if by_two else 0.0, measured(p, f)
-        w_mixed(p, i1, i2, jac, found[0], out)
+        i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
+        w_mixed(p, i1, i2, jac, fibres[0], out)
         for k in range(n):
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
-        add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out)
+        add_by_parameters(p, i1, i2, jac, fibres, f, cof, by_two, out)
 
     tangent = _tangent(acting, further, w_second)
     return LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)

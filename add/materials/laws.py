@@ -231,8 +231,8 @@ def material(name: str, volumetric: str | None = None) -> Material:
     """Return the law of a name of `NAMES`, or of that name with an energy of changes of volume of `VOLUMETRIC`."""
     if volumetric is not None and volumetric != _RUBBERS[name].volumetric:
         return _RUBBERS[name].law(f"{name}-{volumetric}", volumetric)
-    found = [law for law in MATERIALS if law.name == name]
-    return found[0] if found else material(*name.rsplit("-", 1))
+    laws = [law for law in MATERIALS if law.name == name]
+    return laws[0] if laws else material(*name.rsplit("-", 1))
 
 
 @functools.cache

@@ -105,8 +105,8 @@ def read_clouds(path: str | PathLike[str], *, rate: float | None = None, scale: 
     if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise InputError("the times of the frames do not increase", file=path)
     bytes_ = any(c.size and c.max() > 1.0 for c in colours)
-    found = Clouds(times, tuple(scale * p for p in points), tuple(c / (255.0 if bytes_ else 1.0) for c in colours))
-    return found._where(np.asarray(np.isfinite(p).all(axis=1)) for p in found.points)
+    clouds = Clouds(times, tuple(scale * p for p in points), tuple(c / (255.0 if bytes_ else 1.0) for c in colours))
+    return clouds._where(np.asarray(np.isfinite(p).all(axis=1)) for p in clouds.points)
 
 
 _Read = tuple[FloatArray, list[FloatArray], list[FloatArray]]
@@ -114,9 +114,9 @@ _Read = tuple[FloatArray, list[FloatArray], list[FloatArray]]
 
 def _npz(path: Path) -> _Read:
     try:
-        with np.load(io.BytesIO(read_regular(path, most=most_of_memory(4.0))), allow_pickle=False) as found:
+        with np.load(io.BytesIO(read_regular(path, most=most_of_memory(4.0))), allow_pickle=False) as archive:
             arrays = {
-                name: np.asarray(found[name]) for name in ("times", "points", "frame", "colours") if name in found
+                name: np.asarray(archive[name]) for name in ("times", "points", "frame", "colours") if name in archive
             }
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise InputError(f"cannot be read: {error}", file=path, expected="a file of numpy.savez") from None
@@ -176,9 +176,9 @@ def _folder(path: Path, rate: float | None) -> _Read:
     for file in sorted(path.glob("*.ply")):
         try:
             content = io.BytesIO(read_regular(file, most=most_of_memory(8.0)))
-            found = trimesh.load(content, file_type="ply", process=False)
-            points.append(np.asarray(found.vertices, dtype=float).reshape(-1, 3))
-            tint = found.colors if hasattr(found, "colors") else None
+            cloud = trimesh.load(content, file_type="ply", process=False)
+            points.append(np.asarray(cloud.vertices, dtype=float).reshape(-1, 3))
+            tint = cloud.colors if hasattr(cloud, "colors") else None
             if tint is not None and len(tint) == len(points[-1]):
                 colours.append(np.asarray(tint, dtype=float)[:, :3])
         except (Exception, SystemExit) as error:  # trimesh raises what its parsers happen to raise

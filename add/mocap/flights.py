@@ -71,8 +71,8 @@ def release_time(recording: Recording) -> float:
     if len(after) < 2:
         return float(times[first - 1])
     slope, offset = np.polyfit(times[after], np.sqrt(way[after]), 1)
-    found = -offset / slope if slope > 0.0 else times[first - 1]
-    return float(np.clip(found, times[max(first - _MOST_AFTER, quiet)], times[first]))
+    moment = -offset / slope if slope > 0.0 else times[first - 1]
+    return float(np.clip(moment, times[max(first - _MOST_AFTER, quiet)], times[first]))
 
 
 def first_touch(times: NDArray[np.float64], positions: NDArray[np.float64], source: str = "recording") -> float | None:
@@ -99,14 +99,14 @@ def first_touch(times: NDArray[np.float64], positions: NDArray[np.float64], sour
     for n in range(_FLIGHT, len(times) - _LEAVING + 1):
         t = times[:n] - times[n - 1]
         basis = np.stack([np.ones(n), t, t * t], axis=1)
-        found, *_ = np.linalg.lstsq(basis, positions[:n], rcond=None)
-        left = positions[:n] - basis @ found
+        coefficients, *_ = np.linalg.lstsq(basis, positions[:n], rcond=None)
+        left = positions[:n] - basis @ coefficients
         noise = max(_NOISE, float(np.sqrt((left**2).sum() / max(3 * n - 9, 1))))
         ahead = times[n : n + _LEAVING] - times[n - 1]
         wide = np.stack([np.ones(_LEAVING), ahead, ahead * ahead], axis=1)
         # What the parabola itself is uncertain by there, from the frames that it was laid through.
         spread = np.sqrt(1.0 + np.einsum("ij,jk,ik->i", wide, np.linalg.inv(basis.T @ basis), wide))
-        off = np.linalg.norm(positions[n : n + _LEAVING] - wide @ found, axis=1)
+        off = np.linalg.norm(positions[n : n + _LEAVING] - wide @ coefficients, axis=1)
         if (off > _SIGMAS * noise * spread).all():
             return float(times[n - 1])
     return None
@@ -202,10 +202,10 @@ def flight_of_point(
             found=f"an acceleration of ({shown}) m/s^2 from {t[0]:.4g} to {t[-1]:.4g} s",
             expected=f"({meant}) m/s^2; say which frames by a window",
         )  # fmt: skip
-    found, *_ = np.linalg.lstsq(basis[:, :2], x - np.outer(basis[:, 2], g), rcond=None)
-    rest = x - np.outer(basis[:, 2], g) - basis[:, :2] @ found
+    coefficients, *_ = np.linalg.lstsq(basis[:, :2], x - np.outer(basis[:, 2], g), rcond=None)
+    rest = x - np.outer(basis[:, 2], g) - basis[:, :2] @ coefficients
     rms = float(np.sqrt((rest**2).sum(axis=1).mean()))
-    return FlightStart(found[0], found[1], rms, len(t)), (float(t[0]), float(t[-1]))
+    return FlightStart(coefficients[0], coefficients[1], rms, len(t)), (float(t[0]), float(t[-1]))
 
 
 def flight_spin(pose: PoseRecording) -> Spin:

@@ -178,7 +178,7 @@ def _marked(shape: tuple[int, ...], frames: IntArray, marker: int) -> BoolArray:
 def _outliers(path: FloatArray) -> BoolArray:
     """Return the samples (n,) of a path that lie out and back, by steps far larger than all others."""
     steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
-    found, used = np.zeros(len(path), dtype=bool), np.zeros(len(steps), dtype=bool)
+    outliers, used = np.zeros(len(path), dtype=bool), np.zeros(len(steps), dtype=bool)
     stretches = []
     for width in range(1, SPIKE_FRAMES + 1):
         over = np.linalg.norm(path[width + 1 :] - path[: -width - 1], axis=1)
@@ -189,8 +189,8 @@ def _outliers(path: FloatArray) -> BoolArray:
     usual = float(steps[~used].max(initial=0.0))
     for k, width, size in stretches:
         if size > SPIKE_STEPS * usual:
-            found[k : k + width] = True
-    return found
+            outliers[k : k + width] = True
+    return outliers
 
 
 def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> list[str]:

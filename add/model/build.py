@@ -372,6 +372,6 @@ def _hinged(hinge: HingeStart, parent: Pose | None, dofs: DofLayout, parameters:
 
 
 def _motion(bodies: Sequence[Body], at: Layouts, initial: InitialState) -> Motion:
-    found = [body.prescribed(at) for body in bodies]
-    dofs = [np.zeros(0, dtype=np.int64), *(part for parts, _ in found for part in parts)]
-    return Motion(initial, np.unique(np.concatenate(dofs)), tuple(move for _, moves in found for move in moves))
+    prescribed = [body.prescribed(at) for body in bodies]
+    dofs = [np.zeros(0, dtype=np.int64), *(part for parts, _ in prescribed for part in parts)]
+    return Motion(initial, np.unique(np.concatenate(dofs)), tuple(move for _, moves in prescribed for move in moves))

@@ -158,10 +158,10 @@ def labels(counts: Mapping[str, int], contact: ContactModel) -> Labels:
         of[name] = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
         if group is not None:
             groups.setdefault(group, {}).update(dict.fromkeys(of[name].tolist()))
-    found = {(a, b) for members in groups.values() for a in members for b in members}
-    found |= {(a, b) for one, two in pairs for a in set(of[one].tolist()) for b in set(of[two].tolist())}
-    found |= {(int(of[a][k]), int(of[b][m])) for (a, k), (b, m) in shapes}
-    return Labels(of, np.array(sorted(found), dtype=np.int64).reshape(-1, 2))
+    pairs_apart = {(a, b) for members in groups.values() for a in members for b in members}
+    pairs_apart |= {(a, b) for one, two in pairs for a in set(of[one].tolist()) for b in set(of[two].tolist())}
+    pairs_apart |= {(int(of[a][k]), int(of[b][m])) for (a, k), (b, m) in shapes}
+    return Labels(of, np.array(sorted(pairs_apart), dtype=np.int64).reshape(-1, 2))
 
 
 def _one_group(a: str, b: str, groups: Mapping[str, str]) -> bool:
@@ -173,23 +173,23 @@ def contact_terms(
 ) -> tuple[BodyContact, ...]:
     """Return the contact term, if it has anything to do."""
     number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
-    found = [body.contact_points() for body in bodies]
+    points_of = [body.contact_points() for body in bodies]
     nodes = np.concatenate(
-        [np.zeros(0, np.int64), *(at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, found, strict=True))]
+        [np.zeros(0, np.int64), *(at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, points_of, strict=True))]
     )
     # Points in frames come after all nodes.
-    owner = np.repeat(np.arange(len(bodies)), [points.radii.size for points in found])
+    owner = np.repeat(np.arange(len(bodies)), [points.radii.size for points in points_of])
     framed = np.array([body.has_frame for body in bodies], dtype=np.bool_)[owner]
     order = np.argsort(framed, kind="stable")
     owner, framed = owner[order], framed[order]
-    arms = np.concatenate([np.zeros((0, 3)), *(points.arms for points in found)])[order]
-    radii = np.concatenate([np.zeros(0), *(points.radii for points in found)])[order]
-    scale = np.concatenate([np.zeros(0), *(points.areas for points in found)])[order]
+    arms = np.concatenate([np.zeros((0, 3)), *(points.arms for points in points_of)])[order]
+    radii = np.concatenate([np.zeros(0), *(points.radii for points in points_of)])[order]
+    scale = np.concatenate([np.zeros(0), *(points.areas for points in points_of)])[order]
     if not contact.per_area:
         scale = np.ones(scale.size)
     carriers = [body for body in bodies for _ in body.shapes]
     world = [_Side(contact.class_of(obstacle.name), world=True) for obstacle in obstacles]
-    sides = [_side(body, points, contact) for body, points in zip(bodies, found, strict=True)]
+    sides = [_side(body, points, contact) for body, points in zip(bodies, points_of, strict=True)]
     rows, row_of = _numbered(sides)
     columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
     pairs = _pairs(rows, columns, contact, at.parameters)
@@ -200,7 +200,7 @@ def contact_terms(
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
-    own = [_shapes_of(points) for points in found]
+    own = [_shapes_of(points) for points in points_of]
     counts = {o.name: 1 for o in obstacles}
     counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, own, strict=True)}
     known = labels(counts, contact)
@@ -240,7 +240,7 @@ def contact_terms(
             shape_part=np.concatenate([np.zeros(0, np.int64), *shape_part]),
             normal_law=contact.normal_law,
             curve=contact.curve,
-            sizes=_sizes_in_theta(bodies, found, len(obstacles), at, order[kept]),
+            sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
         ),
     )
 
@@ -324,8 +324,8 @@ def _pairs(
 
     def table(key: str, none: int = 0) -> IntArray:
         names = [[f"contact.{row.name}.{column.name}.{key}" for column in columns] for row in rows]
-        found = [[parameters[name].start if name in parameters else none for name in line] for line in names]
-        return np.array(found, dtype=np.int64).reshape(shape)
+        starts = [[parameters[name].start if name in parameters else none for name in line] for line in names]
+        return np.array(starts, dtype=np.int64).reshape(shape)
 
     braked, numbers = np.array([row.rigid for row in rows], dtype=bool)[:, None, None], contact.curve.numbers
     return PairParameters(

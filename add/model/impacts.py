@@ -107,8 +107,8 @@ def restitution_of_law(
     # A force of zero on the way out ends the push; without a force the body goes on to zero depth by itself.
     scale = speed / omega
     first = np.array([1e-9 * scale, speed])
-    found = solve_ivp(rate, (0.0, 1e3 / omega), first, events=out, rtol=1e-8, atol=1e-10 * scale, max_step=0.1 / omega)
-    return float(max(-found.y[1, -1], 0.0) / speed)
+    impact = solve_ivp(rate, (0.0, 1e3 / omega), first, events=out, rtol=1e-8, atol=1e-10 * scale, max_step=0.1 / omega)
+    return float(max(-impact.y[1, -1], 0.0) / speed)
 
 
 @final

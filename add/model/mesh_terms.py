@@ -47,7 +47,7 @@ def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMesh
     meshes = {body.name: mesh for body in bodies if (mesh := body.contact_mesh()) is not None}
     points = {body.name for body in bodies if body.contact_points().radii.size}
     shapes = {body.name for body in bodies if body.shapes}
-    found = []
+    meetings = []
     names = [body.name for body in bodies if body.name in meshes]
     place = {name: k for k, name in enumerate(names)}
     asked = {pair for pair in settings.asked if set(pair) <= place.keys() and place[pair[0]] < place[pair[1]]}
@@ -58,14 +58,14 @@ def meeting_meshes(bodies: Sequence[Body], contact: ContactModel) -> MeetingMesh
             continue
         if _without_faces(meshes[a], meshes[b]):
             continue
-        found.append((a, b))
+        meetings.append((a, b))
     moving = {body.name for body in bodies if body.moves}
-    found = [pair for pair in found if moving & set(pair)]
-    found += [(name, name) for name in settings.itself if name in meshes and meshes[name].nodes is not None]
-    meeting = {name for pair in found for name in pair}
+    meetings = [pair for pair in meetings if moving & set(pair)]
+    meetings += [(name, name) for name in settings.itself if name in meshes and meshes[name].nodes is not None]
+    meeting = {name for pair in meetings for name in pair}
     used = [body for body in bodies if body.name in meeting]
     number = {body.name: k for k, body in enumerate(used)}
-    pairs = sorted((min(number[a], number[b]), max(number[a], number[b])) for a, b in found)
+    pairs = sorted((min(number[a], number[b]), max(number[a], number[b])) for a, b in meetings)
     return MeetingMeshes(tuple(used), tuple(meshes[body.name] for body in used), tuple(pairs))
 
 

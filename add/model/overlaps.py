@@ -134,12 +134,12 @@ def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap
     carriers = [body.name for body in model.bodies for _ in body.shapes]
     world = [obstacle.name for obstacle in model.obstacles]
     meetings = [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
-    found: dict[tuple[str, str], Overlap] = {}
+    overlaps: dict[tuple[str, str], Overlap] = {}
     for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners, share)):
-        known = found.get((item.body, item.other))
+        known = overlaps.get((item.body, item.other))
         if known is None or item.depth > known.depth:
-            found[item.body, item.other] = item
-    return sorted(found.values(), key=lambda item: -item.depth)
+            overlaps[item.body, item.other] = item
+    return sorted(overlaps.values(), key=lambda item: -item.depth)
 
 
 def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iterator[Overlap]:

@@ -103,20 +103,20 @@ def tree_reactions(
     for body in model.bodies:
         constraints = body.constraints(model.layouts, {one.name: one for one in model.bodies})
         if isinstance(body, TreeBody):
-            start, found = model.system.dofs[body.name].start, {}
+            start, reactions = model.system.dofs[body.name].start, {}
             for at, joint in zip(body.first, body.joints, strict=True):
                 if joint.motion is not None:
-                    found[joint.name] = r[start + at : start + at + 1].copy()
+                    reactions[joint.name] = r[start + at : start + at + 1].copy()
             offset, rows = 0, np.zeros(sum(len(loop.rows) for loop in body.loops))
             rows[body.kept_rows] = -mu[first : first + body.kept_rows.size]
             for loop in body.loops:
-                found[loop.path.rsplit(".", 1)[1]] = rows[offset : offset + len(loop.rows)]
+                reactions[loop.path.rsplit(".", 1)[1]] = rows[offset : offset + len(loop.rows)]
                 offset += len(loop.rows)
             for k, coupling in enumerate(body.couplings):
                 number = first + body.kept_rows.size + k
-                found[coupling.path.rsplit(".", 1)[1]] = -mu[number : number + 1]
-            if found:
-                out[body.name] = found
+                reactions[coupling.path.rsplit(".", 1)[1]] = -mu[number : number + 1]
+            if reactions:
+                out[body.name] = reactions
         first += sum(constraint.n_rows for constraint in constraints)
     return out
 

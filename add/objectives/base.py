@@ -134,25 +134,25 @@ class LeastSquares(Objective):
         seen, begin = self.steps(theta), run.initial.step
         if seen is None:
             return list(range(first, last))
-        found: list[int] = np.unique(seen[(seen >= begin + first) & (seen < begin + last)] - begin).tolist()
-        return found
+        states: list[int] = np.unique(seen[(seen >= begin + first) & (seen < begin + last)] - begin).tolist()
+        return states
 
     def stretch_residual_tangents(
         self, run: Trajectory, first: int, theta: FloatArray, tangents: StretchTangents, directions: Directions
     ) -> Columns:
         """Return the tangents of the residuals of consecutive states of a run, number ``first`` the first of them."""
         counting = set(self._counting_states(run, theta, first, first + tangents.n))
-        found = [
+        of_steps = [
             self.step_residual_tangents(run.state(first + k), theta, dot, directions)
             for k, dot in (enumerate(tangents.states()) if counting else ())
             if first + k in counting
         ]
-        if not found:
+        if not of_steps:
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        index = np.unique(np.concatenate([columns.index for columns in found]))
-        values = np.zeros((sum(columns.values.shape[0] for columns in found), index.size))
+        index = np.unique(np.concatenate([columns.index for columns in of_steps]))
+        values = np.zeros((sum(columns.values.shape[0] for columns in of_steps), index.size))
         row = 0
-        for columns in found:
+        for columns in of_steps:
             stop = row + columns.values.shape[0]
             values[row:stop, np.searchsorted(index, columns.index)] = columns.values
             row = stop
@@ -177,14 +177,14 @@ class LeastSquares(Objective):
         nothing, out = sp.csr_array((theta.size, size)), []
         wide = Directions(sp.csr_array(sp.hstack([nothing, directions.matrix], format="csr")))
         for k in asked:
-            found = self.step_residual_tangents(run.state(k), theta, tangents, wide)
-            if not found.values.size:
+            tangents_of = self.step_residual_tangents(run.state(k), theta, tangents, wide)
+            if not tangents_of.values.size:
                 continue
-            by_state = found.index < size
-            rows = np.zeros((found.values.shape[0], size))
-            rows[:, found.index[by_state]] = found.values[:, by_state]
+            by_state = tangents_of.index < size
+            rows = np.zeros((tangents_of.values.shape[0], size))
+            rows[:, tangents_of.index[by_state]] = tangents_of.values[:, by_state]
             bars = rows.T.reshape(m, 2, n, -1)
-            direct = Columns(found.index[~by_state] - size, found.values[:, ~by_state])
+            direct = Columns(tangents_of.index[~by_state] - size, tangents_of.values[:, ~by_state])
             out.append(StateRows(k, StateTangent(bars[:, 0].copy(), bars[:, 1].copy()), direct))
         return out
 
@@ -220,9 +220,9 @@ class WeightedSum(Objective):
 
     def steps(self, theta: FloatArray) -> IntArray | None:
         """Return the states of all parts."""
-        found = [part.steps(theta) for part in self.objectives]
-        known = [steps for steps in found if steps is not None]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known])) if len(known) == len(found) else None
+        of_parts = [part.steps(theta) for part in self.objectives]
+        known = [steps for steps in of_parts if steps is not None]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *known])) if len(known) == len(of_parts) else None
 
     @property
     def looks(self) -> bool:
@@ -267,8 +267,8 @@ def seen_at(objective: Objective, theta: FloatArray) -> Callable[[int], Objectiv
     Of a sum those parts alone: twenty targets at twenty times are asked once each, not at every step.
     """
     parts = objective.objectives if isinstance(objective, WeightedSum) else (objective,)
-    found = [part.steps(theta) for part in parts]
-    counted = [None if steps is None else frozenset(steps.tolist()) for steps in found]
+    of_parts = [part.steps(theta) for part in parts]
+    counted = [None if steps is None else frozenset(steps.tolist()) for steps in of_parts]
 
     @functools.cache
     def at(step: int) -> Objective | None:

@@ -210,13 +210,13 @@ class CloudTracking(LeastSquares):
         count = moved.index.size
         nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3 * count)
         rows = []
-        for frame, found in met:
-            _, slope = self._bent(found.distances)
-            at = (self._carriers(found) @ nodes[frames.index(frame)]).reshape(slope.size, 3, count)
+        for frame, matches in met:
+            _, slope = self._bent(matches.distances)
+            at = (self._carriers(matches) @ nodes[frames.index(frame)]).reshape(slope.size, 3, count)
             row = np.zeros((slope.size, index.size))
-            row[:, by_nodes] = -np.einsum("mk,mkc->mc", found.normals, at)
+            row[:, by_nodes] = -np.einsum("mk,mkc->mc", matches.normals, at)
             if self.placement is not None:
-                by_entry = np.einsum("mi,mik->mk", found.normals, self.placement.jacobian(self.clouds[frame], theta))
+                by_entry = np.einsum("mi,mik->mk", matches.normals, self.placement.jacobian(self.clouds[frame], theta))
                 row[:, by_placing] += by_entry @ along
             rows.append(slope[:, None] * row)
         return Columns(index, np.concatenate(rows))
@@ -318,11 +318,11 @@ class WhitenedTracking(LeastSquares):
 
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return sqrt(w) sqrt(rho / r^T r) r of the frames of this interval [-]."""
-        found = [np.zeros(0)]
+        residuals = [np.zeros(0)]
         for frame, row in self._whitened(state, theta):
             bent = row if self.loss is None else bend(self.loss, row[None])[0]
-            found.append(np.sqrt(self.weight) * bent[self.rows(frame)])
-        return np.concatenate(found)
+            residuals.append(np.sqrt(self.weight) * bent[self.rows(frame)])
+        return np.concatenate(residuals)
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add 2 w rho' W^T r, spread over the points."""
@@ -342,13 +342,13 @@ class WhitenedTracking(LeastSquares):
         moved = self.points.step_residual_tangents(state, theta, tangents, directions)
         n_frames = self.frames(state, theta).size
         by_frame = moved.values.reshape(n_frames, self.matrices.shape[2], moved.index.size)
-        found = [np.zeros((0, moved.index.size))]
+        blocks = [np.zeros((0, moved.index.size))]
         for (frame, row), change in zip(self._whitened(state, theta), by_frame, strict=True):
             rows = self.matrices[frame] @ change
             if self.loss is not None:
                 rows = bending(self.loss, row[None])[0] @ rows
-            found.append(np.sqrt(self.weight) * rows[self.rows(frame)])
-        return Columns(moved.index, np.concatenate(found))
+            blocks.append(np.sqrt(self.weight) * rows[self.rows(frame)])
+        return Columns(moved.index, np.concatenate(blocks))
 
     @property
     def looks(self) -> bool:

@@ -270,12 +270,12 @@ class FramesOver:
         owner = np.repeat(self.ends, 3 * np.count_nonzero(self.tracking.weights[self.frames] > 0.0, axis=1))
         out = []
         for step in np.unique(owner).tolist():
-            found = values[owner == step]
-            by_state = found[:, : 4 * count].reshape(-1, 2, 2, count)
-            bars = np.zeros((2, 2, n, found.shape[0]))  # q and v; pair; coordinate; row
+            block = values[owner == step]
+            by_state = block[:, : 4 * count].reshape(-1, 2, 2, count)
+            bars = np.zeros((2, 2, n, block.shape[0]))  # q and v; pair; coordinate; row
             for pair in range(2):
                 bars[:, pair, coordinates] = by_state[:, (step - pair) % 2].transpose(1, 2, 0)
-            out.append(StateRows(step, StateTangent(*bars), Columns(own, found[:, 4 * count :])))
+            out.append(StateRows(step, StateTangent(*bars), Columns(own, block[:, 4 * count :])))
         return out
 
     def _entries(self) -> tuple[IntArray, IntArray]:

@@ -256,10 +256,10 @@ class Tracking(LeastSquares):
         """
         times = self.simulation_times(theta)
         frames = self.frames(state, theta)
-        found = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
+        changes = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
         matrices = self._bendings(state, theta)
         out = []
-        for frame, change in zip(frames, found, strict=True):
+        for frame, change in zip(frames, changes, strict=True):
             if self.placement is not None:
                 slopes = self.placement.jacobian(self.targets[frame], theta)
                 change = change - np.einsum("pik,k...->pi...", slopes, theta_dot[self.placement.entries])
@@ -325,11 +325,11 @@ class Tracking(LeastSquares):
         """Return the derivatives of the residuals state by state; see `LeastSquares.state_rows`."""
         if self.reference is not None or run.initial.step or steps is not None:
             return super().state_rows(run, theta, directions, steps)
-        found = rows_over(self, run, theta, directions)
+        found_rows = rows_over(self, run, theta, directions)
         # Where a chart changed, a state has its older pair in another chart than the run has it.
-        turned = [x.step for x in found if x.bars.q[1].any() and run.records[x.step - 1].charts.size]
+        turned = [x.step for x in found_rows if x.bars.q[1].any() and run.records[x.step - 1].charts.size]
         alone = super().state_rows(run, theta, directions, np.array([0, *turned]))
-        return sorted([*alone, *(x for x in found if x.step not in turned)], key=lambda rows: rows.step)
+        return sorted([*alone, *(x for x in found_rows if x.step not in turned)], key=lambda rows: rows.step)
 
     def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
@@ -350,12 +350,12 @@ class Tracking(LeastSquares):
         size = 3 * int(np.count_nonzero(self.weights[frames] > 0.0))
 
         def place(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
-            found = self.reference_tangent(state, theta, dot, theta_dot)
-            return np.zeros((0, theta_dot.shape[1])) if found is None else found.reshape(-1, theta_dot.shape[1])
+            change = self.reference_tangent(state, theta, dot, theta_dot)
+            return np.zeros((0, theta_dot.shape[1])) if change is None else change.reshape(-1, theta_dot.shape[1])
 
         def residuals(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
-            found = self.residual_tangents(state, theta, dot, theta_dot)
-            return self._counting(zip(frames, found, strict=True))
+            changes = self.residual_tangents(state, theta, dot, theta_dot)
+            return self._counting(zip(frames, changes, strict=True))
 
         here = self._starts_at(state, theta)
         if here:
@@ -365,12 +365,12 @@ class Tracking(LeastSquares):
             self._memory().tangents = reads.columns(place, 3 * self.points.n_points, tangents, directions)
         if not (size and reads):
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        found = reads.columns(residuals, size, tangents, directions)
+        columns = reads.columns(residuals, size, tangents, directions)
         if self.reference is None:
-            return found
+            return columns
         origin = self._memory().tangents
         assert origin is not None
-        return less_origin(found, origin, self.weights[frames], self.projector, self._bendings(state, theta), frames)
+        return less_origin(columns, origin, self.weights[frames], self.projector, self._bendings(state, theta), frames)
 
     @property
     def looks(self) -> bool:

@@ -48,10 +48,10 @@ def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[Evaluation]:
     InputError
         naming the line (from 1) that is not an evaluation.
     """
-    found = []
+    evaluations = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(
+            evaluations.append(
                 Evaluation(
                     phase=str(line.get("phase", "")),
                     index=int(line.get("index", number - 1)),
@@ -64,7 +64,7 @@ def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[Evaluation]:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not an evaluation: {error!r}", place=f"evaluations.jsonl line {number}") from error
-    return found
+    return evaluations
 
 
 def _number(text: Any) -> float:

@@ -144,8 +144,8 @@ class NewtonSolve(ImplicitSolve):
         result = solve(assembler, equations, theta, guesses, self.options, branch, resting, candidates, self.attempts)
         if not result.report.status.success:
             raise failure(result, assembler, equations, self.options, theta)
-        found = result.kin, result.mu, result.branch.decisions
-        return Solution(*found, equations.c, equations.dt, result.report, candidates=candidates)
+        solved = result.kin, result.mu, result.branch.decisions
+        return Solution(*solved, equations.c, equations.dt, result.report, candidates=candidates)
 
 
 class Coupling(ABC):
@@ -326,12 +326,12 @@ class Instant:
         if coupling is not None:
             phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs)
             with named_instant(solution):
-                found = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
+                dx = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
         else:
             solver = self._factors()
             with named_instant(solution):
-                found = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
-        q_dot[free] = found[: free.size]
+                dx = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
+        q_dot[free] = dx[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
 
     def _factors(self) -> LinearSolve:

@@ -83,17 +83,17 @@ class Impacts:
         touching : (k,) or (1,)
             Whether anything touches meanwhile.
         """
-        found = np.zeros(len(change))
+        ways = np.zeros(len(change))
         if not self.bodies:
-            return found
+            return ways
         moved = self._moved(change, dt)
         for own in (moved, *self._nodes(change, dt), self._turned(x, v, dt)) if self.stops else ():
             far = np.linalg.norm(own, axis=2).max(axis=1, initial=0.0)
-            np.maximum(found, np.where(touching, far, 0.0), out=found)
+            np.maximum(ways, np.where(touching, far, 0.0), out=ways)
         for links in self.trees:
             swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
-            np.maximum(found, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=found)
-        return found
+            np.maximum(ways, SWINGS * np.linalg.norm(swings, axis=2).max(axis=1), out=ways)
+        return ways
 
     def sudden(self, change: FloatArray, dt: float, touching: BoolArray, limit: float) -> BoolArray:
         """Return whether (k,) what differs from the change of the step before moves bodies, or nodes, too far.
@@ -108,14 +108,14 @@ class Impacts:
         limit : float
             Share of its thinnest part by which that may move a body.
         """
-        found = np.zeros(len(change) - 1, dtype=bool)
+        stopped = np.zeros(len(change) - 1, dtype=bool)
         if not self.bodies or limit == np.inf:
-            return found
+            return stopped
         of_nodes = ((moved, SUDDEN_GIVEN) for moved in self._nodes(change, dt))
         for moved, most in ((self._moved(change, dt), limit), *of_nodes):
             sizes = (np.linalg.norm(own, axis=2) for own in (moved[1:], np.diff(moved, axis=0)))
-            found |= touching & (np.minimum(*sizes).max(axis=1) > most)
-        return found
+            stopped |= touching & (np.minimum(*sizes).max(axis=1) > most)
+        return stopped
 
     def calm(self, change: FloatArray, v: FloatArray, dt: float, limit: float) -> bool:
         """Return whether entries alone say that no change is beyond ``limit``, and no turn beyond `UNRESOLVED`.

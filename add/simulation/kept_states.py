@@ -94,8 +94,8 @@ class KeptBlock:
         q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
         counts = np.diff(ends, axis=1).astype(np.int32)
         kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts, block.candidates)
-        found = kept._accelerations(*kept._states())
-        own = {k: steps.a[k].copy() for k in np.flatnonzero((found != steps.a[:n]).any(axis=1)).tolist()}
+        rebuilt = kept._accelerations(*kept._states())
+        own = {k: steps.a[k].copy() for k in np.flatnonzero((rebuilt != steps.a[:n]).any(axis=1)).tolist()}
         kept.own.update(own)
         return kept
 

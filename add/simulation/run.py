@@ -282,16 +282,16 @@ class Simulation(Summarised):
         stepper, k = self.stepper, 0
         while k < n_steps:
             if isinstance(stepper, BlockStepper) and replay is None:
-                found = stepper.steps(assembler, state, theta, n_steps - k)
+                piece = stepper.steps(assembler, state, theta, n_steps - k)
             else:
-                found = self.advance(assembler, state, theta, replay.records[k] if replay else None)
-            if isinstance(found, Block):
-                state = state_after(found, found.n - 1)
-                k += found.n
+                piece = self.advance(assembler, state, theta, replay.records[k] if replay else None)
+            if isinstance(piece, Block):
+                state = state_after(piece, piece.n - 1)
+                k += piece.n
             else:
-                state = found[0]
+                state = piece[0]
                 k += 1
-            yield found
+            yield piece
 
     def assembler(self, *, sweeping: bool = False) -> Assembler:
         """Return the matrix workspace of one run, or of a sweep of derivatives.

@@ -75,13 +75,13 @@ class RungeKutta4(DifferentiableStepper):
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
         number, t = state.step + 1, (state.step + 1) * self.dt
-        found = _compiled(assembler).stages(RK4, self._begins(number), (state.q[0], state.v[0]), theta)
-        if found is None:
+        taken = _compiled(assembler).stages(RK4, self._begins(number), (state.q[0], state.v[0]), theta)
+        if taken is None:
             raise SolverError(
                 f"step {number} (t={t:.6g} s): the explicit step leaves the finite numbers, or a mass matrix is "
                 f"singular; try time.dt = {0.25 * self.dt:.3g} s, or bdf2 for what is stiff"
             )
-        stages, q, v = found
+        stages, q, v = taken
         kin = Kinematics(q, v, stages[2, -1], t, number)
         solution = Solution(kin, _NONE, (), 1.0 / self.dt, self.dt, _SOLVED)
         following, record = finished(assembler.system, state, solution, (1.0,), replay.charts if replay else None)
@@ -94,25 +94,25 @@ class RungeKutta4(DifferentiableStepper):
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through the stages; see `StepPart.pull`."""
         number, before = step.record.kin.step, StateTangent.zeros(2, bar[0].size)
-        found = _compiled(step.assembler).pull_back_stages(
+        pulled = _compiled(step.assembler).pull_back_stages(
             RK4, self._begins(number), step.record.stages, step.theta, np.stack(bar), theta_bar
         )
-        if found is None:
+        if pulled is None:
             raise SolverError(f"derivative of step {number}: a mass matrix is singular")
-        before.q[0], before.v[0] = found
+        before.q[0], before.v[0] = pulled
         return before
 
     def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the stages; see `StepPart.push`."""
         compiled, (t, dt) = _compiled(step.assembler), self._begins(step.record.kin.step)
-        found = []
+        matrices = []
         for c, q, v, a in zip(RK4.c.tolist(), *step.record.stages, strict=True):
-            found.append(compiled.matrices_at(t + max(c, WITHIN) * dt, (q, v, a), step.theta, directions))
-        tangents = tangents.including(*(columns.index for _, columns in found))
+            matrices.append(compiled.matrices_at(t + max(c, WITHIN) * dt, (q, v, a), step.theta, directions))
+        tangents = tangents.including(*(columns.index for _, columns in matrices))
         q_dot, v_dot = tangents.dot.q[0], tangents.dot.v[0]
         rates: list[FloatArray] = []
         slopes: list[FloatArray] = []
-        for i, ((by_q, by_v, by_a), columns) in enumerate(found):
+        for i, ((by_q, by_v, by_a), columns) in enumerate(matrices):
             at_q = q_dot + dt * sum((RK4.a[i, j] * rates[j] for j in range(i)), np.zeros_like(q_dot))
             at_v = v_dot + dt * sum((RK4.a[i, j] * slopes[j] for j in range(i)), np.zeros_like(v_dot))
             rhs = -(by_q @ at_q + by_v @ at_v)

@@ -138,10 +138,10 @@ class EquilibriumStart(Start):
         held = system.motion.positions(0.0, theta) - q[system.partition.prescribed]
         equations = StepEquations(q, zero, 0.0, 0.0, 0, held)
         try:
-            found = NewtonSolve(self.newton).solve(assembler, equations, theta, (zero,), replay=replay)
+            solution = NewtonSolve(self.newton).solve(assembler, equations, theta, (zero,), replay=replay)
         except SolverError as error:
             raise SolverError(f"static equilibrium: {error}") from None
-        return found.kin.q, zero, found
+        return solution.kin.q, zero, solution
 
     def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Pull back through the static solve."""

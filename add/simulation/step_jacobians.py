@@ -203,8 +203,8 @@ class StepDerivatives:
 
     def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
         """Return the transition, the derivatives by inputs (2 m n, k), and the number of each; None if need be."""
-        found = self.stepper.step_matrices(TakenStep(self.assembler, record, self.theta), self.directions(0))
-        return (found[0], found[1].values, found[1].index) if found is not None else None
+        matrices = self.stepper.step_matrices(TakenStep(self.assembler, record, self.theta), self.directions(0))
+        return (matrices[0], matrices[1].values, matrices[1].index) if matrices is not None else None
 
     def _by_tangents(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return the same from tangents along all pairs and inputs."""
@@ -213,12 +213,12 @@ class StepDerivatives:
         unit = np.eye(k).reshape(read, 2, n, k)
         dot = StateTangent(np.zeros((m, n, k)), np.zeros((m, n, k)))
         dot.q[:read], dot.v[:read] = unit[:, 0], unit[:, 1]
-        found = self.push(record, dot, self.linearise(record), theta=True)
-        after = np.stack([found.dot.q, found.dot.v], axis=1).reshape(2 * m * n, -1)
+        pushed = self.push(record, dot, self.linearise(record), theta=True)
+        after = np.stack([pushed.dot.q, pushed.dot.v], axis=1).reshape(2 * m * n, -1)
         transition = np.zeros((2 * m * n, 2 * m * n))
-        order = np.argsort(found.index)
+        order = np.argsort(pushed.index)
         transition[:, :k] = after[:, order[:k]]
-        return transition, after[:, order[k:]], found.index[order[k:]] - k
+        return transition, after[:, order[k:]], pushed.index[order[k:]] - k
 
     def _split(
         self, values: FloatArray, columns: IntArray, n: int
@@ -328,18 +328,18 @@ class Dynamics:
         kin, none = Kinematics(arrays[0], arrays[1], arrays[2], t, 0), np.zeros(system.n_multipliers)
         residual, _, branch = system.residual(kin, none, theta)
         bias, _ = branch.residual(Kinematics(kin.q, kin.v, np.zeros(n), t, 0), none, theta)
-        found = {name: np.zeros((n, n)) for name, _ in UNIT}
+        matrices = {name: np.zeros((n, n)) for name, _ in UNIT}
         for term in branch.terms:
             rows, cols = term.pattern()
             for name, weights in UNIT:
                 if name in term.depends:
                     values = np.zeros(rows.size)
                     term.jacobian(kin, theta, weights, values, np.arange(rows.size))
-                    np.add.at(found[name], (rows, cols), values)
+                    np.add.at(matrices[name], (rows, cols), values)
         closing = np.zeros((n + system.n_multipliers, n + system.n_multipliers))
         for constraint, part in system.parts:
             rows, cols = constraint.pattern(n + part.start)
             values = np.zeros(rows.size)
             constraint.jacobian(kin, none[part], theta, Weights(1.0, 0.0, 0.0), values, np.arange(rows.size))
             np.add.at(closing, (rows, cols), values)
-        return cls(found["a"], bias, residual, found["q"], found["v"], closing[n:, :n])
+        return cls(matrices["a"], bias, residual, matrices["q"], matrices["v"], closing[n:, :n])

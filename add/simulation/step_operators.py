@@ -102,8 +102,8 @@ class _LinearStep:
         k, stepper = x.shape[1], self.derivatives.stepper
         pairs = (self.twists[1].inverse(x) if self.twists else x).reshape(self.m, 2, self.n, k)
         tangents = StateTangents(np.arange(k), StateTangent(pairs[:, 0].copy(), pairs[:, 1].copy()))
-        found = stepper.pushforward(self.step, tangents, Directions(directions))
-        after = np.stack([found.dot.q, found.dot.v], axis=1).reshape(self.size, k)
+        pushed = stepper.pushforward(self.step, tangents, Directions(directions))
+        after = np.stack([pushed.dot.q, pushed.dot.v], axis=1).reshape(self.size, k)
         return self.twists[0].apply(after) if self.twists else after
 
     def pull(self, bar: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -100,36 +100,36 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             stepper, most = self._restarted, 1
             state = replace(state, v=np.stack([state.v[0], state.v[0]]))
         try:
-            found = stepper.steps(assembler, state, theta, most)
+            piece = stepper.steps(assembler, state, theta, most)
         except SolverError:
             return self._divided(assembler, state, theta, 4, None)
         if self.impacts is None:
-            return found
-        if isinstance(found, Block):
-            after = found.steps.states_q[: found.n], found.steps.states_v[: found.n]
+            return piece
+        if isinstance(piece, Block):
+            after = piece.steps.states_q[: piece.n], piece.steps.states_v[: piece.n]
         else:
-            after = found[0].q[:1], found[0].v[:1]
+            after = piece[0].q[:1], piece[0].v[:1]
         velocities = self._velocities(self.impacts, before, *after, theta)
         change, v = np.diff(velocities, axis=0), velocities[2:]
         limit = np.inf if self.inner.bdf_order == 1 else SUDDEN if self.impacts.eager else SUDDEN_GIVEN
         # Of two solutions of a step the one that fallbacks find need not be the nearer one.
-        doubtful = self.impacts.stops and not isinstance(found, Block) and found[1].report.attempt
+        doubtful = self.impacts.stops and not isinstance(piece, Block) and piece[1].report.attempt
         far = RESOLVED if doubtful else UNRESOLVED
         if self.impacts.calm(change, v, self.dt, min(limit, far)):
-            return found
-        if isinstance(found, Block):
-            ends = found.steps.ends[: found.n]
+            return piece
+        if isinstance(piece, Block):
+            ends = piece.steps.ends[: piece.n]
             touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
         else:
-            touching = np.array([any(found[1].decisions[k].size for k in self.impacts.contacts)])
+            touching = np.array([any(piece[1].decisions[k].size for k in self.impacts.contacts)])
         moved = self.impacts.moved(change[1:], self._rotations(self.impacts, after[0]), v, self.dt, touching)
         sudden = self.impacts.sudden(change, self.dt, touching, limit)
         unresolved = np.flatnonzero((moved > far) | sudden)
         if not unresolved.size:
-            return found
+            return piece
         first = int(unresolved[0])
-        if first and isinstance(found, Block):
-            return replace(found, n=first)
+        if first and isinstance(piece, Block):
+            return replace(piece, n=first)
         return self._divided(assembler, state, theta, self.impacts.enough(1, float(moved[first])), stepper)
 
     def step(
@@ -249,16 +249,16 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             return self._of(record).pull_rows(step, bars, directions)
         if record.unchanged is not None:
             bars = charts.pullback(record.unchanged, record.charts, bars)
-        now, found = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
+        now, columns = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
         now.q[0], now.v[0] = bars.q[0], bars.v[0]
         for part, own in reversed(self.parts(record)):
             now, by_theta = part.pull_rows(TakenStep(step.assembler, own, step.theta), now, directions)
-            found.append(by_theta)
+            columns.append(by_theta)
         now.q[0] += bars.q[1]
         now.v[0] += bars.v[1]
-        index = np.unique(np.concatenate([by_theta.index for by_theta in found]))
+        index = np.unique(np.concatenate([by_theta.index for by_theta in columns]))
         values = np.zeros((bars.q.shape[2], index.size))
-        for by_theta in found:
+        for by_theta in columns:
             values[:, np.searchsorted(index, by_theta.index)] += by_theta.values
         return now, Columns(index, values)
 

@@ -158,22 +158,22 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
         # Quickly from every guess, then slowly from the first.
         ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
         for guess, shares in ways:
-            found = _stiffened(work, guess, shares, len(guesses) + 2)
-            if found is None:
+            trial = _stiffened(work, guess, shares, len(guesses) + 2)
+            if trial is None:
                 break
-            if found.report.status.success:
+            if trial.report.status.success:
                 _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
-                return found
+                return trial
         if equations.c:
             _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
             # The body that goes on as it did is where most such steps begin.
             for point in [*points[1:], points[0]]:
-                found = flow(work, point, len(guesses) + 3, share)
-                if found.report.status.success:
+                trial = flow(work, point, len(guesses) + 3, share)
+                if trial.report.status.success:
                     _log.info("step %d: solved by proximal steps", equations.step)
-                    return found
+                    return trial
                 # The error tells of the way that came nearest.
-                result = min(result, found, key=lambda r: r.report.residual)
+                result = min(result, trial, key=lambda r: r.report.residual)
     if blocked:
         result = replace(result, report=replace(result.report, status=Status.BLOCKED))
     return result

@@ -65,11 +65,11 @@ def flow(work: Solve, first: Point, attempt: int, share: float, most: int = MOST
             continue
         point = Point(work, following.u, following.mu)
         if pull <= TRY_BELOW or point.merit <= tolerance:
-            found = work.iterate(point, 0.0, attempt, share, min(MOST_FINAL, work.options.max_iterations))
-            history += found.report.history[1:]
-            if found.report.status.success:
-                report = replace(found.report, iterations=len(history) - 1, history=tuple(history))
-                return replace(found, report=report)
+            result = work.iterate(point, 0.0, attempt, share, min(MOST_FINAL, work.options.max_iterations))
+            history += result.report.history[1:]
+            if result.report.status.success:
+                report = replace(result.report, iterations=len(history) - 1, history=tuple(history))
+                return replace(result, report=report)
         pull = max(pull * _change(len(spent)), LEAST_PULL)
     return work.result(point, Status.NO_DECREASE, tolerance, attempt, history)
 

@@ -292,8 +292,8 @@ class HeldBranch(Term):
     def _by_numbers(self, kin: Kinematics, theta: FloatArray) -> list[tuple[IntArray, FloatArray]]:
         """Return indices of numbers, and r by them."""
         J = self.whole.turned(kin)[0]
-        found = self.whole.torques(_times(J, kin.v[self.whole.dofs]), theta, self.decision).by_numbers
-        return [(index, _times(J.transpose(0, 2, 1), slope)) for index, slope in found]
+        slopes = self.whole.torques(_times(J, kin.v[self.whole.dofs]), theta, self.decision).by_numbers
+        return [(index, _times(J.transpose(0, 2, 1), slope)) for index, slope in slopes]
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add the cotangents of the numbers."""

@@ -283,17 +283,17 @@ class Chamber(Constraint):
     ) -> None:
         """Add -p d2V/dx2, the border and its corner."""
         faces, n = self._faces[0].size, self._dofs.size
-        by_x, found, unit = self._by_places(kin.q)[self._dofs], self._balance(kin, mu, theta), self.pressure_unit
+        by_x, balance, unit = self._by_places(kin.q)[self._dofs], self._balance(kin, mu, theta), self.pressure_unit
         add_pressed_blocks(kin.q, self.triangles, -weights.q * mu[0] * unit, data, slots[:faces])
         column, row = slots[faces : faces + n], slots[faces + n : faces + 2 * n]
         np.add.at(data, column, -weights.multiplier * unit * by_x)
-        np.add.at(data, row, weights.q * found.by_v / self.area * by_x)
-        data[slots[-1]] += weights.multiplier * found.by_p * unit / self.area
+        np.add.at(data, row, weights.q * balance.by_v / self.area * by_x)
+        data[slots[-1]] += weights.multiplier * balance.by_p * unit / self.area
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""
-        found = self._balance(kin, mu, theta)
-        return Entries(np.full(found.entries.size, kin.q.size), found.entries, found.slopes / self.area)
+        balance = self._balance(kin, mu, theta)
+        return Entries(np.full(balance.entries.size, kin.q.size), balance.entries, balance.slopes / self.area)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of what fills it [J]."""

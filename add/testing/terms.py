@@ -99,13 +99,13 @@ def check_term(
         if argument not in term.depends:
             assert not matrix.any(), f"{name}: dr/d{argument} is not zero, but depends = {term.depends!r}"
     assert_assembly(equations, kin, mu, theta, matrices, rng)
-    found = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
+    by_numbers = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
     assert_state_products(term, kin, theta, matrices, rng)
     if energy:
         assert_energy(term, kin, theta, (scales or {}).get("q"), sizes, rtol)
     for what, x, old in zip(("q", "v", "a", "theta"), (kin.q, kin.v, kin.a, theta), before, strict=True):
         assert np.array_equal(x, old, equal_nan=True), f"{name}: a method changed its argument {what}"
-    return sensitivity_of(matrices, found)
+    return sensitivity_of(matrices, by_numbers)
 
 
 def check_constraint(
@@ -165,10 +165,10 @@ def check_constraint(
         reaction * by_state.T,
         f"{equations.name}: the force is not G^T mu with the G of c",
     )
-    found = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
+    by_numbers = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
     for x, old in zip((kin.q, kin.v, kin.a, mu, theta), before, strict=True):
         assert np.array_equal(x, old), f"{equations.name}: a method changed an argument"
-    return sensitivity_of(matrices, found)
+    return sensitivity_of(matrices, by_numbers)
 
 
 def check_deciding_term(
@@ -233,10 +233,10 @@ def check_deciding_term(
         term.decided_residual(place, theta, poisoned)
         assert_all_nan(poisoned, f"{name}.decided_residual")
     assert np.array_equal(term.decide(kin, theta), kept), f"{name}: deciding twice gives two decisions"
-    found = check_term(
+    sensitivity = check_term(
         branch, kin, theta, rng=rng, rtol=rtol, parameters=parameters, scales=scales, sizes=sizes, layout=layout
     )
     assert np.array_equal(decision, kept), f"{name}: evaluating the frozen term changed its decision"
     for key, count in term.describe(decision).items():
         assert isinstance(count, int) and count >= 0, f"{name}.describe: {key} = {count!r} is not a count"
-    return decision, found
+    return decision, sensitivity

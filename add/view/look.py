@@ -118,9 +118,9 @@ def round_down(value: float) -> float:
 
 def middles(data: RunData) -> FloatArray:
     """Middle of all bodies that move, in every state, (k, 3) [m]."""
-    found = [data.q[:, body.entries].reshape(data.n_states, -1, 3).mean(axis=1) for body in data.nodal]
-    found += [data.q[:, solid.entries][:, :3] for solid in data.solids if not solid.kinematic]
-    return np.mean(found, axis=0) if found else np.zeros((data.n_states, 3))
+    centres = [data.q[:, body.entries].reshape(data.n_states, -1, 3).mean(axis=1) for body in data.nodal]
+    centres += [data.q[:, solid.entries][:, :3] for solid in data.solids if not solid.kinematic]
+    return np.mean(centres, axis=0) if centres else np.zeros((data.n_states, 3))
 
 
 def seen(x: FloatArray) -> BoolArray:
@@ -135,32 +135,32 @@ def framing_points(data: RunData, middles: FloatArray | None = None) -> FloatArr
     that of the first.
     """
     states = np.unique(np.linspace(0, data.n_states - 1, _STATES).round().astype(int))
-    found = []
+    corners = []
     shifts = np.zeros((data.n_states, 3)) if middles is None else middles - middles[0]
     shift = shifts[states]
     for body in data.nodal:
         x = data.q[states, body.entries].reshape(len(states), -1, 3) - shift[:, None]
         ends = np.stack([x.min(axis=1), x.max(axis=1)])
-        found += [ends[list(pick), :, range(3)].T for pick in np.ndindex(2, 2, 2)]
+        corners += [ends[list(pick), :, range(3)].T for pick in np.ndindex(2, 2, 2)]
     for solid in data.solids:
         hull = solid_hull(solid)
         for k in states:
             rotation, position = data.pose(solid, int(k))
-            found.append(hull @ rotation.T + position - shifts[k])
+            corners.append(hull @ rotation.T + position - shifts[k])
     if middles is not None:
-        points = np.concatenate(found) if found else np.zeros((1, 3))
+        points = np.concatenate(corners) if corners else np.zeros((1, 3))
         return points[seen(points)]
     for line in data.lines.values():
         ends = line.ends[states] if line.kind != "load" else line.ends[states, :1]
-        found.append(ends.reshape(-1, 3))
-    found += [joint.place[states] for joint in data.joints.values()]
-    found += [x for _, x in data.targets.values()]
+        corners.append(ends.reshape(-1, 3))
+    corners += [joint.place[states] for joint in data.joints.values()]
+    corners += [x for _, x in data.targets.values()]
     solids = {solid.name: solid for solid in data.solids}
     for goal in data.goals.values():
-        found.append(goal.points)
+        corners.append(goal.points)
         if goal.body in solids:
-            found.append(solid_hull(solids[goal.body]) @ goal.rotation.T + goal.position)
-    points = np.concatenate(found) if found else np.zeros((0, 3))
+            corners.append(solid_hull(solids[goal.body]) @ goal.rotation.T + goal.position)
+    points = np.concatenate(corners) if corners else np.zeros((0, 3))
     points = points[seen(points)]
     return points if len(points) else np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
 

@@ -103,11 +103,11 @@ def _part(actor: Any, mesh: Any) -> dict[str, Any]:
 
 
 def _lines(mesh: Any) -> list[Any]:
-    found, lines, k = [], np.asarray(mesh.lines), 0
+    pieces, lines, k = [], np.asarray(mesh.lines), 0
     while k < len(lines):
-        found.append(lines[k + 1 : k + 1 + lines[k]])
+        pieces.append(lines[k + 1 : k + 1 + lines[k]])
         k += 1 + int(lines[k])
-    return found
+    return pieces
 
 
 def _places(actor: Any, mesh: Any) -> Any:

@@ -148,8 +148,8 @@ def _values(index: int, moment: Moment, quantity: Quantity) -> Any:
 def _border(sheet: MassSpringData) -> Any:
     """Return the sides that only one triangle has, (m, 2)."""
     sides = np.sort(sheet.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
-    found, counts = np.unique(sides, axis=0, return_counts=True)
-    return found[counts == 1]
+    borders, counts = np.unique(sides, axis=0, return_counts=True)
+    return borders[counts == 1]
 
 
 #: From the scene to its main light, which is parallel.

@@ -370,10 +370,10 @@ class _BySession(Evaluator):
 
     def evaluate(self, asked: Sequence[EvaluationRequest]) -> list[Evaluation]:
         answers = {task.experiment: answer for task, answer in self._session.spread(asked)}
-        found = []
+        evaluations = []
         for item in asked:
             answer = answers[item.experiment]
             if isinstance(answer, SolverError):
                 raise answer
-            found.append(answer)
-        return found
+            evaluations.append(answer)
+        return evaluations

@@ -71,13 +71,13 @@ class _Descent(PhasedOptimizer):
         x, memory, rested = run.start[run.free], (), 0
         first: float | None = None
         for k in range(run.phase.max_evaluations):
-            found = with_gradient(run, run.whole(x))
+            evaluation = with_gradient(run, run.whole(x))
             assert run.best is not None
-            if not np.isfinite(found.value):
+            if not np.isfinite(evaluation.value):
                 x, memory, rested = 0.5 * (x + run.best.x[run.free]), (), k + 1
                 continue
-            first = found.value if first is None else first
-            gradient = found.gradient[run.free] / (abs(first) or 1.0)
+            first = evaluation.value if first is None else first
+            gradient = evaluation.gradient[run.free] / (abs(first) or 1.0)
             projected = x - np.clip(x - gradient, run.lower, run.upper)
             if np.abs(projected).max(initial=0.0) <= self.gradient_tolerance:
                 return run.result("the projected gradient is small", True, first)
@@ -184,7 +184,7 @@ class LBFGSB(PhasedOptimizer):
                     return known.value / scale, known.gradient[run.free] / scale
             return _scaled(run, x_free, scale)
 
-        found = minimize(
+        end = minimize(
             function,
             run.start[run.free],
             jac=True,
@@ -199,7 +199,7 @@ class LBFGSB(PhasedOptimizer):
                 "maxls": 30,
             },
         )
-        return run.result(_ended(str(found.message)), bool(found.success), first.value)
+        return run.result(_ended(str(end.message)), bool(end.success), first.value)
 
 
 #: Parts of what L-BFGS-B says, in any of its versions -> how it ended.
@@ -220,10 +220,10 @@ def _ended(message: str) -> str:
 
 def _scaled(run: PhaseRun, x_free: FloatArray, scale: float) -> tuple[float, FloatArray]:
     """Return the scaled objective and gradient of the free variables."""
-    found = with_gradient(run, run.whole(x_free))
+    evaluation = with_gradient(run, run.whole(x_free))
     assert run.best is not None
-    if np.isfinite(found.value):
-        return found.value / scale, found.gradient[run.free] / scale
+    if np.isfinite(evaluation.value):
+        return evaluation.value / scale, evaluation.gradient[run.free] / scale
     away = x_free - run.best.x[run.free]
     distance = float(np.linalg.norm(away)) or 1.0
     height = 10.0 * abs(run.best.value) / scale + 1.0

@@ -300,10 +300,10 @@ class _Descent:
         step, free = np.zeros_like(self.x), ~self.held
         while free.any():
             step[free] = 0.0
-            found = self.normal.solve(free, self.damping, -(self.slope + self.normal.product(step)))
-            if found is None:
+            change = self.normal.solve(free, self.damping, -(self.slope + self.normal.product(step)))
+            if change is None:
                 return None
-            step[free] = found[free]
+            step[free] = change[free]
             crossed = free & ((step < lower) | (step > upper))
             if not crossed.any():
                 break

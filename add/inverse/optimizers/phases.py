@@ -314,7 +314,7 @@ class PhasedOptimizer(Optimizer):
             first = replace(self.phases[0], name=f"{self.phases[0].name} (starts)")
             screen = PhaseRun(problem, first, x, log, 0, progress, schedule, observers)
             starts, index = lowest(screen, starts, self.starts.keep or 1), screen.index
-        found: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
+        lowest_start: tuple[LoggedEvaluation, list[PhaseResult]] | None = None
         for number, start in enumerate(starts):
             results = []
             best, x = None, start
@@ -334,18 +334,18 @@ class PhasedOptimizer(Optimizer):
                 index = run.index
                 continue
             assert best is not None
-            if found is None or best.value < found[0].value:
-                found = best, results
-        assert found is not None
-        best, results = found
+            if lowest_start is None or best.value < lowest_start[0].value:
+                lowest_start = best, results
+        assert lowest_start is not None
+        best, results = lowest_start
         seconds = time.perf_counter() - begin
         return OptimizationResult(best.x, best.value, best.gradient, tuple(results), index, seconds)
 
 
 def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
     """Return value and gradient at the whole vector x, from the log if they are there."""
-    found = run.log.lookup(run.phase.name, run.index, x)
-    if found is None:
+    evaluation = run.log.lookup(run.phase.name, run.index, x)
+    if evaluation is None:
         begin = time.perf_counter()
         gradient = np.zeros_like(x)
         try:
@@ -358,10 +358,10 @@ def with_gradient(run: PhaseRun, x: FloatArray) -> LoggedEvaluation:
             run.failed(error)
             value = np.inf
         seconds = time.perf_counter() - begin
-        found = LoggedEvaluation(run.phase.name, run.index, x.copy(), float(value), gradient, seconds)
-        run.log.store(found)
-    run.note(found)
-    return found
+        evaluation = LoggedEvaluation(run.phase.name, run.index, x.copy(), float(value), gradient, seconds)
+        run.log.store(evaluation)
+    run.note(evaluation)
+    return evaluation
 
 
 def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
@@ -375,8 +375,8 @@ def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
     values: list[float] = []
     failure: SolverError | None = None
     for x in points:
-        found = run.log.lookup(run.phase.name, run.index, x, alone=True)
-        if found is None:
+        evaluation = run.log.lookup(run.phase.name, run.index, x, alone=True)
+        if evaluation is None:
             begin, value = time.perf_counter(), np.inf
             try:
                 there = float(run.problem.value(x, window=run.phase.window, observers=run.observers)[0])
@@ -386,10 +386,10 @@ def lowest(run: PhaseRun, points: list[FloatArray], n: int) -> list[FloatArray]:
                 _log.warning("start %d of %d: %s", len(values) + 1, len(points), error)
                 failure = failure or error
             seconds = time.perf_counter() - begin
-            found = LoggedEvaluation(run.phase.name, run.index, x.copy(), value, np.zeros(0), seconds)
-            run.log.store(found)
-        run.note(found)
-        values.append(found.value)
+            evaluation = LoggedEvaluation(run.phase.name, run.index, x.copy(), value, np.zeros(0), seconds)
+            run.log.store(evaluation)
+        run.note(evaluation)
+        values.append(evaluation.value)
     if failure is not None and not np.isfinite(values).any():
         raise failure
     # A start that failed has nothing to offer, though fewer than `n` are left.

@@ -50,7 +50,7 @@ def plate_signals(
         return []
     kinds = parameters.get("TYPE", np.zeros(0)).astype(int)
     rows = np.atleast_2d(parameters["CHANNEL"]).astype(int)
-    found: list[Signal] = []
+    signals: list[Signal] = []
     for plate in range(min(used, len(kinds), len(rows))):
         kind, numbers = int(kinds[plate]), rows[plate]
         needed = _CHANNELS.get(kind)
@@ -69,8 +69,8 @@ def plate_signals(
         wrench = _wrench(kind, values, origin, parameters, plate)
         for k, (name, unit) in enumerate(_COMPONENTS):
             unit = channels[k].unit if kind in (1, 2) and not (kind == 1 and k in (3, 4)) else unit
-            found.append(Signal(f"plate {plate + 1} {name}", channels[0].times, wrench[k], unit))
-    return found
+            signals.append(Signal(f"plate {plate + 1} {name}", channels[0].times, wrench[k], unit))
+    return signals
 
 
 def _wrench(
@@ -280,24 +280,24 @@ def _decoded(text: bytes) -> str:
 
 def _all_strings(group: Any, name: str) -> list[str]:
     """Return the texts of NAME, NAME2, NAME3, ...: one parameter holds 255 at most."""
-    found: list[str] = []
+    strings: list[str] = []
     for number in range(1, 100):
         parameter = group.get(name if number == 1 else f"{name}{number}")
         if parameter is None:
             break
-        found += _strings(parameter)
-    return found
+        strings += _strings(parameter)
+    return strings
 
 
 def _modelled(group: Any) -> dict[str, str]:
     """Return the labels of points that are outputs of a model, with their units."""
     rows = _strings(group.get("TYPE_GROUPS"))
     kinds = {**dict.fromkeys(_MODELLED), **dict.fromkeys(rows[: len(rows) // 2])}
-    found = {}
+    units = {}
     for kind in kinds:
         unit = (_strings(group.get(f"{kind.removesuffix('S')}_UNITS")) or [""])[0] if kind else ""
-        found.update({label: unit for label in _all_strings(group, kind) if label} if kind else {})
-    return found
+        units.update({label: unit for label in _all_strings(group, kind) if label} if kind else {})
+    return units
 
 
 def _up(group: Any, choices: Choices, remarks: Remarks) -> str:
@@ -322,13 +322,13 @@ def _analog(reader: Any, frames: Sequence[Any], begin: float) -> list[Signal]:
     group = reader.get("ANALOG")
     labels, units = _all_strings(group, "LABELS"), _all_strings(group, "UNITS")
     count: dict[str, int] = {}
-    found = []
+    signals = []
     for k, row in enumerate(values):
         name = labels[k] if k < len(labels) and labels[k] else f"channel {k + 1}"
         count[name] = count.get(name, 0) + 1
         unique = name if count[name] == 1 else f"{name}#{count[name]}"
-        found.append(Signal(unique, times, row, units[k] if k < len(units) else ""))
-    return found
+        signals.append(Signal(unique, times, row, units[k] if k < len(units) else ""))
+    return signals
 
 
 def _parameters(group: Any) -> dict[str, NDArray[np.float64]]:
@@ -346,22 +346,22 @@ def _numbers(parameter: Any) -> NDArray[np.float64]:
     """Return the numbers of a parameter, at least one."""
     real = parameter.bytes_per_element == 4
     if len(parameter.dimensions):
-        found = parameter.float_array if real else parameter.int16_array
+        numbers = parameter.float_array if real else parameter.int16_array
     else:
-        found = parameter.float_value if real else parameter.int16_value
-    return np.atleast_1d(np.asarray(found, dtype=np.float64))
+        numbers = parameter.float_value if real else parameter.int16_value
+    return np.atleast_1d(np.asarray(numbers, dtype=np.float64))
 
 
 def _events(reader: Any) -> tuple[Event, ...]:
     """Return the events of the group EVENT, or of the header where that has none."""
     group = reader.get("EVENT")
-    found = []
+    events = []
     if group is not None and group.get("TIMES") is not None and group.get("TIMES").bytes:
         times = _numbers(group.get("TIMES")).reshape(-1, 2)  # minutes, seconds
         labels, contexts = _all_strings(group, "LABELS"), _all_strings(group, "CONTEXTS")
         for k, (minutes, seconds) in enumerate(times):
             parts = [items[k] for items in (contexts, labels) if k < len(items) and items[k]]
-            found.append(Event(" ".join(parts) or "event", float(60.0 * minutes + seconds)))
-    if not found:
-        found = [Event(name.strip(" \0") or "event", float(time)) for time, name in reader.header.events]
-    return tuple(sorted(found, key=lambda event: event.time))
+            events.append(Event(" ".join(parts) or "event", float(60.0 * minutes + seconds)))
+    if not events:
+        events = [Event(name.strip(" \0") or "event", float(time)) for time, name in reader.header.events]
+    return tuple(sorted(events, key=lambda event: event.time))

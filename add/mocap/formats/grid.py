@@ -102,9 +102,9 @@ class Text:
 
     def _numbers(self, cells: list[str], index: int, headings: Sequence[str]) -> NDArray[np.float64] | list[float]:
         try:
-            found = np.array([float(cell) if cell else math.nan for cell in cells])
-            if not np.isinf(found).any() and "_" not in self.lines[index]:  # float() takes "1_000" for a number
-                return found
+            numbers = np.array([float(cell) if cell else math.nan for cell in cells])
+            if not np.isinf(numbers).any() and "_" not in self.lines[index]:  # float() takes "1_000" for a number
+                return numbers
         except ValueError:
             pass
         return [self._number(cell, index, column, headings) for column, cell in enumerate(cells)]
@@ -186,10 +186,10 @@ def frame_times(written: NDArray[np.float64], digits: int, rate: float | None, r
     """
     if rate is None or len(written) < 2:
         return written
-    found = 1.0 / float(np.median(np.diff(written)))  # frames may be missing
+    seen = 1.0 / float(np.median(np.diff(written)))  # frames may be missing
     half = 0.5000001 * 10.0**-digits + 1e-12
-    if abs(1.0 / found - 1.0 / rate) > 2.0 * half + 0.01 / rate:
-        remarks.doubts.append(f"the header says {rate:g} frames a second, the times {found:.6g}: the times are taken")
+    if abs(1.0 / seen - 1.0 / rate) > 2.0 * half + 0.01 / rate:
+        remarks.doubts.append(f"the header says {rate:g} frames a second, the times {seen:.6g}: the times are taken")
         return written
     frames = np.round(written * rate)
     exact = (np.diff(frames) >= 1.0).all() and np.abs(frames / rate - written).max() <= half

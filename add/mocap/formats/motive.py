@@ -72,11 +72,11 @@ class MotiveCSV(Format):
             remarks.notes.append(
                 f"Coordinate Space is {keys['Coordinate Space']!r}: bones count from their parents, not from the world"
             )
-        found = _markers(columns, text, top)
-        labels = track_names([columns.name[k[0]] for k in found], [_place(top, k[0]) for k in found], choices)
+        columns_of = _markers(columns, text, top)
+        labels = track_names([columns.name[k[0]] for k in columns_of], [_place(top, k[0]) for k in columns_of], choices)
         recording = None
-        if found:
-            recording = tracks(labels.names, times, grid.values[:, np.array(found)], unit, up, text.file)
+        if columns_of:
+            recording = tracks(labels.names, times, grid.values[:, np.array(columns_of)], unit, up, text.file)
         bodies = _bodies(columns, grid, keys, (times, unit, up), remarks)
         version = next(iter(keys.values()))
         return Take(
@@ -178,7 +178,7 @@ def _axes(columns: _Columns, group: Sequence[int], quantity: str, axes: str) -> 
 
 def _markers(columns: _Columns, text: Text, top: int) -> list[list[int]]:
     """Return the columns x, y, z of every measured marker."""
-    found = []
+    markers = []
     for group in _groups(columns):
         if columns.kind[group[0]].lower() != "marker":
             continue
@@ -188,8 +188,8 @@ def _markers(columns: _Columns, text: Text, top: int) -> list[list[int]]:
                 f"marker {columns.name[group[0]]!r} lacks an axis", top, group[0],
                 found=", ".join(columns.axis[k] or "blank" for k in group), expected="X, Y, Z of 'Position'",
             )  # fmt: skip
-        found.append(xyz)
-    return found
+        markers.append(xyz)
+    return markers
 
 
 def _bodies(

@@ -60,27 +60,27 @@ class MCAP(Format):
         file = capture.file
         if choices.unit not in (None, "m"):
             raise InputError("the file says its unit", found=f"--unit {choices.unit}", expected="m")
-        found, remarks = _Found(), Remarks()
+        data, remarks = _Found(), Remarks()
         for topic, kind, log_time, message in _messages(capture):
             try:
-                _take(found, topic, kind, log_time, message)
+                _take(data, topic, kind, log_time, message)
             except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
                 raise InputError(f"a message of type {kind} lacks something ({type(error).__name__}: {error})",
                                  place=f"topic '{topic}'") from error  # fmt: skip
-        times = [row[0] for rows in (found.states, found.poses, found.signals) for one in rows.values() for row in one]
+        times = [row[0] for rows in (data.states, data.poses, data.signals) for one in rows.values() for row in one]
         if not times:
-            listed = ", ".join(f"{count} of {kind}" for kind, count in sorted(found.others.items())) or "no messages"
+            listed = ", ".join(f"{count} of {kind}" for kind, count in sorted(data.others.items())) or "no messages"
             raise InputError("nothing that is read", found=listed, expected=f"one of {', '.join(_READ)}")
         begin = min(times)
         remarks.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
-        remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in found.others.items()]
-        remarks.doubts += _doubts(found)
+        remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in data.others.items()]
+        remarks.doubts += _doubts(data)
         up = upright(None, "", choices, remarks)
-        bodies = {name: _body(rows, begin, up, file, name) for name, rows in found.poses.items()}
-        angles = _angles(found, begin, file)
+        bodies = {name: _body(rows, begin, up, file, name) for name, rows in data.poses.items()}
+        angles = _angles(data, begin, file)
         signals = [
             Signal(name, 1e-9 * np.array([t - begin for t, _ in rows]), np.array([value for _, value in rows]), unit)
-            for (name, unit), rows in found.signals.items()
+            for (name, unit), rows in data.signals.items()
         ]
         clocks = [*(one.times for one in bodies.values()), *([] if angles is None else [angles.times])]
         rate = next((float(1.0 / np.median(np.diff(clock))) for clock in clocks if len(clock) > 1), None)

@@ -169,9 +169,9 @@ def _columns(text: Text, header: _Header) -> tuple[Grid, list[str], int, list[st
 def _titles(text: Text, top: int, heads: Sequence[str], first: int) -> list[str]:
     """Return the names in a row `Frame, Time, a X, a Y, a Z, ...`."""
     names = []
-    found = [_AXIS.fullmatch(cell) for cell in heads[first:]]
-    for k in range(0, len(found), 3):
-        group = found[k : k + 3]
+    matches = [_AXIS.fullmatch(cell) for cell in heads[first:]]
+    for k in range(0, len(matches), 3):
+        group = matches[k : k + 3]
         axes = "".join(match["axis"] if match else "?" for match in group)
         if axes != "XYZ" or len({match["name"] for match in group if match}) > 1:
             raise text.fail(

@@ -183,11 +183,11 @@ def _signals(text: Text, section: _Section) -> list[Signal]:
     rate, names, headings, units, grid = _table(text, section)
     frames, most = _frames(grid), grid.values[:, 1].max() + 1.0
     times = (frames - 1.0) * most / rate + grid.values[:, 1] / rate
-    found, device = [], ""
+    signals, device = [], ""
     for k in range(2, len(headings)):
         device = names[k] or device
-        found.append(Signal(" ".join(filter(None, (device, headings[k]))), times, grid.values[:, k], units[k]))
-    return found
+        signals.append(Signal(" ".join(filter(None, (device, headings[k]))), times, grid.values[:, k], units[k]))
+    return signals
 
 
 def _events(text: Text, section: _Section) -> list[Event]:
@@ -199,12 +199,12 @@ def _events(text: Text, section: _Section) -> list[Event]:
     heads = [cell.lower() for cell in text.cells(top)]
     at = next(k for k, cell in enumerate(heads) if cell.startswith("time"))
     parts = [heads.index(key) for key in ("subject", "context", "name") if key in heads]
-    found = []
+    events = []
     for index in lines[lines.index(top) + 1 :]:
         cells = _padded(text.cells(index), len(heads))
         try:
             time = float(cells[at].replace(",", "."))
         except ValueError:
             raise text.fail("bad time of an event", index, at, found=repr(cells[at]), expected="seconds") from None
-        found.append(Event(" ".join(cells[k] for k in parts if cells[k]) or "event", time))
-    return found
+        events.append(Event(" ".join(cells[k] for k in parts if cells[k]) or "event", time))
+    return events

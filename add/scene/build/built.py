@@ -164,8 +164,8 @@ class BuiltScene(Summarised):
         if self.scene.contact.friction_law in ("exact", "impulse"):
             return []
         rows = self.scene.contact.pairs
-        found = ContactClasses.read(self.scene).restitutions(self.scene)
-        asked = {pair: rows[k].touching or 1 for pair, k in found.items() if rows[k].enabled}
+        restitutions = ContactClasses.read(self.scene).restitutions(self.scene)
+        asked = {pair: rows[k].touching or 1 for pair, k in restitutions.items() if rows[k].enabled}
         return damped_pairs(self.model, self.theta if theta is None else theta, asked)
 
     def expected_impacts(self) -> list[Impact]:

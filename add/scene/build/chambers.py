@@ -55,7 +55,7 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
     InputError
         For a chamber that has to be closed and is not, a hollow that is not there, a name that means none.
     """
-    found: dict[str, tuple[str, ChamberSpec, _Walls]] = {}
+    walled: dict[str, tuple[str, ChamberSpec, _Walls]] = {}
     joined: dict[str, list[_Walls]] = {}
     for body in bodies:
         own = spec.bodies.get(body.name)
@@ -63,15 +63,15 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
             assert isinstance(body, SoftBody | NetBody)
             for name, item in own.chambers.items():
                 place = f"bodies.{body.name}.chambers.{name}"
-                found[f"{body.name}/{name}"] = place, item, _walls(body, item, place)
-    known = [key for key, (_, item, _) in found.items() if not isinstance(item, JoinedChamberSpec)]
-    for place, item, walls in found.values():
+                walled[f"{body.name}/{name}"] = place, item, _walls(body, item, place)
+    known = [key for key, (_, item, _) in walled.items() if not isinstance(item, JoinedChamberSpec)]
+    for place, item, walls in walled.values():
         if isinstance(item, JoinedChamberSpec):
             other = item.to if "/" in item.to else f"{walls.body}/{item.to}"
             require_known("chamber", other, known, f"{place}.to")
             joined.setdefault(other, []).append(walls)
     for key in known:
-        place, item, walls = found[key]
+        place, item, walls = walled[key]
         parts.terms.append(_content(key, place, item, [walls, *joined.get(key, [])], parts))
 
 

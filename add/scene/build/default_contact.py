@@ -215,19 +215,19 @@ class Touching(Scenery):
         return stiffness / area, _damping(stiffness, heaviest) / area
 
     def _of_nodes(self, bodies: list[Moving], kinds: dict[str, Body]) -> tuple[float, float]:
-        found = []
+        numbers = []
         for one in bodies:
             body = kinds[one.name]
             need, _, _ = self.needs(one)
             n = max(body.contact_points().radii.size, 1)
             stiffness = min(need, max(STIFFER * self._young(body)[1], need / max(FLAT * n, 1.0)))
             area = self._per(body)
-            found.append((stiffness / area, _damping(stiffness, one.mass / body.n_nodes) / area))
-        return max(k for k, _ in found), max(c for _, c in found)
+            numbers.append((stiffness / area, _damping(stiffness, one.mass / body.n_nodes) / area))
+        return max(k for k, _ in numbers), max(c for _, c in numbers)
 
     def _of_meshes(self, known: dict[str, Moving]) -> tuple[float, float, float, float] | None:
         meeting = meeting_meshes(self.model.bodies, self.model.contact)
-        found, reaches, areas = [], [], []
+        numbers, reaches, areas = [], [], []
         for k, l in meeting.pairs:
             names = [meeting.bodies[i].name.partition("/")[0] for i in (k, l)]
             moving = [known[name] for name in names if name in known]
@@ -241,12 +241,12 @@ class Touching(Scenery):
                 max(self._density(one, body) for one, body in meet),
                 max(self.needs(one)[0] for one in moving),
             )
-            found.append(min(self._of_mesh(one, body, impact, reach) for one, body in meet))
+            numbers.append(min(self._of_mesh(one, body, impact, reach) for one, body in meet))
             reaches.append(reach)
             areas += [vertex_area(body) or self._thickness(body) ** 2 for _, body in meet]
-        if not found:
+        if not numbers:
             return None
-        return max(k for k, _ in found), max(c for _, c in found), min(areas), MESH_ONSET * min(reaches)
+        return max(k for k, _ in numbers), max(c for _, c in numbers), min(areas), MESH_ONSET * min(reaches)
 
     def _thickness(self, body: Body) -> float:
         return 2.0 * float(self.theta[self.model.system.parameters[f"bodies.{body.name}.half_thickness"].start])
@@ -303,10 +303,10 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     if not without_numbers(scene) or not any(built.model.term(kind) for kind in (BodyContact, MeshContact)):
         return []
     contact = built.scene.contact
-    found = [(f"contact.{key}", getattr(contact, key)) for key in NUMBERS]
+    numbers = [(f"contact.{key}", getattr(contact, key)) for key in NUMBERS]
     for section in ("nodes", "mesh"):
-        found += [(f"contact.{section}.{key}", getattr(getattr(contact, section), key, None)) for key in NUMBERS]
-    text = ", ".join(f"{path} {value:.3g} {_unit(path, contact.stiffness_per)}" for path, value in found if value)
+        numbers += [(f"contact.{section}.{key}", getattr(getattr(contact, section), key, None)) for key in NUMBERS]
+    text = ", ".join(f"{path} {value:.3g} {_unit(path, contact.stiffness_per)}" for path, value in numbers if value)
     of = Touching(built.scene, built)
     rates = of.rates()
     if not rates:
@@ -348,7 +348,7 @@ def fast_impacts(built: BuiltScene) -> list[str]:
     if hard or scene.time.substeps == "auto" or not built.model.obstacles:
         return []
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))
-    found = Touching(scene, built)
+    touch = Touching(scene, built)
     movable = built.model.system.rotations
     free = {
         body.name
@@ -357,7 +357,7 @@ def fast_impacts(built: BuiltScene) -> list[str]:
         and (isinstance(body, RigidBody) or built.model.system.dofs[body.name].start + 3 in movable)
     }  # fmt: skip
     falls = [
-        (one, np.sqrt(one.speed**2 + 2.0 * found.gravity * one.fall)) for one in found.touching() if one.name in free
+        (one, np.sqrt(one.speed**2 + 2.0 * touch.gravity * one.fall)) for one in touch.touching() if one.name in free
     ]
     needs = [(one.name, speed, one.thin) for one, speed in falls]
     needs = [(name, speed, thin) for name, speed, thin in needs if speed * dt > FAST * thin]

@@ -160,14 +160,14 @@ def _round(built: BuiltScene) -> Iterator[str]:
                     large.append((one.name, net.name))
             elif met and one.shapes and not net.shapes and net.contact_points().radii.size and radius < round_corners:
                 small.append((one.name, net.name))
-    for found, text in (
+    for pairs, text in (
         (small, "is so small that it may pass between nodes of the second, which alone meet its shape; a row of "
          "contact.pairs with 'by_meshes': true makes it meet faces"),
         (large, "is many edges of the second large and presses at one place only, the nearest; without 'by_meshes' "
          "all nodes in reach meet its shape"),
     ):  # fmt: skip
-        if found:
-            yield f"contact: {few([f'{a} and {b}' for a, b in found], _SHOWN, ' pairs')}: the first {text}"
+        if pairs:
+            yield f"contact: {few([f'{a} and {b}' for a, b in pairs], _SHOWN, ' pairs')}: the first {text}"
 
 
 def _near_at_rest(built: BuiltScene) -> Iterator[str]:
@@ -203,10 +203,10 @@ def _creep(built: BuiltScene) -> Iterator[str]:
     if contact.friction_law not in ("linear", "tanh") or contact.stick_stiffness is not None:
         return
     sought = [path for item in built.scene.parameters for path in item.all_paths()]
-    found = [path for path in sought if path.startswith("contact.") and path.endswith("friction")]
-    if found:
+    frictions = [path for path in sought if path.startswith("contact.") and path.endswith("friction")]
+    if frictions:
         yield (
-            f"contact.stick_stiffness: {found[0]} is to be found, and where this is not given k_t follows time.dt "
+            f"contact.stick_stiffness: {frictions[0]} is to be found, and where this is not given k_t follows time.dt "
             f"({time.dt:g} s): another step is then another law of friction; give it, so large that a contact which "
             "sticks creeps slower than anything that is measured"
         )

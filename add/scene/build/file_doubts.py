@@ -58,7 +58,7 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
     starts = _starts(built)
     positions = placed_positions(built.scene, built.model.system.parameters, recording, built.theta)
     yield from _other_names(built, recording, positions, starts)
-    found = []
+    far = []
     for k, name in enumerate(recording.names):
         marker = built.scene.markers[name]
         frames = np.flatnonzero(recording.valid[:, k])
@@ -67,9 +67,9 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
         path, times = positions[frames, k], recording.times[frames]
         away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
         if away > allowed:
-            found.append((away, name, scaled <= allowed))
-    if found:
-        yield _far(spec, max(found), len(found))
+            far.append((away, name, scaled <= allowed))
+    if far:
+        yield _far(spec, max(far), len(far))
 
 
 def _searched(built: BuiltScene, body: str) -> bool:
@@ -312,10 +312,10 @@ def _actuators(robot: Robot, body: ArticulatedBodySpec, at: str) -> Iterator[str
 def _frictions(robot: Robot, built: BuiltScene, at: str) -> Iterator[str]:
     """Yield a text where shapes that may touch have coefficients of friction that differ from the scene's."""
     shapes = [shape for link in (*robot.links, robot.static) for shape in link.collision if shape.friction is not None]
-    found = sorted({float(shape.friction or 0.0) for shape in shapes})
+    mu = sorted({float(shape.friction or 0.0) for shape in shapes})
     scene = built.scene.contact.friction
-    if len(shapes) and built.model.system.deciding and any(abs(value - scene) > 1e-6 for value in found):
-        values = ", ".join(f"{value:g}" for value in found[:_SHOWN]) + (" ..." if len(found) > _SHOWN else "")
+    if len(shapes) and built.model.system.deciding and any(abs(value - scene) > 1e-6 for value in mu):
+        values = ", ".join(f"{value:g}" for value in mu[:_SHOWN]) + (" ..." if len(mu) > _SHOWN else "")
         yield (
             f"{at}: shapes of the file have friction {values}, contact in the scene {scene:g}, which counts: "
             "`contact.friction`, `contact.pairs`"

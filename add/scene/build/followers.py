@@ -64,15 +64,15 @@ def common_limits(
         Each with the joint that brings it and the name of the limit there: with m < 0 the other one.
     """
     lower, upper = limits(joint, said.get(joint.name, _NONE))
-    found = [((lower, joint.name, "lower"), (upper, joint.name, "upper"))]
+    intervals = [((lower, joint.name, "lower"), (upper, joint.name, "upper"))]
     for item in followers:
         assert item.mimic is not None
         _, m, c = item.mimic
         own = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
         ends = [((limit - c) / m, item.name, key) for limit, key in own]
-        found.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
-    return max((pair[0] for pair in found), key=lambda end: end[0]), min(
-        (pair[1] for pair in found), key=lambda end: end[0]
+        intervals.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
+    return max((pair[0] for pair in intervals), key=lambda end: end[0]), min(
+        (pair[1] for pair in intervals), key=lambda end: end[0]
     )
 
 

@@ -88,9 +88,9 @@ def remembering(
                 "nothing is left of the stress at rest: the shares of the branches are too large",
                 place=f"{own}.material.relaxation", found=f"{relaxed:.4g} together", expected="below 1",
             )  # fmt: skip
-    found = [memory for body in model.bodies for memory in body.memories(model.layouts)]
-    found += [make(model.layouts) for make in further.values()]
-    return Remembering(stepper, tuple(found)) if found and isinstance(stepper, BDF) else stepper
+    memories = [memory for body in model.bodies for memory in body.memories(model.layouts)]
+    memories += [make(model.layouts) for make in further.values()]
+    return Remembering(stepper, tuple(memories)) if memories and isinstance(stepper, BDF) else stepper
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -111,15 +111,15 @@ def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
         refuse_tangled(Primitives.of(term.surface), term.surface.places(kin.q, theta), names)
         if not term.surface.round.any():
             continue
-        found = term.depths(kin, theta, term.decide(kin, theta))
-        deep = term.surface.round[found.bodies].any(axis=1) & (found.depth > SUNK * found.reach)
+        depths = term.depths(kin, theta, term.decide(kin, theta))
+        deep = term.surface.round[depths.bodies].any(axis=1) & (depths.depth > SUNK * depths.reach)
         if deep.any():
-            row = int(np.argmax(np.where(deep, found.depth / found.reach, -1.0)))
-            one, two = sorted(names[body] for body in found.bodies[row])
+            row = int(np.argmax(np.where(deep, depths.depth / depths.reach, -1.0)))
+            one, two = sorted(names[body] for body in depths.bodies[row])
             raise InputError(
                 f"bodies overlap at the start: '{one}' and '{two}'",
                 place="bodies",
-                found=f"{found.depth[row]:.3g} m deep, and they touch {found.reach[row]:.3g} m apart",
+                found=f"{depths.depth[row]:.3g} m deep, and they touch {depths.reach[row]:.3g} m apart",
                 expected="at most half of that; move them apart, or switch the pair off",
             )
 
@@ -224,9 +224,9 @@ def refuse_layers(model: Model, theta: FloatArray) -> None:
                 found=str(item.velocity.tolist()),
                 expected="a kinematic body with that velocity, a plane that slides in itself, or the law 'penalty'",
             )
-    found = touching_starts(model, theta)
-    if found:
-        worst, others = found[0], f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
+    starts = touching_starts(model, theta)
+    if starts:
+        worst, others = starts[0], f", and {len(starts) - 1} more pairs" if len(starts) > 1 else ""
         raise InputError(
             f"body '{worst.body}' starts behind the wall of '{worst.other}'{others}",
             place=f"bodies.{worst.body}",
@@ -265,12 +265,12 @@ def refuse_buried(model: Model, theta: FloatArray) -> None:
 
 def _have_layers(model: Model, theta: FloatArray) -> bool:
     """Return whether all points and shapes that meet have a thickness."""
-    found: list[IntArray] = []
+    layers: list[IntArray] = []
     for term in model.term(BodyContact):
         assert term.pairs.thickness is not None
         run, shape = meeting_pairs(term.arrays).T
-        found.append(term.pairs.thickness[term.arrays.runs[run, GROUP], term.shape_group[shape]])
-    return not found or bool((theta[np.concatenate(found)] > 0.0).all())
+        layers.append(term.pairs.thickness[term.arrays.runs[run, GROUP], term.shape_group[shape]])
+    return not layers or bool((theta[np.concatenate(layers)] > 0.0).all())
 
 
 #: The word of `self_collision` for it.
@@ -287,7 +287,7 @@ def touching_links(spec: SceneSpec, model: Model, theta: FloatArray) -> set[tupl
     asked = {name for name, body in trees(spec).items() if body.self_collision == NOT_AT_START}
     tree = {body.name: body.tree for body in model.bodies if isinstance(body, LinkBody) and body.tree in asked}
     kin = model.at_start(theta)
-    names, found = [body.name for body in model.bodies], set()
+    names, pairs = [body.name for body in model.bodies], set()
     for term in model.term(BodyContact):
         for number in term.decide(kin, theta)[:, 0]:
             point, shape = divmod(int(number), term.kind.size)
@@ -295,8 +295,8 @@ def touching_links(spec: SceneSpec, model: Model, theta: FloatArray) -> set[tupl
                 continue
             pair = names[term.owner[point]], names[term.shape_owner[shape]]
             if pair[0] in tree and tree.get(pair[1]) == tree[pair[0]]:
-                found |= {pair, pair[::-1]}
-    return found
+                pairs |= {pair, pair[::-1]}
+    return pairs
 
 
 def left_out(spec: SceneSpec, model: Model) -> dict[str, list[tuple[str, str]]]:

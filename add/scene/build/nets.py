@@ -170,8 +170,8 @@ def _sheet(body: ClothBodySpec, at: str) -> tuple[FloatArray, IntArray, Sheet]:
 
 def _bending(law: StrainLaw, sheet: Sheet) -> Layer:
     if law.strain is PLATE:
-        found = sheet.plates()
-        return Layer(law, found.cells, found.places, found.shape, sheet.areas[found.triangles])
+        plates = sheet.plates()
+        return Layer(law, plates.cells, plates.places, plates.shape, sheet.areas[plates.triangles])
     n = len(sheet.hinges)
     places = np.tile(np.arange(4), (n, 1))
     shape = np.column_stack([sheet.rest_angles, np.ones(n)])

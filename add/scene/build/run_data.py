@@ -172,12 +172,12 @@ class ContactTracks:
             decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
             if record is not None:
                 reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
-            found = term.places(kin, theta, decision, reactions)
+            contacts = term.places(kin, theta, decision, reactions)
             carried: Any = slice(None)
-            if isinstance(term, BodyContact) and isinstance(found, ContactPlaces):
-                carried = term.rigid[found.point]
-            self._places.append(found.place[carried])
-            self._forces.append(found.force[carried])
+            if isinstance(term, BodyContact) and isinstance(contacts, ContactPlaces):
+                carried = term.rigid[contacts.point]
+            self._places.append(contacts.place[carried])
+            self._forces.append(contacts.force[carried])
             count += self._places[-1].shape[0]
         if solved is not None:
             self._places.append(solved.places[solved.on_rigid])
@@ -250,8 +250,8 @@ class Energies:
             for term in model.term(kind)
         ]
         chambers, muscles = storing_chambers(model), [*model.term(Muscle), *model.term(VolumetricActuator)]
-        found = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
-        kinds |= {name: terms for name, terms in found.items() if terms}
+        extra = {"coupling": couplings, "chambers": chambers, "muscles": muscles}
+        kinds |= {name: terms for name, terms in extra.items() if terms}
         self._storing = kinds | {"contact": [term for _, term in contacts]}
 
     @property
@@ -271,9 +271,9 @@ class Energies:
 
     def _kinetic(self, kin: Kinematics, lifted: Kinematics) -> float:
         terms = self._model.system.terms
-        found = [term.inner.kinetic_energy(lifted, self._theta) for term in terms if isinstance(term, LiftedTerm)]
-        found += [term.kinetic_energy(kin, self._theta) for term in terms if not isinstance(term, LiftedTerm)]
-        return float(sum(found))
+        energies = [term.inner.kinetic_energy(lifted, self._theta) for term in terms if isinstance(term, LiftedTerm)]
+        energies += [term.kinetic_energy(kin, self._theta) for term in terms if not isinstance(term, LiftedTerm)]
+        return float(sum(energies))
 
 
 def start_data(built: BuiltScene) -> RunData:

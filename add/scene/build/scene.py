@@ -95,10 +95,10 @@ def with_contact(scene: S) -> S:
     changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
     for k in changing:
         own = experiment_scenes(scene)[scene.experiments[k].name]
-        found = default_contact(own, _with_any_numbers(own)) if without_numbers(own) else {}
-        asked = {path for path in numbers if path.startswith("contact.")} | set(found)
+        defaults = default_contact(own, _with_any_numbers(own)) if without_numbers(own) else {}
+        asked = {path for path in numbers if path.startswith("contact.")} | set(defaults)
         open_ones = [path for path in sorted(asked) if get_value(own.full(), path) is None]
-        further[k] = {path: found.get(path) for path in open_ones}
+        further[k] = {path: defaults.get(path) for path in open_ones}
     return with_settings(scene, numbers, further)
 
 
@@ -122,12 +122,12 @@ def _build(spec: SceneSpec) -> BuiltScene:
             bodies.append(_body(name, body, parts))
             continue
         with about_robot(body.model):
-            found = articulated_body(name, body, parts, named_places(spec, name, body), coupled)
-        link_poses |= found.starts
-        bodies += [found.tree, *found.links]
-        apart |= found.apart
-        apart_within |= {} if body.self_collision else {link.name: name for link in found.links}
-        shapes_apart |= found.shapes_apart
+            articulated = articulated_body(name, body, parts, named_places(spec, name, body), coupled)
+        link_poses |= articulated.starts
+        bodies += [articulated.tree, *articulated.links]
+        apart |= articulated.apart
+        apart_within |= {} if body.self_collision else {link.name: name for link in articulated.links}
+        shapes_apart |= articulated.shapes_apart
     embed(spec, bodies, link_poses, parts)
     require_room_for_meshes([(body.name, body.mesh) for body in bodies if isinstance(body, SoftBody)])
     obstacles, with_frame = _obstacles(spec, parts)

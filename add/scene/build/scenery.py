@@ -107,8 +107,8 @@ class Scenery:
         """Return the other moving bodies that a body may touch."""
         if one.name not in self._partners:
             others = (other for other in self.moving if other is not one)
-            found = [other for other in others if any(self._touch(a, b) for a in one.parts for b in other.parts)]
-            self._partners[one.name] = found
+            touching = [other for other in others if any(self._touch(a, b) for a in one.parts for b in other.parts)]
+            self._partners[one.name] = touching
         return self._partners[one.name]
 
     def _thin(self, body: Body, mass: float) -> float:

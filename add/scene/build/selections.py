@@ -321,8 +321,8 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
     if isinstance(marker, CenterMarkerSpec):
         return np.arange(body.rest.shape[0]), body.mass_shares()
     if isinstance(marker, PointMarkerSpec):
-        found = body.nodes_at(np.array(marker.point))
-        return place_within(found, marker.point, marker.max_distance, f"{place}.point")
+        nearest = body.nodes_at(np.array(marker.point))
+        return place_within(nearest, marker.point, marker.max_distance, f"{place}.point")
     if isinstance(marker, NodesMarkerSpec):
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)

@@ -217,6 +217,6 @@ def _line(body: SoftBody, points: FloatArray, place: str) -> FibreLines:
         k = int(np.flatnonzero(~(lengths > 0.0))[0])
         raise InputError("two points of a line are one", place=f"{place}.points.{k + 1}", found=points[k].tolist(),
                          expected="another point")  # fmt: skip
-    found = [locate_point(body.mesh, tuple(point), _OUTSIDE, f"{place}.points.{k}") for k, point in enumerate(points)]
-    nodes, weights = (np.stack(part) for part in zip(*found, strict=True))
+    located = [locate_point(body.mesh, tuple(point), _OUTSIDE, f"{place}.points.{k}") for k, point in enumerate(points)]
+    nodes, weights = (np.stack(part) for part in zip(*located, strict=True))
     return FibreLines.through(points, nodes, weights)

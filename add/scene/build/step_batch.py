@@ -78,8 +78,8 @@ class StepBatch:
         for i in alone:
             one = self.step(i).vjp(q_bar[i], v_bar[i])
             q[i], v[i] = one.q, one.v
-            for found, rows in ((one.control, by_control), (one.inputs, out)):
-                for name, bar in found.items():
+            for bars, rows in ((one.control, by_control), (one.inputs, out)):
+                for name, bar in bars.items():
                     rows[name][i] = bar
         return q, v, by_control, out
 
@@ -187,13 +187,13 @@ def _taken(
         assert isinstance(stepper, BDF)
         with one_blas_thread():
             members = stepper.each(CompiledMembers(packed), k, pairs, thetas)
-        found = members.found
+        solved = members.found
         for out, newest, before in zip((q, v), (members.steps.q, members.steps.v), pairs, strict=True):
-            out[found, 0], out[found, 1] = newest[found], before[found, 0]
-        for i in np.flatnonzero(found & members.steps.turned.any(axis=1)).tolist():
+            out[solved, 0], out[solved, 1] = newest[solved], before[solved, 0]
+        for i in np.flatnonzero(solved & members.steps.turned.any(axis=1)).tolist():
             after = state_after(members.block(i), 0)
             q[i], v[i] = after.q, after.v
-        left = np.flatnonzero(~found).tolist()
+        left = np.flatnonzero(~solved).tolist()
     taken: dict[int, Step] = {}
     failures: dict[int, SolverError] = {}
     for i in left:

@@ -131,17 +131,17 @@ class Step:
         places = {name: place.ravel() for name, place in function.arguments.places(self.before.step).items()}
         along = {name: Directions.of(by_numbers[:, place]) for name, place in places.items()}
         with one_blas_thread():
-            found = StepDerivatives(stepper, function.by_terms, self.theta, along, {}).jacobians(self.record)
-        by_state = found.transition
+            matrices = StepDerivatives(stepper, function.by_terms, self.theta, along, {}).jacobians(self.record)
+        by_state = matrices.transition
         if not self.before.step:
             unit = np.eye(2 * n).reshape(2, n, 2 * n)
             start = stepper.start_pushforward(unit[0], unit[1])
-            by_state = np.zeros_like(found.transition)
-            by_state[:, : 2 * n] = found.transition @ np.stack([start.q, start.v], axis=1).reshape(2 * m * n, 2 * n)
+            by_state = np.zeros_like(matrices.transition)
+            by_state[:, : 2 * n] = matrices.transition @ np.stack([start.q, start.v], axis=1).reshape(2 * m * n, 2 * n)
         by_control = np.zeros((2 * m * n, sum(place.size for place in places.values())))
         first = 0
         for name, place in places.items():
-            acting = found.controls[name]
+            acting = matrices.controls[name]
             by_control[:n, first + acting.index], by_control[n : 2 * n, first + acting.index] = acting.q, acting.v
             first += place.size
         return by_state, by_control

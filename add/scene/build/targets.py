@@ -166,15 +166,15 @@ def roughness(item: RoughnessObjectiveSpec, built: BuiltScene, place: str) -> Ro
     path = f"{place}.field"
     _, name, *_ = [*item.field.split("."), ""]
     known = [body for body in built.model.bodies if body.name == name and isinstance(body, SoftBody)]
-    found = [(body, region) for body in known for region in body.materials
+    regions = [(body, region) for body in known for region in body.materials
              if item.field.startswith(f"{region.place(name)}.material.")]  # fmt: skip
     places = built.numbers.place(item.field)
     at, _, key = item.field.rpartition(".material.")
     two = key == "poisson" or (key == "young" and built.numbers.place(f"{at}.material.poisson").ndim)
-    if not found or two or places.shape != found[0][1].elements.shape:
+    if not regions or two or places.shape != regions[0][1].elements.shape:
         raise InputError("this is no field over the elements of a body", place=path, found=f"'{item.field}'",
                          expected="a modulus with a number for each element, beside one Poisson's ratio")  # fmt: skip
-    body, region = found[0]
+    body, region = regions[0]
     mesh = SoftMesh(body.mesh.points, body.mesh.cells[region.elements], body.mesh.family)
     pairs, areas, distances = neighbours(mesh)
     size = volume(mesh) ** (1.0 / 3.0)
@@ -305,9 +305,9 @@ def _read(file: str, place: str) -> tuple[FloatArray, FloatArray, FloatArray | N
         return run.t, run.q, run.v
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            found = {key: np.asarray(arrays[key], dtype=float) for key in ("t", "q", "v") if key in arrays}
+            numbers = {key: np.asarray(arrays[key], dtype=float) for key in ("t", "q", "v") if key in arrays}
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{file}: no arrays of numbers: {error}", place=place) from None
-    if not {"t", "q"} <= found.keys():
-        raise InputError(f"{file}: these arrays are needed", place=place, found=", ".join(found), expected="t, q")
-    return found["t"], found["q"], found.get("v")
+    if not {"t", "q"} <= numbers.keys():
+        raise InputError(f"{file}: these arrays are needed", place=place, found=", ".join(numbers), expected="t, q")
+    return numbers["t"], numbers["q"], numbers.get("v")

@@ -269,12 +269,12 @@ def _find(problem: InverseProblem, path: str) -> tuple[DesignParameter, int]:
     for parameter in problem.parameters:
         own, at, experiment = parameter.name.partition("@")
         for k, entry in enumerate(parameter.entries):
-            found = parameter, parameter.first + k
-            names[labels[found[1]]] = found
+            entry_of = parameter, parameter.first + k
+            names[labels[entry_of[1]]] = entry_of
             for alias in {own, *own.split("+")}:
-                names[f"{alias}.{entry}{at}{experiment}"] = found
+                names[f"{alias}.{entry}{at}{experiment}"] = entry_of
                 if parameter.n == 1:
-                    names[f"{alias}{at}{experiment}"] = found
+                    names[f"{alias}{at}{experiment}"] = entry_of
     if path in names:
         return names[path]
     whole = next((p for p in problem.parameters if path == p.name or path in p.name.split("+")), None)

@@ -120,16 +120,16 @@ def expanded(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
 
 def _matching(node: Any, path: str) -> list[str]:
     """Return the paths that one with * for names, or places in lists, stands for: itself if it stands for none."""
-    found = [("", node)]
+    nodes = [("", node)]
     for key in path.split("."):
-        found = [
+        nodes = [
             (f"{at}.{own}".lstrip("."), part)
-            for at, whole in found
+            for at, whole in nodes
             if isinstance(whole, dict | list | tuple)
             for own, part in (whole.items() if isinstance(whole, dict) else enumerate(whole))
             if key in ("*", str(own))
         ]
-    return [at for at, value in found if value is not None] or [path]
+    return [at for at, value in nodes if value is not None] or [path]
 
 
 def _labels(spec: SceneSpec, full: dict[str, Any], experiments: dict[str, dict[str, Any]]) -> list[str]:

@@ -193,27 +193,27 @@ def _members(kind: Any) -> list[tuple[Any, str | None]]:
         return [(kind, None)]
     if how is None:
         return [member for branch in get_args(kind) if branch is not type(None) for member in _members(branch)]
-    found: list[tuple[Any, str | None]] = []
+    members: list[tuple[Any, str | None]] = []
     for branch, tag in zip(get_args(kind), how.among(get_args(kind)).tags, strict=True):
         inner = _members(branch)
-        found += [(branch, tag)] if any(name for _, name in inner) else [(one, tag) for one, _ in inner]
-    return found
+        members += [(branch, tag)] if any(name for _, name in inner) else [(one, tag) for one, _ in inner]
+    return members
 
 
 def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, str | None]]:
     if isinstance(part, str) and re.fullmatch("<.*>", part):
         return [member for kind, tag in kinds if tag in (part, None) for member in _members(kind)]
-    found: list[tuple[Any, str | None]] = []
+    members: list[tuple[Any, str | None]] = []
     for kind, _ in kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             for name, field in kind.model_fields.items():
                 if (field.alias or name) == part:
-                    found += _members(Annotated[field.annotation, None, *field.metadata])
+                    members += _members(Annotated[field.annotation, None, *field.metadata])
         elif get_origin(kind) is dict:
-            found += _members(get_args(kind)[1])
+            members += _members(get_args(kind)[1])
         elif get_origin(kind) is tuple:
-            found += _members(get_args(kind)[0])
-    return found
+            members += _members(get_args(kind)[0])
+    return members
 
 
 def _kinds(loc: Sequence[Any]) -> list[Any]:

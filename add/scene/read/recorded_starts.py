@@ -94,13 +94,13 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
     InputError
         Naming the place, if a recording cannot be read or does not show what is asked for.
     """
-    found = [("recording", raw.get("recording"), spec.recording)]
-    found += [
+    recordings = [("recording", raw.get("recording"), spec.recording)]
+    recordings += [
         (f"experiments.{k}.recording", item.get("recording"), experiment.recording)
         for k, (item, experiment) in enumerate(zip(raw.get("experiments", ()), spec.experiments, strict=True))
     ]
     before = spec
-    for place, section, recording in found:
+    for place, section, recording in recordings:
         if recording is None or section is None or recording.start is None or "time_offset" in section:
             continue
         with _asked_by(f"{place}.start", spec):

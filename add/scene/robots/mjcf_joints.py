@@ -233,7 +233,7 @@ def read_loops(
     bodies : place of each body in its link, by number
     fixed : names of the fixed tendons
     """
-    found = []
+    loops = []
     kinds = mujoco.mjtEq
     for number in range(model.neq):
         name, kind = names.of("equality", number), int(model.eq_type[number])
@@ -251,7 +251,7 @@ def read_loops(
             if of == "tendon" and not fixed >= set(ends):
                 source.refuse("equality", place, "an equality of tendons that are spatial or not read")
                 continue
-            found.append(RobotLoop(name, f"{of}s", joints=ends, coefficients=coefficients))
+            loops.append(RobotLoop(name, f"{of}s", joints=ends, coefficients=coefficients))
         elif kind in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
             weld = kind == int(kinds.mjEQ_WELD)
             turn = np.array(model.eq_data[number][6:10])
@@ -262,11 +262,11 @@ def read_loops(
             places = [after(bodies[body][1:], local) for body, local in both]
             positions = np.stack([at[0] for at in places])
             rotations = np.stack([at[1] for at in places]) if weld else np.stack([np.eye(3)] * 2)
-            found.append(RobotLoop(name, "fixed" if weld else "point", links, positions, rotations))
+            loops.append(RobotLoop(name, "fixed" if weld else "point", links, positions, rotations))
         else:
             what = mujoco.mjtEq(kind).name.removeprefix("mjEQ_").lower()
             source.refuse("equality", place, f"an equality of type {what}")
-    return tuple(found)
+    return tuple(loops)
 
 
 def _ends(mujoco: Any, model: Any, number: int, weld: bool) -> list[tuple[int, Place]]:

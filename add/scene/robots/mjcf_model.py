@@ -120,26 +120,26 @@ class Names:
     def inertia(self, body: int) -> FloatArray:
         """Return the inertia of a body about its centre in its axes, (3, 3), as stated where MuJoCo kept it."""
         turn = from_quaternion(np.array(self.model.body_iquat[body]))
-        found = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
-        stated = self.inertias.get(self.mujoco.mj_id2name(self.model, self.mujoco.mjtObj.mjOBJ_BODY, body), found)
-        close = np.abs(stated - found).max() <= 1e-5 * np.abs(stated).max()
-        return stated if close else (found + found.T) / 2.0
+        principal = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
+        stated = self.inertias.get(self.mujoco.mj_id2name(self.model, self.mujoco.mjtObj.mjOBJ_BODY, body), principal)
+        close = np.abs(stated - principal).max() <= 1e-5 * np.abs(stated).max()
+        return stated if close else (principal + principal.T) / 2.0
 
     def of(self, kind: str, number: int) -> str:
         """Return the name of an object: kind "body", "joint", "geom", "site", "actuator", "tendon" or "equality"."""
         if kind == "body" and number == 0:
             return WORLD
         code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        found = self.mujoco.mj_id2name(self.model, code, number)
-        if not found:
-            found = self.new(f"{kind}{number}", kind)
-        if kind == "site" and self.has("body", found):  # links and sites share the names of places
-            found = self.new(f"{found}_site", "body", "site")
+        text = self.mujoco.mj_id2name(self.model, code, number)
+        if not text:
+            text = self.new(f"{kind}{number}", kind)
+        if kind == "site" and self.has("body", text):  # links and sites share the names of places
+            text = self.new(f"{text}_site", "body", "site")
         if kind != "geom":
-            found = self.source.without_slash(kind, found, lambda name: self.has(kind, name))
-        if kind != "geom" and not usable(found):
-            self.source.fail(self.source.place(kind, found[:80]), "not a name", f"'{found[:80]}'", "a name without '/'")
-        return str(found)
+            text = self.source.without_slash(kind, text, lambda name: self.has(kind, name))
+        if kind != "geom" and not usable(text):
+            self.source.fail(self.source.place(kind, text[:80]), "not a name", f"'{text[:80]}'", "a name without '/'")
+        return str(text)
 
     def new(self, name: str, *kinds: str) -> str:
         """Return a name that no object of these kinds has, with as many _ as that takes."""
@@ -227,7 +227,7 @@ def read_shapes(
     A geom whose contype and conaffinity are zero, and that stands in no <pair>, touches nothing: it is visual.
     """
     paired = set() if "pair" in source.ignore else {*model.pair_geom1.tolist(), *model.pair_geom2.tolist()}
-    found: dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]] = {}
+    shapes: dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]] = {}
     for geom in range(model.ngeom):
         name, body = names.of("geom", geom), int(model.geom_bodyid[geom])
         code = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_")
@@ -265,8 +265,8 @@ def read_shapes(
             names.of("body", body),
             float(model.geom_friction[geom][0]),
         )
-        found.setdefault(body, ([], []))[0 if solid else 1].append(shape)
-    return found
+        shapes.setdefault(body, ([], []))[0 if solid else 1].append(shape)
+    return shapes
 
 
 def _ellipsoid(half: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -18,7 +18,7 @@ Places = Mapping[int, tuple[str, FloatArray, FloatArray]]
 
 def read_tendons(source: Source, mujoco: Any, model: Any, names: Names, places: Places) -> tuple[RobotTendon, ...]:
     """Return the tendons, spatial ones by ``places``, link, position and rotation in it of each body by number."""
-    found = []
+    tendons = []
     for tendon in range(model.ntendon):
         name = names.of("tendon", tendon)
         first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
@@ -42,15 +42,15 @@ def read_tendons(source: Source, mujoco: Any, model: Any, names: Names, places: 
         numbers = (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss)
         stiffness, damping, friction = (float(values[tendon]) for values in numbers)
         source.not_negative(source.place("tendon", name), stiffness=stiffness, damping=damping, frictionloss=friction)
-        found.append(RobotTendon(name, joints, stiffness, (rest[0], rest[1]), damping, friction, *limits, segments))
-    return tuple(found)
+        tendons.append(RobotTendon(name, joints, stiffness, (rest[0], rest[1]), damping, friction, *limits, segments))
+    return tuple(tendons)
 
 
 def _segments(
     source: Source, mujoco: Any, model: Any, tendon: str, parts: range, places: Places
 ) -> tuple[RobotSegment, ...]:
     """Return the segments of a spatial tendon, between each two of its sites that no pulley divides."""
-    kinds, found = mujoco.mjtWrap, []
+    kinds, segments = mujoco.mjtWrap, []
     weight, last, around = 1.0, None, None
     for part in parts:
         kind, number = int(model.wrap_type[part]), int(model.wrap_objid[part])
@@ -60,7 +60,7 @@ def _segments(
             here = _of_site(model, number, places)
             if last is not None:
                 ends = (last, here)
-                found.append(
+                segments.append(
                     RobotSegment(ends, weight)
                     if around is None
                     else RobotSegment((*ends, *around[0]), weight, around[1], around[2])
@@ -68,7 +68,7 @@ def _segments(
             last, around = here, None
         else:
             around = _around(source, mujoco, model, tendon, part, places)
-    return tuple(found)
+    return tuple(segments)
 
 
 def _of_site(model: Any, site: int, places: Places) -> tuple[str, FloatArray]:
@@ -84,25 +84,25 @@ def _around(
     link, position, rotation = places[int(model.geom_bodyid[geom])]
     centre = position + rotation @ np.array(model.geom_pos[geom])
     around = "cylinder" if int(model.wrap_type[part]) == int(mujoco.mjtWrap.mjWRAP_CYLINDER) else "sphere"
-    found, radius = [(link, centre)], float(model.geom_size[geom][0])
+    places_around, radius = [(link, centre)], float(model.geom_size[geom][0])
     if around == "cylinder":
-        found.append((link, centre + (rotation @ from_quaternion(np.array(model.geom_quat[geom])))[:, 2]))
+        places_around.append((link, centre + (rotation @ from_quaternion(np.array(model.geom_quat[geom])))[:, 2]))
     if side >= 0:
-        found.append(_of_site(model, side, places))
+        places_around.append(_of_site(model, side, places))
         data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, data)  # where the file poses it; the two may be on different links
         if np.linalg.norm(data.site_xpos[side] - data.geom_xpos[geom]) < radius:
             text = f"it runs on the inside of a {around}: read as straight there"
             source.doubt("tendon", source.place("tendon", tendon), text)
             return None
-    return tuple(found), around, radius
+    return tuple(places_around), around, radius
 
 
 def read_actuators(
     source: Source, mujoco: Any, model: Any, names: Names, tendons: set[str]
 ) -> tuple[RobotActuator, ...]:
     """Return the muscles, and the actuators with a force affine in l and l_dot, on joints, these tendons and sites."""
-    found = []
+    actuators = []
     for number in range(model.nu):
         name = names.of("actuator", number)
         if int(model.opt.disableactuator) >> int(model.actuator_group[number]) & 1:
@@ -119,7 +119,7 @@ def read_actuators(
             gain[1:] = [0.0, 0.0]
         if int(model.actuator_biastype[number]) == int(mujoco.mjtBias.mjBIAS_NONE):
             bias = [0.0, 0.0, 0.0]
-        found.append(
+        actuators.append(
             RobotActuator(
                 name,
                 transmission,
@@ -133,7 +133,7 @@ def read_actuators(
                 _muscle(mujoco, model, number),
             )
         )
-    return tuple(found)
+    return tuple(actuators)
 
 
 def _limits(limited: Any, values: Any) -> Limits:
@@ -331,12 +331,12 @@ def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
     if pulled := [f"'{names.of('joint', number)}'" for number in _limited_from_afar(mujoco, model)]:
         text = f"{few(pulled, _SHOWN)}: actuatorfrcrange, to which actuators on tendons and sites do not keep"
         source.doubt("actuatorfrcrange", "joints", text)
-    found: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}
     for number in range(model.nu):
         for word in _idle_of_actuator(mujoco, model, number):
-            found.setdefault(word, []).append(number)
+            numbers_of.setdefault(word, []).append(number)
     _note_some(source, names, "actuator", np.flatnonzero(model.actuator_actearly), "actearly: steps are implicit")
-    for word, numbers in found.items():
+    for word, numbers in numbers_of.items():
         _note_some(source, names, "actuator", numbers, f"{word}, which an actuator of this type does not read")
     if keys := [word for key, word in _KEYS if np.any(getattr(model, key))]:
         source.note("keyframes", f"{', '.join(keys)}: poses alone are read")

@@ -78,8 +78,8 @@ class RobotGeometry:
             hull = ConvexHull(corners)
         except QhullError:
             raise InputError("a mesh whose convex hull has no volume", found=self.file or self.name) from None
-        kept, found = np.unique(hull.simplices, return_inverse=True)
-        triangles, vertices = found.reshape(-1, 3).astype(np.int64), corners[kept]
+        kept, number = np.unique(hull.simplices, return_inverse=True)
+        triangles, vertices = number.reshape(-1, 3).astype(np.int64), corners[kept]
         a, b, c = (vertices[triangles[:, k]] for k in range(3))
         inward = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(axis=1) < 0.0
         triangles[inward] = triangles[inward][:, ::-1]

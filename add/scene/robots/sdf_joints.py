@@ -74,17 +74,17 @@ def text_of(node: XmlNode, tag: str) -> str:
 
 def numbers_of(source: Source, node: XmlNode | None, tag: str, place: str, count: int) -> FloatArray:
     """Return the numbers of the text of an element's child."""
-    found = [] if node is None else node.all(tag)
-    text = {} if not found else {"": found[0].text}
+    nodes = [] if node is None else node.all(tag)
+    text = {} if not nodes else {"": nodes[0].text}
     return source.numbers(XmlNode(tag, text, 0), "", place, count, None)
 
 
 def pose_of(model: SdfModel, node: XmlNode, place: str) -> tuple[str, Place]:
     """Return what the <pose> of an element is relative to, "" by default and before version 1.7, and the pose."""
-    found, source = node.all("pose"), model.source
-    if not found:
+    poses, source = node.all("pose"), model.source
+    if not poses:
         return "", here()
-    pose, attributes = found[0], found[0].attributes
+    pose, attributes = poses[0], poses[0].attributes
     source.require_known(pose, place, ("frame", "relative_to", "degrees", "rotation_format"))
     other = attributes.get("relative_to", "") if model.version >= (1, 7) else ""
     if attributes.get("frame"):
@@ -161,15 +161,15 @@ def urdf_joints(model: SdfModel, child: str, node: XmlNode) -> list[XmlNode]:
 
 def _limits(model: SdfModel, axis: XmlNode, place: str) -> dict[str, str]:
     """Return the attributes of the <limit> of a URDF, and note those that only SDF has."""
-    found = {"lower": repr(-NO_LIMIT), "upper": repr(NO_LIMIT)}
+    limits = {"lower": repr(-NO_LIMIT), "upper": repr(NO_LIMIT)}
     for limit in axis.all("limit"):
         for item in limit.children:
             if item.tag not in ("lower", "upper", "effort", "velocity"):
                 model.source.note(f"{place}: <limit>", f"<{item.tag}>, stops have numbers of the scene")
-            elif item.tag not in found or item.text.lower().lstrip("+-") not in ("inf", "infinity"):
-                found[item.tag] = item.text
-    both = numbers_in(f"{found['lower']} {found['upper']}")
-    return found if both is None or both.any() else found | {"lower": "0", "upper": "0"}
+            elif item.tag not in limits or item.text.lower().lstrip("+-") not in ("inf", "infinity"):
+                limits[item.tag] = item.text
+    both = numbers_in(f"{limits['lower']} {limits['upper']}")
+    return limits if both is None or both.any() else limits | {"lower": "0", "upper": "0"}
 
 
 def _direction(model: SdfModel, node: XmlNode, axis: XmlNode, child: str) -> FloatArray:

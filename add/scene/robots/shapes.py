@@ -52,8 +52,8 @@ class MeshFiles:
 
     def read_ahead(self, names: Iterable[str]) -> None:
         """Read files that `read` will be asked for together: each alone may take a process of its own."""
-        found = {path for name in names if (path := self.find(name)) is not None}
-        self._read.update(read_surfaces(found - self._read.keys()))
+        paths = {path for name in names if (path := self.find(name)) is not None}
+        self._read.update(read_surfaces(paths - self._read.keys()))
 
     def find(self, name: str) -> Path | None:
         """Return the file of package://name/path, model://name/path, file:///path or a path; None if there is none."""
@@ -66,10 +66,10 @@ class MeshFiles:
     def folder(self, package: str) -> Path | None:
         """Return the folder of a package; None if there is none."""
         above = self.file.resolve().parents
-        found = [Path(self.packages[package])] if package in self.packages else []
-        found += [place for folder in above for place in (folder / package, folder) if place.name == package]
-        found += [Path(root) / package for root in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if root]
-        return next((place for place in found if place.is_dir()), None)
+        folders = [Path(self.packages[package])] if package in self.packages else []
+        folders += [place for folder in above for place in (folder / package, folder) if place.name == package]
+        folders += [Path(root) / package for root in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if root]
+        return next((place for place in folders if place.is_dir()), None)
 
     def _candidates(self, name: str) -> list[Path]:
         scheme, mark, rest = name.partition("://")
@@ -83,13 +83,13 @@ class MeshFiles:
         if package in self.packages:
             return [Path(self.packages[package]) / path]
         above = self.file.resolve().parents
-        found = [folder / package / path for folder in above]
+        paths = [folder / package / path for folder in above]
         parts = Path(rest).parts  # a folder of the path may be one above the file, whatever the package is called now
-        found += [
+        paths += [
             folder.joinpath(*parts[k + 1 :]) for k, part in enumerate(parts) for folder in above if folder.name == part
         ]
         roots = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
-        return found + [Path(root) / package / path for root in roots if root]
+        return paths + [Path(root) / package / path for root in roots if root]
 
     def read(self, name: str, scale: FloatArray) -> tuple[Path, TriangleSurface]:
         """Return the file and its surface, scaled; a scale that mirrors turns the triangles.
@@ -163,18 +163,18 @@ _SHAPES = "one of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"
 
 def read_origin(source: Source, node: XmlNode, place: str) -> Place:
     """Return the <origin> of an element: xyz and rpy, or quat_xyzw; without one, the frame itself."""
-    found = node.all("origin")
-    if not found:
+    origins = node.all("origin")
+    if not origins:
         return here()
-    if len(found) > 1:
-        source.fail(place, "several <origin>", len(found), "one")
-    source.require_known(found[0], place, ("xyz", "rpy", "quat_xyzw"))
-    position = source.numbers(found[0], "xyz", place, 3, [0.0, 0.0, 0.0])
-    if "quat_xyzw" not in found[0].attributes:
-        return position, from_rpy(source.numbers(found[0], "rpy", place, 3, [0.0, 0.0, 0.0]))
-    if "rpy" in found[0].attributes:
+    if len(origins) > 1:
+        source.fail(place, "several <origin>", len(origins), "one")
+    source.require_known(origins[0], place, ("xyz", "rpy", "quat_xyzw"))
+    position = source.numbers(origins[0], "xyz", place, 3, [0.0, 0.0, 0.0])
+    if "quat_xyzw" not in origins[0].attributes:
+        return position, from_rpy(source.numbers(origins[0], "rpy", place, 3, [0.0, 0.0, 0.0]))
+    if "rpy" in origins[0].attributes:
         source.fail(place, "an <origin> turned twice", "rpy and quat_xyzw", "one of them")
-    quaternion = source.numbers(found[0], "quat_xyzw", place, 4, None)
+    quaternion = source.numbers(origins[0], "quat_xyzw", place, 4, None)
     if not abs(float(quaternion @ quaternion) - 1.0) < 1e-3:
         source.fail(f"{place}: <origin quat_xyzw>", "not a unit quaternion", quaternion.tolist(), "length 1")
     return position, from_quaternion(quaternion[[3, 0, 1, 2]])
@@ -274,13 +274,13 @@ def _mesh(
 
 def unit_axis(source: Source, joint: XmlNode, place: str) -> FloatArray:
     """Return the direction of the <axis> of a joint, x without one; another length than 1 is noted."""
-    found = joint.all("axis")
-    if len(found) > 1:
-        source.fail(place, "several <axis>", len(found), "one")
-    for node in found:
+    axes = joint.all("axis")
+    if len(axes) > 1:
+        source.fail(place, "several <axis>", len(axes), "one")
+    for node in axes:
         if "xyz" not in node.attributes:  # a misspelt one, whose default would be taken
             source.require_known(node, place, ("xyz",))
-    axis = source.numbers(found[0], "xyz", place, 3, None) if found else np.array([1.0, 0.0, 0.0])
+    axis = source.numbers(axes[0], "xyz", place, 3, None) if axes else np.array([1.0, 0.0, 0.0])
     if not axis.any():
         source.fail(f"{place}: <axis xyz>", "an axis without direction", axis.tolist(), "a unit vector")
     unit = unit_vector(axis)

@@ -155,15 +155,15 @@ def neighbours(joints: Sequence[RobotJoint], massless: frozenset[str]) -> set[fr
     A free joint joins nothing: what it carries may touch what stands still.
     """
     parents = {joint.child: joint.parent for joint in joints}
-    found = set()
+    pairs = set()
     for joint in joints:
         if joint.kind == "free" or joint.child in massless:
             continue
         child, parent = joint.child, joint.parent
         while parent in massless:
             parent = parents[parent]
-        found.add(frozenset((child, parent)))
-    return found
+        pairs.add(frozenset((child, parent)))
+    return pairs
 
 
 def pairs_of(links: Sequence[RobotLink], touching: Collection[frozenset[str]]) -> tuple[Pair, ...]:

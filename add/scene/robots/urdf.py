@@ -175,9 +175,9 @@ def _note_unread_attributes(source: Source, root: XmlNode) -> None:
         for name in unread:
             if name != "xmlns":
                 lines.setdefault((node.tag, name), []).append(node.line)
-    for (tag, name), found in lines.items():
-        times = f", {len(found)} times" if len(found) > 1 else ""
-        source.note(f"line {found[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
+    for (tag, name), numbers in lines.items():
+        times = f", {len(numbers)} times" if len(numbers) > 1 else ""
+        source.note(f"line {numbers[0]}", f"{name[:80]} of <{tag}>{times}, which a URDF does not have")
 
 
 def _doubt_motion(source: Source, node: XmlNode, place: str) -> None:
@@ -222,7 +222,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
                 _doubt_motion(source, inner, place)
             source.note(place, f"<{child.tag}>")
     shapes: dict[str, list[RobotGeometry]] = {"visual": [], "collision": []}
-    for tag, found in shapes.items():
+    for tag, geometries in shapes.items():
         solid = tag == "collision"
         for child in node.all(tag):
             try:
@@ -235,7 +235,7 @@ def _link(source: Source, meshes: MeshFiles, node: XmlNode, name: str, options: 
                 source.note(error.place or place, f"no picture of it: {error.message}, found {error.found}")
                 continue
             if shape is not None:
-                found.append(shape)
+                geometries.append(shape)
     return RobotLink(name, mass, centre, inertia, tuple(shapes["collision"]), tuple(shapes["visual"]))
 
 
@@ -245,13 +245,13 @@ def _inertial(
     place = f"{place}: line {node.line}, <inertial>"
     one: dict[str, XmlNode] = {}
     for tag in ("mass", "inertia"):
-        found = node.all(tag)
-        if len(found) > 1:
-            source.fail(place, f"several <{tag}>", len(found), f"one <{tag}>")
-        if not found:
+        nodes = node.all(tag)
+        if len(nodes) > 1:
+            source.fail(place, f"several <{tag}>", len(nodes), f"one <{tag}>")
+        if not nodes:
             source.doubt("inertia", place, f"has no <{tag}>: read as 0")
         else:
-            one[tag] = found[0]
+            one[tag] = nodes[0]
     centre, rotation = read_origin(source, node, place)
     mass = source.number(one["mass"], "value", place) if "mass" in one else 0.0
     keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz") if "inertia" in one else ()

@@ -40,10 +40,10 @@ def read_joints(source: Source, root: XmlNode, links: dict[str, RobotLink]) -> t
         parents[joint.child] = joint.name
         types[joint.name] = node.attributes["type"]
         joints.append(joint)
-    found: list[RobotJoint] = []
+    split: list[RobotJoint] = []
     for joint in joints:
-        found += _planar(source, joint, links, types) if joint.kind == "planar" else [joint]
-    return found, types
+        split += _planar(source, joint, links, types) if joint.kind == "planar" else [joint]
+    return split, types
 
 
 def standing(root: XmlNode) -> frozenset[str]:
@@ -54,17 +54,17 @@ def standing(root: XmlNode) -> frozenset[str]:
         if above and below_it:
             ends.append((node.attributes.get("type", ""), above[0], below_it[0]))
     carried = {child for _, _, child in ends}
-    found = {node.attributes.get("name", "") for node in root.all("link")} - carried
+    links = {node.attributes.get("name", "") for node in root.all("link")} - carried
     below: dict[str, list[str]] = {}
     for kind, parent, child in ends:
         if kind == "fixed":
             below.setdefault(parent, []).append(child)
-    waiting = list(found)
+    waiting = list(links)
     while waiting:
-        more = set(below.get(waiting.pop(), [])) - found
-        found |= more
+        more = set(below.get(waiting.pop(), [])) - links
+        links |= more
         waiting += more
-    return frozenset(found)
+    return frozenset(links)
 
 
 def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> RobotJoint:
@@ -98,10 +98,10 @@ def _joint(source: Source, node: XmlNode, links: Mapping[str, RobotLink]) -> Rob
 
 
 def _end(source: Source, node: XmlNode, tag: str, place: str, links: Mapping[str, RobotLink]) -> str:
-    found = node.all(tag)
-    if len(found) != 1 or "link" not in found[0].attributes:
-        source.fail(place, f"does not have one <{tag} link=...>", len(found), "the name of a link")
-    name = found[0].attributes["link"]
+    ends = node.all(tag)
+    if len(ends) != 1 or "link" not in ends[0].attributes:
+        source.fail(place, f"does not have one <{tag} link=...>", len(ends), "the name of a link")
+    name = ends[0].attributes["link"]
     if name not in links:
         source.fail(f"{place}: <{tag}>", "no such link", f"'{name}'", "the name of a <link>")
     return name
@@ -157,10 +157,10 @@ def _with_range(source: Source, limits: list[XmlNode], joint: RobotJoint, place:
 
 
 def _with_dynamics(source: Source, node: XmlNode, joint: RobotJoint, place: str) -> RobotJoint:
-    found = node.all("dynamics")
-    if not found:
+    dynamics = node.all("dynamics")
+    if not dynamics:
         return joint
-    damping, friction = (source.number(found[0], name, place, 0.0) for name in ("damping", "friction"))
+    damping, friction = (source.number(dynamics[0], name, place, 0.0) for name in ("damping", "friction"))
     source.not_negative(f"{place}: <dynamics>", damping=damping, friction=friction)
     if joint.kind in ("free", "planar") and (damping or friction):
         text = f"damping or friction of a {node.attributes['type']} joint have no unit, and are left out"
@@ -170,14 +170,14 @@ def _with_dynamics(source: Source, node: XmlNode, joint: RobotJoint, place: str)
 
 
 def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) -> RobotJoint:
-    found = node.all("mimic")
-    if not found:
+    mimics = node.all("mimic")
+    if not mimics:
         return joint
-    source.require_known(found[0], place, ("joint", "multiplier", "offset"))
-    other = found[0].attributes.get("joint")
+    source.require_known(mimics[0], place, ("joint", "multiplier", "offset"))
+    other = mimics[0].attributes.get("joint")
     if not other:
         source.fail(place, "a <mimic> without a joint", expected="<mimic joint=...>")
-    factor = source.number(found[0], "multiplier", place, 1.0)
+    factor = source.number(mimics[0], "multiplier", place, 1.0)
     if joint.kind == "fixed":
         source.note(f"{place}: <mimic>", "a fixed joint does not move")
         return joint
@@ -186,7 +186,7 @@ def _with_mimic(source: Source, node: XmlNode, joint: RobotJoint, place: str) ->
         source.fail(
             f"{place}: <mimic>", f"a {kind} joint mimics no other", expected="a revolute, continuous or prismatic joint"
         )
-    return replace(joint, mimic=(other, factor, source.number(found[0], "offset", place, 0.0)))
+    return replace(joint, mimic=(other, factor, source.number(mimics[0], "offset", place, 0.0)))
 
 
 def _planar(source: Source, joint: RobotJoint, links: dict[str, RobotLink], names: Collection[str]) -> list[RobotJoint]:
@@ -232,24 +232,24 @@ def resolved(source: Source, joints: Sequence[RobotJoint], types: Mapping[str, s
     types : of all joints of the file, as it says them
     """
     moving = {joint.name: joint for joint in joints}
-    found = {joint.name: joint if joint.mimic is None else _resolved(source, joint, moving, types) for joint in joints}
-    for joint in tuple(found.values()):
+    named = {joint.name: joint if joint.mimic is None else _resolved(source, joint, moving, types) for joint in joints}
+    for joint in tuple(named.values()):
         if joint.mimic is None:
             continue
-        leader, factor = found[joint.mimic[0]], abs(joint.mimic[1])
+        leader, factor = named[joint.mimic[0]], abs(joint.mimic[1])
         ends = sorted((limit - joint.mimic[2]) / joint.mimic[1] for limit in (joint.lower, joint.upper))
         if leader.lower < leader.upper and not max(leader.lower, ends[0]) < min(leader.upper, ends[1]):
             text = f"its limits leave '{leader.name}', which it mimics, no way to go: they are left out"
             source.doubt("limit", source.place("joint", joint.name), text)
-            found[joint.name] = replace(joint, lower=-np.inf, upper=np.inf)
+            named[joint.name] = replace(joint, lower=-np.inf, upper=np.inf)
         effort = factor * joint.effort
         if joint.effort == 0.0:
             effort = np.inf
             source.note(source.place("joint", joint.name), "effort 0 of a mimic joint, which has no drive of its own")
-        found[leader.name] = replace(
+        named[leader.name] = replace(
             leader, effort=min(leader.effort, effort), velocity=min(leader.velocity, joint.velocity / factor)
         )
-    return tuple(found.values())
+    return tuple(named.values())
 
 
 def _resolved(

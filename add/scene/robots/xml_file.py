@@ -46,11 +46,11 @@ class XmlNode:
 
     def nodes(self) -> list[XmlNode]:
         """Return this element and all below it."""
-        found, k = [self], 0
-        while k < len(found):
-            found.extend(found[k].children)
+        below, k = [self], 0
+        while k < len(below):
+            below.extend(below[k].children)
             k += 1
-        return found
+        return below
 
 
 def read_xml(path: str | PathLike[str]) -> XmlNode:
@@ -131,8 +131,8 @@ def numbers_in(text: str) -> FloatArray | None:
     words = text.split()
     if not all(_NUMBER.fullmatch(word) for word in words):
         return None
-    found = np.array([float(word) for word in words])
-    return found if np.isfinite(found).all() else None
+    numbers = np.array([float(word) for word in words])
+    return numbers if np.isfinite(numbers).all() else None
 
 
 # --- A robot's file while it is read: places of its errors, and the list of what is ignored ---------------------------
@@ -251,20 +251,20 @@ class Source:
             if default is None:
                 self.fail(here, "missing", expected="a number" if count == 1 else f"{count} numbers")
             return np.array(list(default))
-        found = numbers_in(text)
-        if found is None and "," in text:
-            found = numbers_in(text.replace(",", " "))
-            if found is not None and len(found) == count:
+        values = numbers_in(text)
+        if values is None and "," in text:
+            values = numbers_in(text.replace(",", " "))
+            if values is not None and len(values) == count:
                 self.note(here, f"'{text[:80]}': commas between numbers are blanks")
-        if found is not None and len(found) > count > 1:
+        if values is not None and len(values) > count > 1:
             self.note(here, f"'{text[:80]}': the first {count} numbers count")
-            found = found[:count]
-        if found is None or len(found) != count:
+            values = values[:count]
+        if values is None or len(values) != count:
             wanted = "a finite number" if count == 1 else f"{count} finite numbers, separated by blanks"
             self.fail(here, "bad numbers" if count > 1 else "not a number", f"'{text[:80]}'", wanted)
-        if node.tag not in ("limit", "safety_controller", "axis") and np.abs(found).max() > LARGEST_NUMBER:
+        if node.tag not in ("limit", "safety_controller", "axis") and np.abs(values).max() > LARGEST_NUMBER:
             self.fail(here, "an impossible number", f"'{text[:80]}'", f"numbers below {LARGEST_NUMBER:g}")
-        return found
+        return values
 
     def number(self, node: XmlNode, name: str, place: str, default: float | None = None) -> float:
         """Return the number of an attribute."""

@@ -128,7 +128,7 @@ def said_beside(item: Any, kind: type[T]) -> T | None:
     own = [part for part in metadata if isinstance(part, kind)]
     annotation = item.annotation if isinstance(item, FieldInfo) else item
     inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple, Literal) else ()
-    return own[0] if own else next((found for part in inner if (found := said_beside(part, kind))), None)
+    return own[0] if own else next((value for part in inner if (value := said_beside(part, kind))), None)
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:

@@ -85,11 +85,11 @@ class Extension(Spec):
     @classmethod
     def named(cls, name: str) -> builtins.type[Self] | None:
         """Return the class of that name, also of an extension that is installed or that the environment names."""
-        found = cls.known().get(name)
-        if found is None:
+        extension = cls.known().get(name)
+        if extension is None:
             load_installed()
-            found = cls.known().get(name)
-        return found
+            extension = cls.known().get(name)
+        return extension
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -168,5 +168,5 @@ def answer(
 
 def extension_versions(spec: Spec) -> dict[str, str]:
     """Return "extension NAME" -> version and hash of its file, of all extensions in a spec."""
-    found = (item for _, item in objects_in(spec, "") if isinstance(item, Extension))
-    return {f"extension {item}": version_of(type(item).__module__) for item in found}
+    extensions = (item for _, item in objects_in(spec, "") if isinstance(item, Extension))
+    return {f"extension {item}": version_of(type(item).__module__) for item in extensions}

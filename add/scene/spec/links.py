@@ -145,10 +145,10 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
     if body._robot is None:
         at = f"bodies.{name}"
         if body.model is None:
-            found = _written(name, body, at)
+            robot = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                found = body._read or read_robot(
+                robot = body._read or read_robot(
                     body.model,
                     base=body.base,
                     up=body.up,
@@ -158,10 +158,10 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
                     packages=body.packages or None,
                     srdf=body.srdf,
                 )
-            found = _replaced(in_body_frames(found), body, at)
-        _check_names(found, at)
-        found = with_parts(found, body, at)
-        body._robot = found
+            robot = _replaced(in_body_frames(robot), body, at)
+        _check_names(robot, at)
+        robot = with_parts(robot, body, at)
+        body._robot = robot
     return body._robot
 
 

@@ -36,14 +36,14 @@ def role_of(path: str) -> Role:
     """
     nodes = [_Node(SceneSpec, None)]
     for key in path.split("."):
-        below = [found for node in nodes for found in _below(node, key)]
+        below = [roles for node in nodes for roles in _below(node, key)]
         if not below and any(issubclass(part, BaseModel) for node in nodes for part in _parts(node.kind)):
             raise InputError("the scene format has no such number", place=path)
         nodes = below or nodes  # an entry of a vector or table: what the whole is
-    found = {node.role for node in nodes}
-    if len(found) != 1 or None in found:
+    roles = {node.role for node in nodes}
+    if len(roles) != 1 or None in roles:
         raise InputError("the scene format does not say whether this is a property or a state", place=path)
-    return found.pop()  # type: ignore[return-value]
+    return roles.pop()  # type: ignore[return-value]
 
 
 def paths_of_label(label: str) -> list[str]:
