@@ -139,10 +139,10 @@ def observe(
                 inputs = Columns(inputs.index, inputs.values[:-1])
                 rows = np.ascontiguousarray(np.stack([before.q, before.v]).transpose(3, 0, 1, 2))
             behind = rows.shape[0] - 1
-            parts, own, direct = [rows[:-1]], rows[-1:].copy(), []
+            parts, weighted, direct = [rows[:-1]], rows[-1:].copy(), []
             for rho, rows_of in residuals.get(k, ()):
                 values = np.stack([rows_of.bars.q, rows_of.bars.v]).transpose(3, 0, 1, 2)
-                own[0] += np.tensordot(rho, values, 1)
+                weighted[0] += np.tensordot(rho, values, 1)
                 slope[rows_of.direct.index] += rho @ rows_of.direct.values
                 parts.append(values)
                 direct.append(rows_of.direct)
@@ -154,7 +154,7 @@ def observe(
                 if left > most:
                     return None
             states.append(ObservedState(turn[:behind], turn[behind:], inputs, _stacked(direct)))
-            rows = np.concatenate([rows, own])
+            rows = np.concatenate([rows, weighted])
         ends = rows.transpose(1, 2, 3, 0)
         found_start = simulation.start.pushforward(Begun(assembler, run.start, theta), directions)
         start = stepper.start_pushforward(*np.split(found_start.values, 2))

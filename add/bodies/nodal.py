@@ -216,8 +216,8 @@ class NodalBody(Body):
         pinned, moves = [], []
         for pin in self.pins:
             nodes, axes = np.unique(pin.nodes), np.unique(pin.axes)
-            own = np.searchsorted(self.own_nodes, nodes)
-            dofs = (at.dofs[self.name].start + 3 * own[:, None] + axes).ravel()
+            positions = np.searchsorted(self.own_nodes, nodes)
+            dofs = (at.dofs[self.name].start + 3 * positions[:, None] + axes).ravel()
             pinned.append(dofs)
             if pin.motion:
                 rows = at.parameters[pin.motion.parameter].indices

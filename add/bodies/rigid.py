@@ -97,9 +97,9 @@ class RigidBody(Body):
     def parameters(self) -> list[Block]:
         """Return mass, inertia and centre of mass, and the pose."""
         at = f"bodies.{self.name}"
-        own: list[Block] = [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
+        blocks: list[Block] = [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
         sizes: list[Block] = [(shape.in_theta, (3,), "m") for shape in self.shapes if shape.in_theta]
-        return [*(own if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *sizes]
+        return [*(blocks if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *sizes]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return those of a given motion."""
@@ -141,12 +141,12 @@ class RigidBody(Body):
             return []
         start, mass = at.rows[self.name].start, self._index("mass", at).reshape(1)
         inertia = (np.array([start]), mass, self._index("inertia", at)[None])
-        own: list[Part | Term] = [
+        out: list[Part | Term] = [
             Part(FRAME_INERTIA, inertia), Part(WEIGHT, (np.array([start // 3]), np.ones(1), mass))
         ]  # fmt: skip
         if any(graft.masses for graft in self.grafts):
-            own.append(Part(OF_COORDINATES, TreeInertia(self._tree(at)[0], at.dofs[self.name].start, 6)))
-        return own
+            out.append(Part(OF_COORDINATES, TreeInertia(self._tree(at)[0], at.dofs[self.name].start, 6)))
+        return out
 
     def _tree(self, at: Layouts) -> tuple[Tree, dict[str, int]]:
         """Return centre of mass and rotation vector as a tree with the grafts, and the numbers of their frames."""
@@ -307,5 +307,5 @@ class ObstacleBody(Body):
     def fingerprint(self) -> list[Any]:
         """Return the shape."""
         shape = self.shape
-        own = [np.array([shape.kind]), np.array(shape.size), shape.rotation, shape.position]
-        return own if shape.mesh is None else [*own, shape.mesh.row]
+        arrays = [np.array([shape.kind]), np.array(shape.size), shape.rotation, shape.position]
+        return arrays if shape.mesh is None else [*arrays, shape.mesh.row]

@@ -144,8 +144,8 @@ class SoftBody(NodalBody):
         groups = ((~between, self.lumped), (between, True)) if between.any() else ((~between, self.lumped),)
         pairs = [mass_pairs(SoftMesh(self.mesh.points, cells[which], family), lumped=how) for which, how in groups]
         rows, cols, values = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        own = self.tie_of[rows] < 0
-        return MassPairs(rows[own], cols[own], values[own]), MassPairs(rows[~own], cols[~own], values[~own])
+        free = self.tie_of[rows] < 0
+        return MassPairs(rows[free], cols[free], values[free]), MassPairs(rows[~free], cols[~free], values[~free])
 
     def tied_masses(self, tie: NodeTie) -> list[TiedMass]:
         """Return the tissue of each region on the nodes of a tie; of regions that have any there."""
@@ -213,12 +213,12 @@ class SoftBody(NodalBody):
         for region in self.materials:
             out += self._region_parts(region, at)
         for mass in self.masses:
-            k, own = mass.nodes.size, at.parameters[mass.parameter].start
+            k, density = mass.nodes.size, at.parameters[mass.parameter].start
             acting = np.isin(np.arange(3), mass.axes).astype(float)
             products = np.outer(np.outer(mass.weights, mass.weights), acting).reshape(-1, 3)
             rows, cols = first + np.repeat(mass.nodes, k), first + np.tile(mass.nodes, k)
-            out.append(Part(NODAL_INERTIA, (rows, cols, products, np.full(k * k, own), np.full(k * k, -1))))
-            out.append(Part(WEIGHT, (first + mass.nodes, mass.weights, np.full(k, own))))
+            out.append(Part(NODAL_INERTIA, (rows, cols, products, np.full(k * k, density), np.full(k * k, -1))))
+            out.append(Part(WEIGHT, (first + mass.nodes, mass.weights, np.full(k, density))))
         return [*out, *self.load_terms(at)]
 
     def _elements(self, region: Region) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -248,9 +248,9 @@ class SoftBody(NodalBody):
         density = index("density")
         count, drag = pairs.rows.size, index("rayleigh_mass")
         inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
-        own = self.own_nodes[self.own_nodes < mesh.n_nodes]
-        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)[own]
-        nodes = first + own
+        nodes_of = self.own_nodes[self.own_nodes < mesh.n_nodes]
+        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)[nodes_of]
+        nodes = first + nodes_of
         places = index("viscosity"), index("rayleigh_stiffness")
         rates = (*places, index("viscosity_exponent") if region.has_exponent else -1)
         nu, beta, exponent = (np.full(region.n_rows, place) for place in rates)
@@ -284,9 +284,9 @@ class SoftBody(NodalBody):
         out: list[Memory] = []
         for region in (region for region in self.materials if region.branches):
             place = region.place(self.name)
-            own = [f"{place}.relaxation.{name}" for name, _ in region.branches]
+            branches = [f"{place}.relaxation.{name}" for name, _ in region.branches]
             shares, times = (
-                np.concatenate([at.parameters[f"{branch}.{key}"].indices for branch in own]) for key, _ in _BRANCH
+                np.concatenate([at.parameters[f"{branch}.{key}"].indices for branch in branches]) for key, _ in _BRANCH
             )
             mean = np.full(region.n_rows, int(self.mean_dilatation))
             moduli = region.moduli(self.name, at.parameters)

@@ -240,10 +240,10 @@ class MassSpringBody(NetBody):
 
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return inertia and weight, springs, loads."""
-        first, own = self.first_node(at), f"bodies.{self.name}"
+        first, prefix = self.first_node(at), f"bodies.{self.name}"
         out: list[Part | Term] = []
         if not self.massless:
-            mass, drag = (at.parameters[f"{own}.{key}"].start for key in ("mass", "rayleigh_mass"))
+            mass, drag = (at.parameters[f"{prefix}.{key}"].start for key in ("mass", "rayleigh_mass"))
             nodes = first + np.arange(self.points.shape[0])
             index, masses = np.full(nodes.size, mass), np.repeat(self.shares[:, None], 3, axis=1)
             out.append(Part(NODAL_INERTIA, (nodes, nodes, masses, index, np.full(nodes.size, drag))))
@@ -251,6 +251,6 @@ class MassSpringBody(NetBody):
         if self.edges.size:
             keys = ("stiffness", "damping", "lengths")
             n = self.edges.shape[0]
-            numbers = [np.broadcast_to(at.parameters[f"{own}.{key}"].indices, (n,)) for key in keys]
+            numbers = [np.broadcast_to(at.parameters[f"{prefix}.{key}"].indices, (n,)) for key in keys]
             out.append(Part(Springs(), (first + self.edges, *numbers)))
         return [*out, *self.load_terms(at)]

@@ -157,8 +157,8 @@ class TreeBody(Body):
     @cached_property
     def first(self) -> list[int]:
         """The first coordinate of every joint, that of the one it mimics included."""
-        own = np.concatenate([[0], np.cumsum([joint.n for joint in self.joints])])
-        return [int(own[k] if joint.mimic is None else own[joint.mimic[0]]) for k, joint in enumerate(self.joints)]
+        at = np.concatenate([[0], np.cumsum([joint.n for joint in self.joints])])
+        return [int(at[k] if joint.mimic is None else at[joint.mimic[0]]) for k, joint in enumerate(self.joints)]
 
     def coordinates(self) -> tuple[int, ...]:
         """Return the number of coordinates."""
@@ -183,8 +183,8 @@ class TreeBody(Body):
     def start_names(self) -> list[str]:
         """Return the blocks of theta that its coordinates start at, in their order."""
         base = [f"bodies.{self.name}.{key}" for key in ("position", "orientation")] if self.free else []
-        own = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
-        return [*base, *(self.path(joint, "value") for joint in own)]
+        joints = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
+        return [*base, *(self.path(joint, "value") for joint in joints)]
 
     def pose(self, at: Layouts) -> Pose:
         """Return how its joints start."""
@@ -195,10 +195,10 @@ class TreeBody(Body):
             base = RigidPose(
                 start, None, *(at.parameters[f"bodies.{self.name}.{key}"].indices for key in keys)
             )  # fmt: skip
-        own = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
+        joints = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
         none = np.zeros(0, dtype=np.int64)
         value, rate = (
-            np.concatenate([none, *(self._named(joint, key, at) for joint in own)]) for key in ("value", "rate")
+            np.concatenate([none, *(self._named(joint, key, at) for joint in joints)]) for key in ("value", "rate")
         )
         return TreePose(start, self.coordinates()[0], base, value, rate)
 

@@ -156,8 +156,8 @@ def tree_elements(
             columns += [(parent, first + 3 + k, 1.0, 0.0, -1) for k in range(3)]
         else:
             prefix = f"{base}.joints.{joint.name}"
-            own = np.concatenate([at.parameters[f"{prefix}.{key}"].indices for key in ("position", "orientation")])
-            parent = add(parent, joint.kind, joint.axis, joint.pitch, own, joint.link)
+            numbers = np.concatenate([at.parameters[f"{prefix}.{key}"].indices for key in ("position", "orientation")])
+            parent = add(parent, joint.kind, joint.axis, joint.pitch, numbers, joint.link)
             factor, offset = (1.0, 0.0) if joint.mimic is None else joint.mimic[1:]
             armature = -1
             if joint.kind in (HINGE, SLIDE) and joint.n:
@@ -167,8 +167,8 @@ def tree_elements(
     frames: dict[str, int] = {}
     heavy: dict[int, str] = {}
     for graft in grafts:
-        own = np.concatenate([at.parameters[f"{graft.path}.{key}"].indices for key in ("position", "orientation")])
-        frames[graft.path] = add(carried[graft.joint], FIXED, _X, 0.0, own, "")
+        numbers = np.concatenate([at.parameters[f"{graft.path}.{key}"].indices for key in ("position", "orientation")])
+        frames[graft.path] = add(carried[graft.joint], FIXED, _X, 0.0, numbers, "")
         heavy |= {add(frames[graft.path], FIXED, _X, 0.0, none, ""): mass for mass in graft.masses}
     n = len(rows)
     mass, centre, inertia = (np.full(shape, -1, dtype=np.int64) for shape in ((n,), (n, 3), (n, 6)))

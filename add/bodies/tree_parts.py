@@ -183,9 +183,9 @@ class LengthDrive:
         """Return the memory of its activation, if it has one."""
         if self.state is None:
             return []
-        own, rows = self.state, at.parameters[self.input.parameter].indices.reshape(-1)
+        state, rows = self.state, at.parameters[self.input.parameter].indices.reshape(-1)
         times, entry = (at.parameters[f"{self.path}.{key}"].indices.ravel() for key in ("times", "activation"))
-        return [own.kind(self.input.signal, rows, times, entry, own.control, own.limits)]
+        return [state.kind(self.input.signal, rows, times, entry, state.control, state.limits)]
 
 
 #: Numbers of the laws of actuators in theta, with their units: by number of the law.
@@ -217,9 +217,9 @@ def blocks_of(
             blocks += [(f"{at}.limit_stiffness", (), "N/m"), (f"{at}.limit_damping", (), "N s/m")]
         if tendon.banded:
             blocks.append((f"{at}.none", (), "N s/m"))
-    own = {f"{tendon.path}.factors" for tendon in tendons}
+    of_tendons = {f"{tendon.path}.factors" for tendon in tendons}
     for drive in drives:
-        if drive.joints and drive.factors not in own:
+        if drive.joints and drive.factors not in of_tendons:
             blocks.append((drive.factors, (len(drive.joints),), ""))
         blocks += [(f"{drive.path}.{key}", (), unit) for key, unit in ACTUATOR_NUMBERS[drive.law]]
         if drive.state is not None:
@@ -299,16 +299,16 @@ def length_terms(
 
     terms: list[Term] = []
     for spatial in (False, True):
-        own = [item for item in tendons if (item.way is not None) == spatial]
+        of_kind = [item for item in tendons if (item.way is not None) == spatial]
         single, banded, limited = (
-            [item for item in own if chosen(item)]
+            [item for item in of_kind if chosen(item)]
             for chosen in (lambda item: not item.banded, lambda item: item.banded, lambda item: item.limited)
         )
         if single:
             terms.append(over(JointSprings(np.arange(len(single)), *numbers(single, "stiffness", "rest")), single))
-        if own:
-            laws = numbers(own, "damping", "dry_friction", "slip_speed")
-            terms.append(over(JointResistance(np.arange(len(own)), *laws), own))
+        if of_kind:
+            laws = numbers(of_kind, "damping", "dry_friction", "slip_speed")
+            terms.append(over(JointResistance(np.arange(len(of_kind)), *laws), of_kind))
         if banded:
             (first, stiffness, none) = numbers(banded, "rest", "stiffness", "none")
             sharp = np.full(first.size, _SHARP)

@@ -259,8 +259,8 @@ def export(
         raise click.UsageError("--controls needs --rate.")
     built = scene_of(source).build()
     signals = sampled_controls(built, rate, names)
-    own = limits_of_servos(built.scene)
-    kept = {name: own[name] for name in {signal.name for signal in signals} & set(own)}
+    servos = limits_of_servos(built.scene)
+    kept = {name: servos[name] for name in {signal.name for signal in signals} & set(servos)}
     for text in limits:
         name, value = named_value(text, "--limit", _NO_LIMIT, "NAME=value")
         low, _, high = value.partition(":")

@@ -42,12 +42,12 @@ def with_shorter_steps(scene: Scene, factor: float) -> Scene:
     if time.get("steps") is not None:
         time["steps"] = round(time["steps"] * factor)
     for item in raw.get("experiments", []):
-        own = item.get("overrides", {})
-        if "time.dt" in own:
-            own["time.dt"] /= factor
-        if own.get("time.steps") is not None:
-            own["time.steps"] = round(own["time.steps"] * factor)
-        if any(key == "time" or key == "contact" for key in own):
+        overrides = item.get("overrides", {})
+        if "time.dt" in overrides:
+            overrides["time.dt"] /= factor
+        if overrides.get("time.steps") is not None:
+            overrides["time.steps"] = round(overrides["time.steps"] * factor)
+        if any(key == "time" or key == "contact" for key in overrides):
             raise InputError(
                 "an experiment overrides a whole section, which a convergence study cannot change",
                 file=scene.source,

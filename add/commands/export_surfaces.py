@@ -225,14 +225,14 @@ class _Binary:
 
     def places(self, values: FloatArray) -> Any:
         """Append places of vertices, or how far they go; return the attributes of a primitive."""
-        own = self.numbers(values.astype(np.float32), "VEC3", self.gltf.ARRAY_BUFFER, bounds=True)
-        return self.gltf.Attributes(POSITION=own)
+        position = self.numbers(values.astype(np.float32), "VEC3", self.gltf.ARRAY_BUFFER, bounds=True)
+        return self.gltf.Attributes(POSITION=position)
 
     def animate(self, node: int, what: str, values: AnyArray, kind: str) -> None:
         """Let something of a node follow values by time."""
-        gltf, own = self.gltf, self.numbers(values.astype(np.float32), kind)
+        gltf, values_at = self.gltf, self.numbers(values.astype(np.float32), kind)
         samplers = self.animation.samplers
-        samplers.append(gltf.AnimationSampler(input=self.clock, output=own, interpolation=gltf.ANIM_LINEAR))
+        samplers.append(gltf.AnimationSampler(input=self.clock, output=values_at, interpolation=gltf.ANIM_LINEAR))
         aim = gltf.AnimationChannelTarget(node=node, path=what)
         self.animation.channels.append(gltf.AnimationChannel(sampler=len(samplers) - 1, target=aim))
 
@@ -280,9 +280,9 @@ def _obj(path: Path, items: list[Shape], times: FloatArray) -> None:
     folder = path.with_suffix("")
     folder.mkdir(exist_ok=True)
     remove_killed(folder)
-    own = re.compile(re.escape(folder.name) + r"_\d{5,}\.obj")
+    frame_file = re.compile(re.escape(folder.name) + r"_\d{5,}\.obj")
     before = list(folder.iterdir())
-    others = [other.name for other in before if not own.fullmatch(other.name)]
+    others = [other.name for other in before if not frame_file.fullmatch(other.name)]
     if others:
         raise InputError("this folder has other files", file=folder, found=min(others), expected="a new one, by -o")
     for k in range(times.size):

@@ -49,10 +49,10 @@ def carried(result: dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, di
         raise InputError("the fit has no such number", found=missing[0], expected=", ".join(known))
     if paths:
         return {label: known[label] for labels in asked.values() for label in labels}
-    own = of_one_motion(known)
-    chosen = {label: entry for label, entry in known.items() if label not in own}
+    of_motion = of_one_motion(known)
+    chosen = {label: entry for label, entry in known.items() if label not in of_motion}
     if not chosen:
-        reasons = ", ".join(f"{label}: {why}" for label, why in own.items())
+        reasons = ", ".join(f"{label}: {why}" for label, why in of_motion.items())
         raise InputError("no number of the fit holds for another motion", found=reasons, expected="--parameter PATH")
     return chosen
 
@@ -103,11 +103,11 @@ def require_same_laws(run: RunFolder, scene: SceneSpec, labels: Iterable[str]) -
             kinds = ("type",) if len(place) == 2 and path.startswith(f"bodies.{key}.material.") else ()
             given = {"model": default} | fitted if default else fitted
             for word in (*kinds, *(("model", "energy") if default else ("energy",))):
-                own = given.get(word)
-                if word in taking and own is not None and own != taking[word]:
+                said = given.get(word)
+                if word in taking and said is not None and said != taking[word]:
                     raise InputError(
                         f"'{path}' of the fit is a number of another law", file=run.path,
-                        place=".".join([*place, word]), found=repr(taking[word]), expected=repr(own),
+                        place=".".join([*place, word]), found=repr(taking[word]), expected=repr(said),
                     )  # fmt: skip
 
 
@@ -343,8 +343,8 @@ def _scales(run: RunFolder) -> dict[str, Any]:
     out = {}
     for item in run.read_json(SCENE).get("parameters") or [] if run.scene.is_file() else []:
         name = "+".join(item.get("paths") or [item.get("path") or ""])
-        own = f"@{item['experiment']}" if item.get("experiment") else ""
-        out[name + own] = TRANSFORMS[item.get("transform", "linear")]
+        suffix = f"@{item['experiment']}" if item.get("experiment") else ""
+        out[name + suffix] = TRANSFORMS[item.get("transform", "linear")]
     return out
 
 

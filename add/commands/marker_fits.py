@@ -197,10 +197,10 @@ def changing(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list
     out = []
     for k in np.flatnonzero(between.bars_apart > APART):
         asked = {}
-        for rows, sees, own in zip(found.rows, between.sees[:, k], between.own[:, k], strict=True):
+        for rows, sees, number in zip(found.rows, between.sees[:, k], between.own[:, k], strict=True):
             if sees:
                 moved = x.copy()
-                moved[k] += own
+                moved[k] += number
                 asked[rows.name] = float(problem.values(moved)[k])
         ends = min(asked, key=lambda name: asked[name]), max(asked, key=lambda name: asked[name])
         bars = float(between.bars_apart[k])

@@ -112,7 +112,7 @@ def of_widths(bands: dict[tuple[str, str, str], Bands], names: Sequence[str], le
     for unit in ("m", "rad"):
         halves = [
             0.5 * (band.quantiles[-1] - band.quantiles[0])
-            for (name, own, _), band in bands.items() if own == unit and name in names
+            for (name, unit_of, _), band in bands.items() if unit_of == unit and name in names
         ]  # fmt: skip
         if halves:
             sizes = np.array(halves).max(axis=2)  # of each marker its widest coordinate

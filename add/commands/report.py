@@ -302,11 +302,11 @@ def _fits(result: Mapping[str, Any], residuals: Mapping[str, Any]) -> list[dict[
         markers, each = [], []
         for marker, item in (fit.get("per_marker") or {}).items():
             item = item if isinstance(item, Mapping) else {"rms": item}
-            own = item.get("unit") or unit
-            peak = how_far(item.get("peak_displacement"), own)
-            row = [marker, how_far(item.get("rms"), own), number(item.get("samples")), peak]
+            of = item.get("unit") or unit
+            peak = how_far(item.get("peak_displacement"), of)
+            row = [marker, how_far(item.get("rms"), of), number(item.get("samples")), peak]
             markers.append([*row, number(apart.get(marker), 3)])
-            each.append((marker, number(item.get("rms"), 4), own if own != (unit or "m") and item.get("unit") else ""))
+            each.append((marker, number(item.get("rms"), 4), of if of != (unit or "m") and item.get("unit") else ""))
         rms = number(fit.get("rms"), 4)
         percent = f"{100.0 * share:.3g} %" if isinstance(share, int | float) else "–"
         out.append({

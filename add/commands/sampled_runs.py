@@ -134,11 +134,11 @@ def side_up(turn: FloatArray, up: FloatArray, is_round: bool = False) -> str:
     turn : (3,) rotation vector of the body [rad]
     up : (3,) against gravity
     """
-    own = Rotation.from_rotvec(turn).inv().apply(up)
+    local = Rotation.from_rotvec(turn).inv().apply(up)
     if is_round:
-        return ("+z up" if own[2] > 0.0 else "-z up") if abs(own[2]) > STANDS else "lies"
-    k = int(np.argmax(np.abs(own)))
-    return f"{'+' if own[k] > 0.0 else '-'}{'xyz'[k]} up"
+        return ("+z up" if local[2] > 0.0 else "-z up") if abs(local[2]) > STANDS else "lies"
+    k = int(np.argmax(np.abs(local)))
+    return f"{'+' if local[k] > 0.0 else '-'}{'xyz'[k]} up"
 
 
 def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:

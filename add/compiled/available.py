@@ -71,8 +71,8 @@ def packed_or_reason(system: System) -> PackedSystem | str:
         packed = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    own = tuple(filter(_is_own, packed.kinds))
-    if not available(own, packed.trees, packed.sparse):
+    known = tuple(filter(_is_own, packed.kinds))
+    if not available(known, packed.trees, packed.sparse):
         return "compiled steps are not kept on disk: run `add warm` once"
     for function, signature in _of_kinds(tuple(filterfalse(_is_own, packed.kinds))):
         executable(function, signature)  # of a formula or an extension, which `add warm` does not know; kept then

@@ -42,12 +42,12 @@ def take_each(arrays, routines, timing, criteria, before, starts, signals, theta
     ends = np.zeros((b, n_choices), dtype=np.int64)
     turned = np.zeros((b, 0), dtype=np.bool_)
     for k in range(b):
-        own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
+        clock = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
         now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
         (
             done, q_k, v_k, a_k, states_q_k, states_v_k, turned_k, counts_k, tolerance_k, merits_k, rows_k, ends_k, _,
         ) = take_steps(
-            arrays, routines, own, criteria, (q_before[k], v_before[k]), starts[k], now, thetas[k], False, given
+            arrays, routines, clock, criteria, (q_before[k], v_before[k]), starts[k], now, thetas[k], False, given
         )  # fmt: skip
         if k == 0:
             turned = np.zeros((b, turned_k.shape[1]), dtype=np.bool_)
@@ -82,7 +82,7 @@ def pull_back_each(arrays, routines, timing, steps, before, signals, thetas, bar
     b = thetas.shape[0]
     solved = np.zeros(b, dtype=np.bool_)
     for k in range(b):
-        own = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
+        clock = Timing(timing.dt, firsts[k], timing.c, timing.alpha_0, timing.alpha_1)
         now = Signals(signals.weights[k : k + 1], signals.table[k : k + 1])
         chosen, part = choices_of(steps, k), slice(k, k + 1)
         step = Steps(
@@ -91,7 +91,7 @@ def pull_back_each(arrays, routines, timing, steps, before, signals, thetas, bar
             chosen.rows, chosen.ends.reshape((1, chosen.ends.size)),
         )  # fmt: skip
         left = pull_back_steps(
-            arrays, routines, own, step, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),
+            arrays, routines, clock, step, (q_before[k], v_before[k]), now, thetas[k], (q_bars[k], v_bars[k]),
             by_positions[k], theta_bars[k],
         )  # fmt: skip
         solved[k] = left == 0
@@ -165,9 +165,9 @@ class CompiledMembers:
         weights = np.zeros((firsts.size, width))
         table = np.zeros((firsts.size, *parts[0][1].table.shape[1:]), dtype=np.int64)
         for chunk, signals in parts:
-            own = chunks == chunk
-            weights[own, : signals.weights.shape[1]] = signals.weights[inside[own]]
-            table[own] = signals.table[inside[own]]
+            members = chunks == chunk
+            weights[members, : signals.weights.shape[1]] = signals.weights[inside[members]]
+            table[members] = signals.table[inside[members]]
         return Signals(weights, table)
 
     def _starts(self, thetas: FloatArray) -> FloatArray:

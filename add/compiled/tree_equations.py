@@ -219,7 +219,7 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
     """
     links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     rows, n_own = links.sizes[0], lifted.p.shape[1]
-    matrix, own = np.empty(rows * rows), np.zeros((n_own, n_own))
+    matrix, of_trees = np.empty(rows * rows), np.zeros((n_own, n_own))
     data[:] = 0.0
     for rates in range(2 if links.touched.size else 0):
         # The second time dr/dv over X alone; one call of a large function is compiled in less time than two.
@@ -229,11 +229,11 @@ def jacobian(arrays, at, room, choices, weight_q, weight_v, weight_a, data):
         matrix[:] = 0.0
         add_jacobian(arrays, _ROWS, at_rows(at, lifted), choices, w_q, w_v, w_a, matrix)
         if rates:
-            _add_by_rates(weight_q, arrays, at, lifted, matrix, own, data)
+            _add_by_rates(weight_q, arrays, at, lifted, matrix, of_trees, data)
         else:
             acting, _ = _acting(matrix, links)
-            _spread(1.0, matrix, links, acting, (lifted.p, lifted.p), False, data, own, n)
-    _add_trees(arrays, at, lifted, choices, (weight_q, weight_v, weight_a), own, data)
+            _spread(1.0, matrix, links, acting, (lifted.p, lifted.p), False, data, of_trees, n)
+    _add_trees(arrays, at, lifted, choices, (weight_q, weight_v, weight_a), of_trees, data)
 
 
 @njit(**CALLED)
@@ -285,8 +285,8 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
     if links.touched.size:
         add_parameters(arrays, _ROWS, at_rows(at, lifted), choices, pushed, out)
     size = tree.parent.size
-    own, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
-    fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, own, armature, gravity)
+    by_link, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
+    fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, by_link, armature, gravity)
     if links.touched.size:
         # Phi itself depends on the placements: of places and rates of the forces, and of P in lam^T P^T r_X.
         by_x, by_v, by_placement = np.zeros(rows), np.zeros(rows), np.zeros((size, 6))
@@ -301,8 +301,8 @@ def parameters(arrays, at, room, choices, over_rows, lam, out):
             )  # fmt: skip
         for i in range(size):
             for b in range(6):
-                own[i, 10 + b] += by_placement[i, b]
-    _scatter(tree, own, armature, gravity, out)
+                by_link[i, 10 + b] += by_placement[i, b]
+    _scatter(tree, by_link, armature, gravity, out)
     add_parameters(arrays, _TREES, at, choices, lam, out)
 
 
@@ -340,15 +340,15 @@ def inputs(arrays, at, room, choices, indptr):
     """Return what `add.compiled.walk.inputs` does."""
     links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     same, p = links.sizes[1], lifted.p
-    entries = new_found(arrays, at, lifted.x.size)
+    columns = new_found(arrays, at, lifted.x.size)
     if links.touched.size:
-        add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, entries)
-    out = np.zeros((entries.values.shape[0], n))
-    for m in range(entries.size[0]):
-        put(entries.values[m, :same], out[m])
+        add_inputs(arrays, _ROWS, at_rows(at, lifted), choices, indptr, columns)
+    out = np.zeros((columns.values.shape[0], n))
+    for m in range(columns.size[0]):
+        put(columns.values[m, :same], out[m])
         for i in range(p.shape[0]):
-            if entries.values[m, same + i] != 0.0:
+            if columns.values[m, same + i] != 0.0:
                 for k in range(p.shape[1]):
-                    out[m, same + k] += p[i, k] * entries.values[m, same + i]
-    add_inputs(arrays, _TREES, at, choices, indptr, Found(entries.place, entries.entries, entries.size, out))
-    return entries.entries[: entries.size[0]], out[: entries.size[0]]
+                    out[m, same + k] += p[i, k] * columns.values[m, same + i]
+    add_inputs(arrays, _TREES, at, choices, indptr, Found(columns.place, columns.entries, columns.size, out))
+    return columns.entries[: columns.size[0]], out[: columns.size[0]]

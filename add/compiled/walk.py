@@ -221,6 +221,6 @@ def inputs(arena, at, room, choices, indptr):
     with few entries; the pull-backs of `parameters` would ask all families for each coordinate. ``indptr``
     (n_theta + 1,) counts the directions that move each entry of theta.
     """
-    entries = new_found(arena, at, at.q.size)
-    add_inputs(arena, 0, at, choices, indptr, entries)
-    return entries.entries[: entries.size[0]], entries.values[: entries.size[0]]
+    columns = new_found(arena, at, at.q.size)
+    add_inputs(arena, 0, at, choices, indptr, columns)
+    return columns.entries[: columns.size[0]], columns.values[: columns.size[0]]

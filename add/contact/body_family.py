@@ -48,17 +48,17 @@ _own = unpacker(_Arrays)
 def _forces(arena, k, at, replay, rows, out):
     if replay and not rows.size:
         return rows
-    own, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
-    return body_contact_force(at.t, at.q, at.v, at.theta, own.ints, own.floats, own.places, replay, given, out)
+    c, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
+    return body_contact_force(at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, out)
 
 
 @njit(**FAMILY)
 def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     if rows.size == 0 or (weight_q == 0.0 and weight_v == 0.0):
         return
-    own = _own(arena, arena.families[k, FIELD])
-    blocks = Slots(own.own, own.keys, own.first[0])
-    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(own.ints, own.floats, own.places)
+    contact = _own(arena, arena.families[k, FIELD])
+    blocks = Slots(contact.own, contact.keys, contact.first[0])
+    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(contact.ints, contact.floats, contact.places)
     body_contact_jacobian(motion, packed, rows, (weight_q, weight_v), blocks, data, slots)
 
 
@@ -66,9 +66,9 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 def _parameters(arena, k, at, rows, forward, along, out):
     if rows.size == 0:
         return
-    own = _own(arena, arena.families[k, FIELD])
+    contact = _own(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
-    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(own.ints, own.floats, own.places)
+    motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(contact.ints, contact.floats, contact.places)
     body_contact_parameters(motion, packed, no_growth(), rows, forward, by_theta, force)
 
 
@@ -119,20 +119,20 @@ def _law_of(own):
 def _mesh_forces(arena, k, at, replay, rows, out):
     if replay and not rows.size:
         return rows
-    own = _own_mesh(arena, arena.families[k, FIELD])
+    contact = _own_mesh(arena, arena.families[k, FIELD])
     if replay:
-        mesh_contact_force(at.q, at.v, at.theta, own.meshes, _law_of(own), rows, out)
+        mesh_contact_force(at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, out)
         return rows
-    return found_mesh_contact_force(at.q, at.v, at.theta, own.meshes, _law_of(own), own.near, out)
+    return found_mesh_contact_force(at.q, at.v, at.theta, contact.meshes, _law_of(contact), contact.near, out)
 
 
 @njit(**FAMILY)
 def _mesh_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     if rows.size == 0 or (weight_q == 0.0 and weight_v == 0.0):
         return
-    own = _own_mesh(arena, arena.families[k, FIELD])
+    contact = _own_mesh(arena, arena.families[k, FIELD])
     mesh_contact_jacobian(
-        at.q, at.v, at.theta, own.meshes, _law_of(own), rows, (weight_q, weight_v), own.slots, data, slots
+        at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, (weight_q, weight_v), contact.slots, data, slots
     )
 
 
@@ -140,9 +140,9 @@ def _mesh_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots
 def _mesh_parameters(arena, k, at, rows, forward, along, out):
     if rows.size == 0:
         return
-    own = _own_mesh(arena, arena.families[k, FIELD])
+    contact = _own_mesh(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
-    mesh_contact_parameters(at.q, at.v, at.theta, own.meshes, _law_of(own), rows, forward, by_theta, force)
+    mesh_contact_parameters(at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, forward, by_theta, force)
 
 
 MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameters, _mesh_jacobian)

@@ -187,24 +187,24 @@ def shared_volume(primitives: Primitives, x: FloatArray) -> tuple[int, int, Floa
     x : (n_points, 3) [m]
     """
     faces, body = primitives.faces, primitives.body
-    own = body[faces[:, 0]] if faces.size else np.zeros(0, dtype=np.int64)
+    body_of = body[faces[:, 0]] if faces.size else np.zeros(0, dtype=np.int64)
     n = primitives.meets.shape[0]
     corners = x[faces]
     low, high = np.full((n, 3), np.inf), np.full((n, 3), -np.inf)
     np.minimum.at(low, body, x)
     np.maximum.at(high, body, x)
-    closed = [_is_closed(faces[own == k]) for k in range(n)]
+    closed = [_is_closed(faces[body_of == k]) for k in range(n)]
     whole: set[tuple[int, int]] = set()
     for a, b in np.argwhere(primitives.meets & ~np.eye(n, dtype=bool)):
         if not (closed[a] and closed[b]) or (low[a] > high[b]).any() or (low[b] > high[a]).any():
             continue
-        mine = corners[own == a]
+        mine = corners[body_of == a]
         normals = np.cross(mine[:, 1] - mine[:, 0], mine[:, 2] - mine[:, 0])
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.finfo(float).tiny)
         points = mine.mean(axis=1) - BELOW * float((high[a] - low[a]).max()) * normals
         near = np.flatnonzero(((points > low[b]) & (points < high[b])).all(axis=1))
         looked = near[:: max(1, -(-near.size // MOST_LOOKED_AT))]
-        inside = winding_numbers(points[looked], corners[own == b]) > INSIDE
+        inside = winding_numbers(points[looked], corners[body_of == b]) > INSIDE
         if inside.size and inside.all() and near.size == mine.shape[0]:
             whole.add((int(a), int(b)))
         elif inside.any():

@@ -163,7 +163,7 @@ def point_growth(
     kind, size, rotation, position : of the shape, in the body's frame
     arms : (n, 3) its points, in the body's frame [m]
     """
-    own = (arms - position) @ rotation
+    local = (arms - position) @ rotation
     out = np.zeros((arms.shape[0], 3, 4))
     if kind in (SPHERE, CAPSULE):
         out[:, 0, 3] = 1.0
@@ -175,7 +175,7 @@ def point_growth(
     elif kind == CAPSULE:
         axes = axes[0], np.array([2]), axes[2]
     for c, moved in enumerate(axes):
-        out[:, c, :3] = own[:, moved] / size[c] @ rotation[:, moved].T if moved.size else 0.0
+        out[:, c, :3] = local[:, moved] / size[c] @ rotation[:, moved].T if moved.size else 0.0
     return out
 
 

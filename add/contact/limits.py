@@ -48,11 +48,11 @@ def collision_mesh(edges: IntArray, faces: IntArray, body: IntArray, meets: Bool
 
 
 def _filter(kit: Any, body: IntArray, meets: BoolArray) -> Any:
-    own = np.diagonal(meets)
+    itself = np.diagonal(meets)
     others = meets | np.eye(meets.shape[0], dtype=bool)
     if others.all():
         # Points of one patch do not collide; those of a body that meets itself are patches of their own.
-        patch = np.where(own[body], own.size + np.arange(body.size), body)
+        patch = np.where(itself[body], itself.size + np.arange(body.size), body)
         return kit.make_vertex_patches_filter(patch.astype(np.int32))
 
     # Asked for primitives whose boxes overlap only.

@@ -170,12 +170,12 @@ class MeshContact(RowContact):
             points = np.hstack([ends[two[:, 0]], others[two[:, 1]]])
             body = meshes.body[points]
             apart = (np.diff(np.sort(points, axis=1), axis=1) > 0).all(axis=1) & (body[:, 0] == body[:, 3])
-            for four, own in zip(points[apart], body[apart, 0].tolist(), strict=True):
+            for four, number in zip(points[apart], body[apart, 0].tolist(), strict=True):
                 places = meshes.rest[four]
                 d = float(stencil(region(places), places, 4, 1, c, g, P)[0])
-                if d < 2.0 * reach[own]:
-                    distances.setdefault(own, []).append(d)
-        return [(self.names[own], len(all_of), min(all_of)) for own, all_of in distances.items()]
+                if d < 2.0 * reach[number]:
+                    distances.setdefault(number, []).append(d)
+        return [(self.names[number], len(all_of), min(all_of)) for number, all_of in distances.items()]
 
     def _found_near(self, kin: Kinematics, theta: FloatArray) -> Near | None:
         """Look for pairs that are near, unless places are not finite; which ones are kept changes no number."""
@@ -231,8 +231,8 @@ class MeshContact(RowContact):
 
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
         """Return which nodes and bodies touch each other."""
-        own = carrier_keys(decision, self.arrays)
-        return own if candidates is None else np.union1d(own, candidates)
+        acting = carrier_keys(decision, self.arrays)
+        return acting if candidates is None else np.union1d(acting, candidates)
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""

@@ -47,7 +47,7 @@ class Blocks:
     def build(cls, contacts: Contacts) -> Blocks:
         """Number the blocks of a `BodyContact`."""
         points, runs = contacts.points, contacts.runs
-        own = np.full(points.shape[0], -1, dtype=np.int64)
+        alone = np.full(points.shape[0], -1, dtype=np.int64)
         on_world, nodes, always = meetings(contacts, COMMON)
         always.sort()
         with_world = np.repeat(on_world, runs[:, STOP] - runs[:, FIRST])
@@ -56,13 +56,13 @@ class Blocks:
         for rigid, width in ((True, 6), (False, 3)):
             chosen = np.flatnonzero(with_world & ((points[:, 2] >= 0) == rigid))
             starts, which = np.unique(points[chosen, 0], return_inverse=True)
-            own[chosen] = size + width * width * which
+            alone[chosen] = size + width * width * which
             size += width * width * starts.size
             groups.append(starts[:, None] + np.arange(width))
         rows, cols = zip(*(_entries(dofs) for dofs in groups), strict=True)
         few = always.size <= COMMON
         always = always if few else always[:0]
-        return cls(contacts, np.concatenate(rows), np.concatenate(cols), own, always, few and not nodes)
+        return cls(contacts, np.concatenate(rows), np.concatenate(cols), alone, always, few and not nodes)
 
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
         """Return the sorted keys of the blocks of two carriers on a branch, those of the candidates included."""

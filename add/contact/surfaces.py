@@ -141,8 +141,8 @@ class ContactSurface:
         for part, k in zip(parts, first, strict=False):
             if part.areas is not None:
                 vertex_areas[k : k + part.areas.size] = part.areas
-                own = (edges[:, 0] >= k) & (edges[:, 0] < k + part.areas.size)
-                edge_areas[own] = vertex_areas[edges[own]].mean(axis=1)
+                of_part = (edges[:, 0] >= k) & (edges[:, 0] < k + part.areas.size)
+                edge_areas[of_part] = vertex_areas[edges[of_part]].mean(axis=1)
         return cls(
             rest=rest,
             carrier=np.concatenate([np.zeros(0, dtype=np.int64), *carriers]).astype(np.int64),

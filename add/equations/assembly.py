@@ -72,9 +72,9 @@ class Assembly:
             rows, cols = constraint.pattern(n + first)
             values = np.zeros(rows.size)
             constraint.jacobian(kin, mu[first : self._rows[k + 1]], theta, _BY_Q, values, np.arange(rows.size))
-            own = rows >= n
-            np.add.at(G, (rows[own] - n, cols[own]), values[own])
-            bent = ~own & (cols < n)
+            of_loops = rows >= n
+            np.add.at(G, (rows[of_loops] - n, cols[of_loops]), values[of_loops])
+            bent = ~of_loops & (cols < n)
             np.add.at(H, (rows[bent], cols[bent]), values[bent])
         return G, H
 
@@ -125,17 +125,17 @@ class Assembly:
         InputError
             If none is found.
         """
-        own, none, q = self._moved, np.zeros(self._rows[-1]), q_g.copy()
+        moved, none, q = self._moved, np.zeros(self._rows[-1]), q_g.copy()
         allowed = 1e-13 * (1.0 + float(np.abs(q_g).max(initial=0.0)))
         gap = float(np.abs(self._c(q, theta)).max(initial=0.0))
         for _ in range(_MOST):
             if gap <= allowed:
                 break
-            step = np.linalg.lstsq(self._derivatives(q, none, theta)[0][:, own], -self._c(q, theta), rcond=1e-10)[0]
+            step = np.linalg.lstsq(self._derivatives(q, none, theta)[0][:, moved], -self._c(q, theta), rcond=1e-10)[0]
             share, there = 1.0, gap
             while share > 1e-4:
                 trial = q.copy()
-                trial[own] += share * step
+                trial[moved] += share * step
                 there = float(np.abs(self._c(trial, theta)).max())
                 if there < gap:
                     break
@@ -156,50 +156,50 @@ class Assembly:
         return self._derivatives(q, np.zeros(self._rows[-1]), theta)[0]
 
     def _solved(self, theta: FloatArray, q_g: FloatArray, v_g: FloatArray) -> tuple[FloatArray, ...]:
-        own, lam = self._moved, np.zeros(self._rows[-1])
+        moved, lam = self._moved, np.zeros(self._rows[-1])
         q = self.closed(theta, q_g)
-        eye = np.eye(own.size)
+        eye = np.eye(moved.size)
         if not np.array_equal(q, q_g):
             q, lam = self._closest(theta, q_g, q)
         G = self._derivatives(q, lam, theta)[0]
         v = v_g.copy()
-        r = np.concatenate([np.zeros(own.size), -G @ v_g])
+        r = np.concatenate([np.zeros(moved.size), -G @ v_g])
         step = np.linalg.solve(self._saddle(eye, G), r)
-        v[own] += step[: own.size]
-        return q, v, lam, step[own.size :]
+        v[moved] += step[: moved.size]
+        return q, v, lam, step[moved.size :]
 
     def _closest(self, theta: FloatArray, q_g: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the closed pose closest to q_g, from a closed one, and its multipliers."""
-        own, none = self._moved, np.zeros(self._rows[-1])
+        moved, none = self._moved, np.zeros(self._rows[-1])
 
         from scipy.optimize import minimize
 
         def whole(x: FloatArray) -> FloatArray:
             out = q.copy()
-            out[own] = x
+            out[moved] = x
             return out
 
         def distance(x: FloatArray) -> tuple[float, FloatArray]:
-            away = x - q_g[own]
+            away = x - q_g[moved]
             return 0.5 * float(away @ away), away
 
         closing: Any = {
             "type": "eq",
             "fun": lambda x: self._c(whole(x), theta),
-            "jac": lambda x: self._derivatives(whole(x), none, theta)[0][:, own],
+            "jac": lambda x: self._derivatives(whole(x), none, theta)[0][:, moved],
         }
         options: Any = {"ftol": 1e-14, "maxiter": 500}
-        closest = minimize(distance, q[own], jac=True, method="SLSQP", constraints=[closing], options=options)
-        q, eye = whole(np.asarray(closest.x)), np.eye(own.size)
+        closest = minimize(distance, q[moved], jac=True, method="SLSQP", constraints=[closing], options=options)
+        q, eye = whole(np.asarray(closest.x)), np.eye(moved.size)
         G = self._derivatives(q, none, theta)[0]
-        lam = np.asarray(np.linalg.lstsq(G[:, own].T, (q_g - q)[own], rcond=None)[0], dtype=np.float64)
+        lam = np.asarray(np.linalg.lstsq(G[:, moved].T, (q_g - q)[moved], rcond=None)[0], dtype=np.float64)
         for _ in range(_MOST):  # to round-off
             G, H = self._derivatives(q, lam, theta)
-            r = np.concatenate([(q - q_g + G.T @ lam)[own], self._c(q, theta)])
-            step = np.linalg.solve(self._saddle(eye + H[np.ix_(own, own)], G), -r)
-            q[own] += step[: own.size]
-            lam += step[own.size :]
-            size = float(np.abs(step[: own.size]).max())
+            r = np.concatenate([(q - q_g + G.T @ lam)[moved], self._c(q, theta)])
+            step = np.linalg.solve(self._saddle(eye + H[np.ix_(moved, moved)], G), -r)
+            q[moved] += step[: moved.size]
+            lam += step[moved.size :]
+            size = float(np.abs(step[: moved.size]).max())
             if size < 1e-12 * (1.0 + float(np.abs(q).max())):
                 return q, lam
             if not size < 1.0:
@@ -221,20 +221,20 @@ class Assembly:
         if not (q_dot.any() or v_dot.any() or theta_dot.any()):
             return q_dot, v_dot
         q, v, lam, kap = self.solve(theta, *start)
-        own, held = self._moved, self.held
+        moved, held = self._moved, self.held
         G, H = self._derivatives(q, lam, theta)
         force, rows = self._jvp(q, lam, theta, theta_dot)
         force += H[:, held] @ q_dot[held]
         rows += G[:, held] @ q_dot[held]
-        matrix = self._saddle(np.eye(own.size) + H[np.ix_(own, own)], G)
-        q_dot[own] = np.linalg.solve(matrix, np.concatenate([(q_dot - force)[own], -rows]))[: own.size]
+        matrix = self._saddle(np.eye(moved.size) + H[np.ix_(moved, moved)], G)
+        q_dot[moved] = np.linalg.solve(matrix, np.concatenate([(q_dot - force)[moved], -rows]))[: moved.size]
         force = self._derivatives(q, kap, theta)[1] @ q_dot + self._jvp(q, kap, theta, theta_dot)[0]
         rows = G[:, held] @ v_dot[held]
         for k, unit in enumerate(np.eye(lam.size)):
             by_q = self._derivatives(q, unit, theta)[1] @ q_dot + self._jvp(q, unit, theta, theta_dot)[0]
             rows[k] += v @ by_q
-        matrix = self._saddle(np.eye(own.size), G)
-        v_dot[own] = np.linalg.solve(matrix, np.concatenate([(v_dot - force)[own], -rows]))[: own.size]
+        matrix = self._saddle(np.eye(moved.size), G)
+        v_dot[moved] = np.linalg.solve(matrix, np.concatenate([(v_dot - force)[moved], -rows]))[: moved.size]
         return q_dot, v_dot
 
     def vjp(
@@ -249,24 +249,24 @@ class Assembly:
         if not (q_bar.any() or v_bar.any()):
             return q_bar, v_bar
         q, v, lam, kap = self.solve(theta, *start)
-        own, held, m = self._moved, self.held, lam.size
+        moved, held, m = self._moved, self.held, lam.size
         G, H = self._derivatives(q, lam, theta)
         none = np.zeros(m)
-        a, b = self._solve_transposed(self._saddle(np.eye(own.size), G), v_bar)
-        v_bar[own] = a[own]
+        a, b = self._solve_transposed(self._saddle(np.eye(moved.size), G), v_bar)
+        v_bar[moved] = a[moved]
         v_bar[held] -= G[:, held].T @ b
         q_bar -= self._derivatives(q, kap, theta)[1] @ a + self._derivatives(q, b, theta)[1] @ v
         self._vjp(q, kap, theta, -a, none, out)
         self._vjp(q, b, theta, -v, none, out)
-        a, b = self._solve_transposed(self._saddle(np.eye(own.size) + H[np.ix_(own, own)], G), q_bar)
-        q_bar[own] = a[own]
+        a, b = self._solve_transposed(self._saddle(np.eye(moved.size) + H[np.ix_(moved, moved)], G), q_bar)
+        q_bar[moved] = a[moved]
         q_bar[held] -= H[:, held].T @ a + G[:, held].T @ b
         self._vjp(q, lam, theta, -a, -b, out)
         return q_bar, v_bar
 
     def _solve_transposed(self, matrix: FloatArray, bar: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the two parts of a solution with the symmetric matrix, the first over all coordinates."""
-        own, a = self._moved, np.zeros(self.n)
-        solution = np.linalg.solve(matrix, np.concatenate([bar[own], np.zeros(matrix.shape[0] - own.size)]))
-        a[own] = solution[: own.size]
-        return a, solution[own.size :]
+        moved, a = self._moved, np.zeros(self.n)
+        solution = np.linalg.solve(matrix, np.concatenate([bar[moved], np.zeros(matrix.shape[0] - moved.size)]))
+        a[moved] = solution[: moved.size]
+        return a, solution[moved.size :]

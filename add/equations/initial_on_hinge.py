@@ -87,8 +87,8 @@ class HingedPose(Pose):
     @property
     def numbers(self) -> IntArray:
         """Entries of a's start, then its own."""
-        own = self._inputs[self._inputs >= 0]
-        return own if self.parent is None else np.concatenate([self.parent.numbers, own])
+        inputs = self._inputs[self._inputs >= 0]
+        return inputs if self.parent is None else np.concatenate([self.parent.numbers, inputs])
 
     def derivatives(self, theta: FloatArray) -> FloatArray:
         """Return those of the body's part of q0 and v0 by `numbers` (2, 6, k)."""

@@ -349,14 +349,14 @@ def push(parts: Sequence[ThetaMap], n: int, directions: Directions) -> Columns:
     if entries.size:
         derivative = np.zeros((entries.size, n))
         unit = np.zeros(directions.n_theta)
-        for part, own, _ in by_entry:
-            for entry, row in zip(own, np.searchsorted(entries, own), strict=True):
+        for part, numbers, _ in by_entry:
+            for entry, row in zip(numbers, np.searchsorted(entries, numbers), strict=True):
                 unit[entry] = 1.0
                 part.jvp(unit, derivative[row])
                 unit[entry] = 0.0
         values += derivative.T @ directions.block(entries, index)
-    for part, own, columns in touching:
-        if own.size > columns.size:
+    for part, numbers, columns in touching:
+        if numbers.size > columns.size:
             for column, place in zip(columns, np.searchsorted(index, columns), strict=True):
                 out = np.zeros(n)
                 part.jvp(directions.column(int(column)), out)

@@ -195,9 +195,9 @@ class Lift:
         """
         same = np.arange(self.n_same, dtype=np.int64)
         row, coordinate, number = [self._numbers(self.same)], [same], [np.zeros_like(same)]
-        for e, q, own, p in self.blocks:
+        for e, q, dofs, p in self.blocks:
             rows, columns = np.nonzero(e.structure)
-            row.append(self._numbers(own)[rows])
+            row.append(self._numbers(dofs)[rows])
             coordinate.append((q.start + columns).astype(np.int64))
             number.append((p.start + rows * e.n_coordinates + columns).astype(np.int64))
         rows = np.concatenate(row)
@@ -243,8 +243,8 @@ class Lift:
         if self.is_identity:
             return kin
         x, v, a = self._rows(kin)
-        for e, own, rows, _ in self.blocks:
-            x[rows], v[rows] = e.motion(kin.q[own], kin.v[own], theta)
+        for e, dofs, rows, _ in self.blocks:
+            x[rows], v[rows] = e.motion(kin.q[dofs], kin.v[dofs], theta)
         return Kinematics(x, v, a, kin.t, kin.step)
 
     def velocities(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> FloatArray:
@@ -253,8 +253,8 @@ class Lift:
             return v
         out = np.empty((len(v), self.rows.n))
         out[:, self.same] = v[:, : self.n_same]
-        for e, own, rows, _ in self.blocks:
-            out[:, rows] = (e.place_over(q[:, own], theta)[1] @ v[:, own, None])[..., 0]
+        for e, dofs, rows, _ in self.blocks:
+            out[:, rows] = (e.place_over(q[:, dofs], theta)[1] @ v[:, dofs, None])[..., 0]
         return out
 
     def _rows(self, kin: Kinematics) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -273,12 +273,12 @@ class Lift:
         x, v, a = self._rows(kin)
         size = self.blocks[-1][3].stop if self.blocks else 1
         p, q = np.ones(size), np.zeros(size)
-        for e, own, rows, entries in self.blocks:
-            x[rows], block = e.place(kin.q[own], theta)
-            v[rows] = block @ kin.v[own]
+        for e, dofs, rows, entries in self.blocks:
+            x[rows], block = e.place(kin.q[dofs], theta)
+            v[rows] = block @ kin.v[dofs]
             p[entries] = block.ravel()
             if rates:
-                q[entries] = e.rates(kin.q[own], kin.v[own], theta).ravel()
+                q[entries] = e.rates(kin.q[dofs], kin.v[dofs], theta).ravel()
         state = LiftedState(Kinematics(x, v, a, kin.t, kin.step), p, q)
         self._last[:] = [(content, rates, state)]
         return state
@@ -287,16 +287,16 @@ class Lift:
         """Return P times vectors (n_q, ...), as (n_x, ...); ``by`` the entries of another matrix of that pattern."""
         out = np.empty((self.rows.n, *vector.shape[1:]))
         out[self.same] = vector[: self.n_same] if by is None else 0.0
-        for e, own, rows, entries in self.blocks:
-            out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[own]
+        for e, dofs, rows, entries in self.blocks:
+            out[rows] = (at.p if by is None else by)[entries].reshape(e.n_rows, -1) @ vector[dofs]
         return out
 
     def pull(self, at: LiftedState, force: FloatArray, out: FloatArray, by: FloatArray | None = None) -> None:
         """Add P^T times vectors (n_x, ...) to ``out`` (n_q, ...); ``by`` as in `push`."""
         if by is None:
             out[: self.n_same] += force[self.same]
-        for e, own, rows, entries in self.blocks:
-            out[own] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
+        for e, dofs, rows, entries in self.blocks:
+            out[dofs] += (at.p if by is None else by)[entries].reshape(e.n_rows, -1).T @ force[rows]
 
     @cached_property
     def has_parameters(self) -> bool:
@@ -307,9 +307,9 @@ class Lift:
         self, kin: Kinematics, theta: FloatArray, u: FloatArray, x_bar: FloatArray, u_bar: FloatArray, out: FloatArray
     ) -> None:
         """Add x_bar^T dPhi/dtheta + u_bar^T d(P u)/dtheta to ``out`` (n_theta,)."""
-        for e, own, rows, _ in self.blocks:
+        for e, dofs, rows, _ in self.blocks:
             if e.parameters.size:
-                by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
+                by_place, by_rate = e.by_parameters(kin.q[dofs], u[dofs], theta)
                 np.add.at(out, e.parameters, x_bar[rows] @ by_place + u_bar[rows] @ by_rate)
 
     def parameter_jvp(
@@ -317,9 +317,9 @@ class Lift:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the tangents dPhi/dtheta theta_dot and d(P u)/dtheta theta_dot, (n_x, ...) each, of (n_theta, ...)."""
         place, rate = np.zeros((2, self.rows.n, *theta_dot.shape[1:]))
-        for e, own, rows, _ in self.blocks:
+        for e, dofs, rows, _ in self.blocks:
             if e.parameters.size:
-                by_place, by_rate = e.by_parameters(kin.q[own], u[own], theta)
+                by_place, by_rate = e.by_parameters(kin.q[dofs], u[dofs], theta)
                 along = theta_dot[e.parameters]
                 place[rows], rate[rows] = by_place @ along, by_rate @ along
         return place, rate
@@ -328,16 +328,16 @@ class Lift:
         self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, force: FloatArray, out: FloatArray
     ) -> None:
         """Add (dP/dtheta theta_dot)^T force to ``out`` (n_q,)."""
-        for e, own, rows, _ in self.blocks:
+        for e, dofs, rows, _ in self.blocks:
             if e.parameters.size and theta_dot[e.parameters].any():
                 for k, unit in enumerate(np.eye(e.n_coordinates)):
-                    by_rate = e.by_parameters(kin.q[own], unit, theta)[1]
-                    out[own.start + k] += force[rows] @ by_rate @ theta_dot[e.parameters]
+                    by_rate = e.by_parameters(kin.q[dofs], unit, theta)[1]
+                    out[dofs.start + k] += force[rows] @ by_rate @ theta_dot[e.parameters]
 
     def bend(self, kin: Kinematics, theta: FloatArray, force: FloatArray, along: FloatArray, out: FloatArray) -> None:
         """Add sum_i force_i d2Phi_i/dq2 times vectors (n_q, ...) to ``out`` (n_q, ...); ``force`` (n_x,)."""
-        for e, own, rows, _ in self.blocks:
-            out[own] += e.curvature(kin.q[own], theta, force[rows]) @ along[own]
+        for e, dofs, rows, _ in self.blocks:
+            out[dofs] += e.curvature(kin.q[dofs], theta, force[rows]) @ along[dofs]
 
     def moved_by(self, is_free: BoolArray) -> BoolArray:
         """Return which rows of X (n_x,) a coordinate moves for which ``is_free`` (n_q,)."""
@@ -351,10 +351,10 @@ class Lift:
         -1 stands for none, as in ``rows``.
         """
         out = [np.where(rows >= 0, self.places[0][rows], -1)]
-        for _, own, x, _ in self.blocks:
+        for _, dofs, x, _ in self.blocks:
             inside = np.isin(rows, self._numbers(x)).any(axis=1)
-            part = np.full((rows.shape[0], own.stop - own.start), -1, dtype=np.int64)
-            part[inside] = np.arange(own.start, own.stop)
+            part = np.full((rows.shape[0], dofs.stop - dofs.start), -1, dtype=np.int64)
+            part[inside] = np.arange(dofs.start, dofs.stop)
             out.append(part)
         return np.concatenate(out, axis=1)
 
@@ -367,7 +367,7 @@ class Lift:
         """Return sum_i force_i d2Phi_i/dq2 at the entries of `curvature_pattern`."""
         return np.concatenate(
             [
-                e.curvature(kin.q[own], theta, f).ravel() if (f := force[rows]).any() else np.zeros(e.n_coordinates**2)
-                for e, own, rows, _ in self.blocks
+                e.curvature(kin.q[dofs], theta, f).ravel() if (f := force[rows]).any() else np.zeros(e.n_coordinates**2)
+                for e, dofs, rows, _ in self.blocks
             ]
         )

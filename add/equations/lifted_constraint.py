@@ -287,15 +287,15 @@ class LiftedStick(LiftedEquations, StickConstraint):
     @cached_property
     def dofs(self) -> IntArray:
         """Coordinates (k, m) that each sticking point moves with; -1 for none."""
-        own = np.where(self._embedded >= 0, self.lift.own_columns[self._embedded], -1)
-        return np.concatenate([self._same, own], axis=1)
+        embedded = np.where(self._embedded >= 0, self.lift.own_columns[self._embedded], -1)
+        return np.concatenate([self._same, embedded], axis=1)
 
     def _spread(self, blocks: FloatArray, entries: FloatArray) -> FloatArray:
         """Return blocks (k, 3, m) over rows of X times P, or Q, as ``entries`` say, over the embedded coordinates."""
-        number, own = self._numbers, self._embedded
+        number, column = self._numbers, self._embedded
         matrix = self.lift.own_entries(entries)
-        part = matrix[np.maximum(number, 0)[:, :, None], np.maximum(own, 0)[:, None, :]]
-        part = np.where((number >= 0)[:, :, None] & (own >= 0)[:, None, :], part, 0.0)
+        part = matrix[np.maximum(number, 0)[:, :, None], np.maximum(column, 0)[:, None, :]]
+        part = np.where((number >= 0)[:, :, None] & (column >= 0)[:, None, :], part, 0.0)
         return np.asarray(blocks @ part)
 
     def operators(self, kin: Kinematics, theta: FloatArray) -> StickOperators:

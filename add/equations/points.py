@@ -45,9 +45,9 @@ class LiftedStates:
         """Return k states (k, n) lifted."""
         x, blocks = np.empty((2, q.shape[0], lift.rows.n)), []
         x[:, :, lift.same] = q[:, : lift.n_same], v[:, : lift.n_same]
-        for e, own, rows, _ in lift.blocks:
-            x[0][:, rows], block = e.place_over(q[:, own], theta)
-            x[1][:, rows] = (block @ v[:, own, None])[:, :, 0]
+        for e, dofs, rows, _ in lift.blocks:
+            x[0][:, rows], block = e.place_over(q[:, dofs], theta)
+            x[1][:, rows] = (block @ v[:, dofs, None])[:, :, 0]
             blocks.append(block)
         return cls(lift, q, v, theta, x[0], x[1], tuple(blocks))
 
@@ -62,13 +62,13 @@ class LiftedStates:
         n = self.lift.n_same
         x_dot, rate_dot = np.empty((2, *q_dot.shape[:2], self.lift.rows.n))
         x_dot[:, :, self.lift.same], rate_dot[:, :, self.lift.same] = q_dot[:, :, :n], v_dot[:, :, :n]
-        for (e, own, rows, _), p in zip(self.lift.blocks, self.p, strict=True):
-            by_q, by_v, across = q_dot[:, :, own], v_dot[:, :, own], p.transpose(0, 2, 1)
-            bent = e.rates_over(self.q[:, own], self.u[:, own], self.theta).transpose(0, 2, 1)
+        for (e, dofs, rows, _), p in zip(self.lift.blocks, self.p, strict=True):
+            by_q, by_v, across = q_dot[:, :, dofs], v_dot[:, :, dofs], p.transpose(0, 2, 1)
+            bent = e.rates_over(self.q[:, dofs], self.u[:, dofs], self.theta).transpose(0, 2, 1)
             place, rate = by_q @ across, by_v @ across + by_q @ bent
             along = theta_dot[:, e.parameters]
             if along.any():
-                by_place, by_rate = e.by_parameters_over(self.q[:, own], self.u[:, own], self.theta)
+                by_place, by_rate = e.by_parameters_over(self.q[:, dofs], self.u[:, dofs], self.theta)
                 place, rate = place + along @ by_place.transpose(0, 2, 1), rate + along @ by_rate.transpose(0, 2, 1)
             x_dot[:, :, rows], rate_dot[:, :, rows] = place, rate
         return x_dot, rate_dot
@@ -283,8 +283,8 @@ class LiftedPoints(PointMap):
     @property
     def numbers(self) -> IntArray:
         """Indices of those of the points on X, and of those that X depends on."""
-        own = [e.parameters for e, *_ in self.lift.blocks]
-        return np.unique(np.concatenate([self.inner.numbers, *own]))
+        of_bodies = [e.parameters for e, *_ in self.lift.blocks]
+        return np.unique(np.concatenate([self.inner.numbers, *of_bodies]))
 
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""

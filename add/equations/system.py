@@ -108,8 +108,8 @@ class System(Summarised):
     def other_entries(self) -> BoolArray:
         """Of every entry of theta, whether it is no coefficient of a signal."""
         out = np.ones(self.parameters.n, dtype=bool)
-        for own in (*self.inputs, *(move.rows for move in self.motion.moves)):
-            out[own] = False
+        for entries in (*self.inputs, *(move.rows for move in self.motion.moves)):
+            out[entries] = False
         return out
 
     @property
@@ -305,7 +305,7 @@ class BranchEquations:
         if system.moves_numbers(directions):
             return self.terms
         first = len(system.terms)
-        following = [k for k, own in enumerate(system.inputs) if moved[own].any()]
+        following = [k for k, entries in enumerate(system.inputs) if moved[entries].any()]
         return tuple([system.terms[k] if k < first else self._frozen(k - first) for k in following])
 
     def parameter_tangents(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, directions: Directions) -> Columns:

@@ -242,8 +242,8 @@ class TiedNodes(Embedding):
         moment = np.array([spun[1, 2] - spun[2, 1], spun[2, 0] - spun[0, 2], spun[0, 1] - spun[1, 0]])
         wrench = np.concatenate([f.sum(axis=0), turn.T @ moment])
         turned, spun = turn @ p[3:], spun - np.trace(spun) * np.eye(3)
-        own = p[3:].T @ turn_slope(-1.0, w, moment) @ p[3:] + turned.T @ spun @ turned
-        return np.asarray(self.frame.curvature(q, theta, wrench) + own)
+        by_turn = p[3:].T @ turn_slope(-1.0, w, moment) @ p[3:] + turned.T @ spun @ turned
+        return np.asarray(self.frame.curvature(q, theta, wrench) + by_turn)
 
     @property
     def structure(self) -> BoolArray:

@@ -344,9 +344,9 @@ def enhanced_geometry(mesh: SoftMesh) -> QuadratureGeometry:
     corners = mesh.points[mesh.cells]
     middle = jacobians(corners, mesh.family.gradient(mesh.family.centre[None]))[:, 0]
     ratio = np.linalg.det(middle)[:, None] * rule.weights / plain.weights
-    own = np.einsum("eq,qk,eki->eqki", ratio, rule.points, np.linalg.inv(middle))
-    shared = plain.gradients - own.sum(axis=2, keepdims=True) / mesh.family.n_nodes
-    return QuadratureGeometry(np.ascontiguousarray(np.concatenate([shared, own], axis=2)), plain.weights)
+    incompatible = np.einsum("eq,qk,eki->eqki", ratio, rule.points, np.linalg.inv(middle))
+    shared = plain.gradients - incompatible.sum(axis=2, keepdims=True) / mesh.family.n_nodes
+    return QuadratureGeometry(np.ascontiguousarray(np.concatenate([shared, incompatible], axis=2)), plain.weights)
 
 
 def element_volumes(mesh: SoftMesh) -> FloatArray:

@@ -190,8 +190,8 @@ class Sheet:
         out, work = np.zeros(len(self.hinges)), np.empty((13, 12))
         if not self.flat:
             for h, ((t, u), (k, l)) in enumerate(self.hinges):
-                own, other = np.roll(self.corners[t], -k, axis=0), self.corners[u][l]
-                out[h] = hinge_angle(np.array([own[1], own[2], own[0], other]), np.arange(4), work, False)
+                corners, other = np.roll(self.corners[t], -k, axis=0), self.corners[u][l]
+                out[h] = hinge_angle(np.array([corners[1], corners[2], corners[0], other]), np.arange(4), work, False)
         return out
 
     @cached_property

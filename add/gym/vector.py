@@ -71,8 +71,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._seen: FloatArray = np.zeros((num_envs, env.observed.size))
         self._begun = False
         self._own_steps = type(env).step is not Env.step
-        own = f"{type(env).__name__} has a step of its own" if self._own_steps else ""
-        self.loop_reason = own or env.built.simulation.by_terms
+        reason = f"{type(env).__name__} has a step of its own" if self._own_steps else ""
+        self.loop_reason = reason or env.built.simulation.by_terms
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -91,8 +91,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         seeds = list(seed or [None] * self.num_envs)
         if len(seeds) != self.num_envs:
             raise InputError("one seed a member", place="seed", found=f"{len(seeds)}", expected=f"{self.num_envs}")
-        own = dict(options or {})
-        mask = np.asarray(own.pop("reset_mask", np.ones(self.num_envs, dtype=bool)))
+        given = dict(options or {})
+        mask = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, dtype=bool)))
         if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
             raise InputError(
                 "reset_mask says which members begin anew", place="options",
@@ -103,7 +103,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             raise InputError("the first reset is that of every member", place="options", found="a reset_mask")
         infos: dict[str, Any] = {}
         for i in np.flatnonzero(mask).tolist():
-            self._seen[i], info = self.envs[i].reset(seed=seeds[i], options=own or None)
+            self._seen[i], info = self.envs[i].reset(seed=seeds[i], options=given or None)
             infos = self._add_info(infos, info, i)
         self._ended[mask], self._begun = False, True
         return self._seen.copy(), infos

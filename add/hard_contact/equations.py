@@ -140,8 +140,8 @@ class ContactEquations:
         push = at.by_coordinates(c).push
         give = np.zeros((m, 3, 3))
         for side in (slice(0, 6), slice(6, 12)):
-            own = push[:, side]
-            give += own.transpose(0, 2, 1) @ np.linalg.pinv(self._own_blocks(matrix, self.columns[:, side])) @ own
+            half = push[:, side]
+            give += half.transpose(0, 2, 1) @ np.linalg.pinv(self._own_blocks(matrix, self.columns[:, side])) @ half
         along = np.einsum("mi,mij,mj->m", at.normal, give, at.normal)
         across = 0.5 * (np.trace(give, axis1=1, axis2=2) - along)
         np.divide(1.0, along, out=rho_n, where=along > 0.0)
@@ -279,8 +279,8 @@ class ContactEquations:
             solver = self.factored(matrix)
             freely, per_force = solver.solve(rhs), solver.solve(pull.toarray())
             reduced = law_u @ per_force
-            own = np.arange(3 * rows.size).reshape(-1, 3)
-            reduced[own[:, :, None], own[:, None, :]] += by_force
+            places = np.arange(3 * rows.size).reshape(-1, 3)
+            reduced[places[:, :, None], places[:, None, :]] += by_force
             # Singular where contacts are redundant: the shortest step of the forces.
             forces = np.linalg.lstsq(reduced, law_rhs - law_u @ freely, rcond=REDUNDANT)[0]
             step = freely + per_force @ forces

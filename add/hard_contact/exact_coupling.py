@@ -189,8 +189,8 @@ class ExactCoupling(Coupling):
         pull = work.wide(rows, by.push.transpose(0, 2, 1)).T
         self.per_force = self.solver.solve(pull.toarray()) if rows.size else np.zeros((work.n_u, 0))
         reduced = np.asarray(self.rows @ self.per_force)
-        own = np.arange(3 * rows.size).reshape(-1, 3)
-        reduced[own[:, :, None], own[:, None, :]] += by_force
+        places = np.arange(3 * rows.size).reshape(-1, 3)
+        reduced[places[:, :, None], places[:, None, :]] += by_force
         self.inverse = np.linalg.pinv(reduced, rcond=REDUNDANT)
 
     # --- linear equations ---------------------------------------------------------------------------------------------

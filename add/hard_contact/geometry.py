@@ -137,8 +137,8 @@ def contact_term(system: System) -> tuple[BodyContact | None, System]:
     That of a system with a lift is written over its rows.
     """
     inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
-    others = tuple(term for term, own in zip(system.deciding, inner, strict=True) if not isinstance(own, BodyContact))
-    return next((own for own in inner if isinstance(own, BodyContact)), None), replace(system, deciding=others)
+    others = tuple(term for term, bare in zip(system.deciding, inner, strict=True) if not isinstance(bare, BodyContact))
+    return next((bare for bare in inner if isinstance(bare, BodyContact)), None), replace(system, deciding=others)
 
 
 def lift_of(system: System) -> Lift:

@@ -90,8 +90,8 @@ class ImpactTimes:
         mean = member / member.sum(axis=1, keepdims=True)
         out = np.zeros((n, rows.n))
         columns = np.flatnonzero(rows.near.timed)
-        for row, own in zip(mean, dofs, strict=True):
-            out[np.ix_(own[own >= 0], columns)] = row
+        for row, of_row in zip(mean, dofs, strict=True):
+            out[np.ix_(of_row[of_row >= 0], columns)] = row
         return out
 
     @cached_property

@@ -228,9 +228,9 @@ class StopRows:
         cls, stops: JointStops, near: NearStops, q: FloatArray, theta: FloatArray, options: ImpulseOptions
     ) -> StopRows:
         """Evaluate the stops that are near at the beginning of a step."""
-        own = stops.select(near.number)
+        chosen = stops.select(near.number)
         speed = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0
-        return cls(own, near, own.gaps(q, theta), speed)
+        return cls(chosen, near, chosen.gaps(q, theta), speed)
 
     @property
     def n(self) -> int:

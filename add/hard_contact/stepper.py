@@ -321,7 +321,7 @@ class ImpulseContact(StepsInParts):
 
     def contact_forces(self, record: Record, theta: FloatArray) -> ContactForces:
         """Return the contact forces of a step, of its parts by their share of it; see `Stepper.contact_forces`."""
-        of_parts = [(part.dt / self.dt, part.contact_forces(own, theta)) for part, own in self.parts(record)]
+        of_parts = [(part.dt / self.dt, part.contact_forces(taken, theta)) for part, taken in self.parts(record)]
         last = of_parts[-1][1]
         if len(of_parts) == 1:
             return last
@@ -343,7 +343,7 @@ class ImpulseContact(StepsInParts):
 
     def contact_changes(self, record: Record, other: Record) -> int:
         """Return how many pairs and stops are near in one record alone, or in another mode."""
-        one, two = ([part.modes(own) for part, own in self.parts(item)] for item in (record, other))
+        one, two = ([part.modes(taken) for part, taken in self.parts(item)] for item in (record, other))
         changes = abs(len(one) - len(two))
         for a, b in zip(one, two, strict=False):
             changes += sum(a.get(pair, SEPARATE) != b.get(pair, SEPARATE) for pair in {*a, *b})

@@ -165,8 +165,8 @@ class _Front:
         at, beside = size + rows[inside], self.n_y + self.place[columns[inside]]
         H[at, beside] = values[inside]
         H[beside, at] = values[inside]
-        own = size + np.arange(more)
-        H[own, own] += self.damping
+        places = size + np.arange(more)
+        H[places, places] += self.damping
         self.H, self.g = H, np.concatenate([self.g, self.b[new]])
 
     def back(

@@ -163,8 +163,8 @@ def _reduced(
         if others.size:
             inner = np.linalg.pinv(normal[np.ix_(others, others)], rcond=1e-12, hermitian=True)
             onto[:, others] -= normal[np.ix_(shared, others)] @ inner
-        own = onto @ normal @ onto.T
-        info.append(0.5 * (own + own.T))
+        reduced = onto @ normal @ onto.T
+        info.append(0.5 * (reduced + reduced.T))
         slope.append(onto @ (item.slopes.T @ item.residual))
         size, vectors = np.linalg.eigh(info[-1])
         good = size > 1e-10 * max(float(size.max(initial=0.0)), 1e-300)
@@ -334,7 +334,7 @@ def _over_time(rows: FitRows, unit: FloatArray, frames: list[IntArray], share: f
     """Return tau from the correlations of points near each other in frames that are apart."""
     places = [rows.places[at[:: -(-at.size // FEWER_POINTS)]] for at in frames]
     values = [unit[at[:: -(-at.size // FEWER_POINTS)]] for at in frames]
-    own = [share * np.exp(-cdist(at, at) / length) + (1.0 - share) * np.eye(len(at)) for at in places]
+    correlations = [share * np.exp(-cdist(at, at) / length) + (1.0 - share) * np.eye(len(at)) for at in places]
     lags = len(frames) // 2
     rho, worth = np.ones(lags + 1), np.ones(lags + 1)
     for lag in range(1, lags + 1):
@@ -344,7 +344,7 @@ def _over_time(rows: FitRows, unit: FloatArray, frames: list[IntArray], share: f
             near = np.where(apart < length, share * np.exp(-apart / length), 0.0)
             product += float(values[k] @ near @ values[k + lag])
             expected += float((near**2).sum())
-            variance += float(((own[k] @ near) * (near @ own[k + lag])).sum())
+            variance += float(((correlations[k] @ near) * (near @ correlations[k + lag])).sum())
         # Residuals of two frames that know nothing of each other give the sum this variance: as so many pairs would.
         rho[lag], worth[lag] = (product / expected, expected**2 / variance) if expected else (0.0, 1.0)
     return _integrated(rho, worth, len(frames))

@@ -265,9 +265,9 @@ class DesignParameter:
         A parameter of one experiment carries its name behind an @. Its path, or one of the paths that share the value,
         means the parameters of that path in all experiments; with @experiment, that of one.
         """
-        paths, _, own = self.name.partition("@")
+        paths, _, of = self.name.partition("@")
         path, at, experiment = name.partition("@")
-        return path in (paths, *paths.split("+")) and (not at or experiment == own)
+        return path in (paths, *paths.split("+")) and (not at or experiment == of)
 
     @property
     def slice(self) -> slice:

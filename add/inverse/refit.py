@@ -312,9 +312,9 @@ def fit_own(
         If the run fails at x.
     """
     alone = problem.predicting(name)
-    own = tuple(parameter.name for parameter in alone.parameters if set(parameter.targets) == {name})
-    if not own:
+    starts = tuple(parameter.name for parameter in alone.parameters if set(parameter.targets) == {name})
+    if not starts:
         raise InputError("no parameter belongs to this experiment alone", found=f"'{name}'")
-    phase = Phase(f"start of {name}", own, window, max_evaluations)
+    phase = Phase(f"start of {name}", starts, window, max_evaluations)
     fit = replace(optimizer, phases=(phase,), starts=ONE_START).run(alone, x)  # type: ignore[type-var]
     return fit.x, fit.phases[0]

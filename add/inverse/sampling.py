@@ -197,8 +197,8 @@ class Discrepancy:
         spread : (nf,) standard deviation of a coordinate of the samples
         times : (nf,) since the start, or since what it has seen [s]
         """
-        own = np.where(self.predicted & (times > 0.0), spread, 0.0)
-        return np.sqrt(np.maximum(np.interp(times, self.times, self.sizes) ** 2 - own**2, 0.0))
+        known = np.where(self.predicted & (times > 0.0), spread, 0.0)
+        return np.sqrt(np.maximum(np.interp(times, self.times, self.sizes) ** 2 - known**2, 0.0))
 
 
 def discrepancy(takes: Sequence[tuple[FloatArray, FloatArray]], *, predicted: bool = False) -> Discrepancy:

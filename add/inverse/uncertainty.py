@@ -154,7 +154,7 @@ def uncertainty_of_rows(
     inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
     looks = [_looked(item) for item in rows]
-    white, wide, own = np.zeros((n, n)), np.zeros((n, n)), []
+    white, wide, by_take = np.zeros((n, n)), np.zeros((n, n)), []
     for item, looked in zip(free, looks, strict=True):
         normal = item.slopes.T @ item.slopes
         share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
@@ -162,10 +162,10 @@ def uncertainty_of_rows(
         wide += _meat(item, looked, normal, share)
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
             alone, rank = _alone(item)
-            own.append(_meat(alone, _looked(alone), normal, rank))
+            by_take.append(_meat(alone, _looked(alone), normal, rank))
     effective = sum(looked.effective for looked in looks)
-    between = between_takes(free if own else (), own, blind)
-    by_takes = sum(own, np.zeros((n, n)))
+    between = between_takes(free if by_take else (), by_take, blind)
+    by_takes = sum(by_take, np.zeros((n, n)))
     of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
     of_all = of_takes + inverse @ between.meat @ inverse
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))

@@ -44,13 +44,13 @@ evaluate, pull, assemble = kernel.evaluate, kernel.pull, kernel.assemble
 @njit(**FAMILY)
 def _arrays(arena, k, at):
     """Return the sites of a family, and where its law's numbers stand at this instant."""
-    own = _own(arena, arena.families[k, FIELD])
+    arrays = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
-    _, n, n_s = own.rows.shape
+    _, n, n_s = arrays.rows.shape
     begin = arena.fields[arena.families[k, FIELD] + 5, 0]
     rows = borrowed(arena.ints, begin + first * n * n_s, (weights.size, n, n_s))
-    sites = SiteArrays(own.kind, own.dofs, own.shares, own.place)
-    return sites, LawNumbers(own.numbers, weights, rows)
+    sites = SiteArrays(arrays.kind, arrays.dofs, arrays.shares, arrays.place)
+    return sites, LawNumbers(arrays.numbers, weights, rows)
 
 
 @njit(**CALLED)

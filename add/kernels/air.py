@@ -129,9 +129,9 @@ def ellipsoid_wrench(z, out):
         square += v[i] ** 2
         through += n[i] * v[i]
         size += n[i] ** 2
-        own = 8.0 / 15.0 * math.pi * d[i] * (d[j] if d[j].real > d[k].real else d[k]) ** 4
+        slender = 8.0 / 15.0 * math.pi * d[i] * (d[j] if d[j].real > d[k].real else d[k]) ** 4
         whole = 8.0 / 15.0 * math.pi * middle * most**4
-        spin += (w[i] * (z[19] * own + z[18] * (whole - own))) ** 2
+        spin += (w[i] * (z[19] * slender + z[18] * (whole - slender))) ** 2
         p[i], l[i] = rho * z[22 + i] * v[i], rho * z[25 + i] * w[i]
     wide = 2.0 / 3.0 * (d[0] + d[1] + d[2])
     drag, lift, brake = 3.0 * math.pi * beta * wide, 0.0 * rho, math.pi * beta * wide**3

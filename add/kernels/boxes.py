@@ -193,17 +193,17 @@ def boxes_of(which, corners, body, x0, x1, wide):
     """Return the boxes of the ways from x0 to x1 of some primitives, wider by ``wide`` (n_bodies,) of their body."""
     n, m = which.size, corners.shape[1]
     low, high = np.empty((n, 3)), np.empty((n, 3))
-    points, own = np.empty((n, m), dtype=np.int64), np.empty(n, dtype=np.int64)
+    points, bodies = np.empty((n, m), dtype=np.int64), np.empty(n, dtype=np.int64)
     for i in range(n):
         for k in range(m):
             points[i, k] = corners[which[i], k]
-        own[i] = body[points[i, 0]]
+        bodies[i] = body[points[i, 0]]
         for a in range(3):
             least, most = np.inf, -np.inf
             for point in points[i]:
                 least, most = min(least, x0[point, a], x1[point, a]), max(most, x0[point, a], x1[point, a])
-            low[i, a], high[i, a] = least - wide[own[i]], most + wide[own[i]]
-    return Boxes(low, high, points, own)
+            low[i, a], high[i, a] = least - wide[bodies[i]], most + wide[bodies[i]]
+    return Boxes(low, high, points, bodies)
 
 
 @njit(cache=True)

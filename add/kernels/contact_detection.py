@@ -381,10 +381,10 @@ def detect(q, theta, contacts, frames):
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
                 if not _near(o, x, reach, kind, size, R, p, S):
                     continue
-            own = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
+            reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
-                feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + own, S)
+                feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

@@ -109,27 +109,27 @@ def normal_energy(elastic, d, r, onset, quadratic, beyond):
         total, by_r = elastic_energy(d, onset, quadratic), e
         if beyond:
             x, (w, _) = 2.0 * d / r - 1.0, wall_law(d, r)
-            own = -0.25 * r * r * x * x * x * math.log1p(-x) if x < 1.0 else math.inf
-            total, by_r = total + own, by_r + (2.0 * own - d * w) / r
+            part = -0.25 * r * r * x * x * x * math.log1p(-x) if x < 1.0 else math.inf
+            total, by_r = total + part, by_r + (2.0 * part - d * w) / r
         return total, by_r
     if elastic == SOFT_MAX:
         z = d / r - FAR
         # -Li_2(-exp(z)); by inversion where z > 0, and by Landen's identity, whose series is one of at most 1/2.
         u = math.exp(-abs(z))
-        log, w, power, own = math.log1p(u), u / (1.0 + u), 1.0, 0.0
-        own = 0.5 * log * log
+        log, w, power, part = math.log1p(u), u / (1.0 + u), 1.0, 0.0
+        part = 0.5 * log * log
         for k in range(1, 50):
             power *= w
-            own += power / (k * k)
+            part += power / (k * k)
         if z > 0.0:
-            own = math.pi * math.pi / 6.0 + 0.5 * z * z - own
-        return r * r * own, 2.0 * r * own - z * e
+            part = math.pi * math.pi / 6.0 + 0.5 * z * z - part
+        return r * r * part, 2.0 * r * part - z * e
     if elastic != LOG_BARRIER:
         _, _, _, _, _, _, total, by_r = _normal(elastic, (d, r))
         return total, by_r
     y = d / r
-    own = -r * r * y * y * math.log1p(-y) if y < 1.0 else math.inf
-    return own, e + (2.0 * own - d * e) / r
+    part = -r * r * y * y * math.log1p(-y) if y < 1.0 else math.inf
+    return part, e + (2.0 * part - d * e) / r
 
 
 @njit(cache=True, error_model="numpy")

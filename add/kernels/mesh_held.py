@@ -91,7 +91,7 @@ def with_given_rows(rows, given, x, half, meshes):
     n, n_more = rows.shape[0], 0
     keep, more = np.ones(n, dtype=np.bool_), np.empty((given.shape[0], 3), dtype=np.int64)
     p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
-    pairs, own, stop = (
+    pairs, normal, stop = (
         rows[:, PAIR].copy(),
         np.zeros(3),
         first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])[EDGE_EDGE],
@@ -109,7 +109,7 @@ def with_given_rows(rows, given, x, half, meshes):
         crossing = given[k, PAIR] >= stop
         v, other = p[0], meshes.body[p[2 if crossing else 1]]
         reach = share * (half[meshes.body[v]] + half[other])
-        own[0], own[1], own[2] = P[NORMAL, 0], P[NORMAL, 1], P[NORMAL, 2]
+        normal[0], normal[1], normal[2] = P[NORMAL, 0], P[NORMAL, 1], P[NORMAL, 2]
         put(given[k], more[n_more])
         more[n_more, BITS] = given[k, BITS] & GIVEN | (ACTIVE if d < reach else 0)
         n_more += 1
@@ -119,7 +119,7 @@ def with_given_rows(rows, given, x, half, meshes):
             away, _ = _normal_and_distance(row, rows, x, meshes, p, X, c, g, P)
             if p[0] != v or meshes.body[p[1]] != other or abs(away - d) > SAME_DEPTH * reach:
                 continue
-            if own[0] * P[NORMAL, 0] + own[1] * P[NORMAL, 1] + own[2] * P[NORMAL, 2] > SAME_NORMAL:
+            if normal[0] * P[NORMAL, 0] + normal[1] * P[NORMAL, 1] + normal[2] * P[NORMAL, 2] > SAME_NORMAL:
                 keep[row] = False
     if n_more == 0:
         return rows

@@ -133,11 +133,11 @@ def _set_plane(edge, frame, meshes, normal, plane):
     """
     best, turned = SAME_NORMAL, np.zeros(3)
     for side in range(2):
-        own = meshes.edge_normals[edge, side]
+        rest = meshes.edge_normals[edge, side]
         for a in range(3):
-            turned[a] = own[a]
+            turned[a] = rest[a]
             if frame.shape[0]:
-                turned[a] = frame[a, 0] * own[0] + frame[a, 1] * own[1] + frame[a, 2] * own[2]
+                turned[a] = frame[a, 0] * rest[0] + frame[a, 1] * rest[1] + frame[a, 2] * rest[2]
         along = abs(_dot(turned, normal))
         if along > best:
             best = along

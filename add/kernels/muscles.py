@@ -174,12 +174,12 @@ def length_drive(law, length, rate, asked, p, control, force, out):
     out[:] = 0.0
     u = min(max(asked, control[0]), control[1])
     if law == MUSCLE:
-        own = np.empty(COLUMNS)
-        tension(HILL, length - p[7], rate, u, p, own)
-        f, by_u, n = -own[TENSION], -own[BY_ACTIVATION], 7
-        out[1], out[2], out[11] = own[BY_STRETCH], own[BY_RATE], -own[BY_STRETCH]
+        curve = np.empty(COLUMNS)
+        tension(HILL, length - p[7], rate, u, p, curve)
+        f, by_u, n = -curve[TENSION], -curve[BY_ACTIVATION], 7
+        out[1], out[2], out[11] = curve[BY_STRETCH], curve[BY_RATE], -curve[BY_STRETCH]
         for i in range(n):
-            out[4 + i] = own[BY_NUMBERS + i]
+            out[4 + i] = curve[BY_NUMBERS + i]
     else:
         state = (1.0, length, rate)
         by_u, f = 0.0, 0.0

@@ -181,7 +181,7 @@ def path_length(q, places, segments, sizes, g, bent):
     g, bent : (3 m,), (3 m, 3 m)
     """
     g[:], bent[:] = 0.0, 0.0
-    x, own, twice = np.zeros((5, 3)), np.empty(12), np.empty((12, 12))
+    x, slopes, twice = np.zeros((5, 3)), np.empty(12), np.empty((12, 12))
     total = 0.0
     for s in range(segments.shape[0]):
         kind, weight = segments[s, 0], sizes[s, 0]
@@ -191,16 +191,16 @@ def path_length(q, places, segments, sizes, g, bent):
                 x[k, i] = q[places[point] + i] if point >= 0 else 0.0
         length, count = -1.0, 4
         if kind != STRAIGHT:
-            length = _wrapped(kind, x, sizes[s, 1], segments[s, 5] >= 0, own, twice)
+            length = _wrapped(kind, x, sizes[s, 1], segments[s, 5] >= 0, slopes, twice)
         if length < 0.0:
-            length, count = _straight(x, own[:6], twice[:6, :6]), 2
+            length, count = _straight(x, slopes[:6], twice[:6, :6]), 2
         total += weight * length
         for a in range(count):
             one = segments[s, 1 + a]
             if one < 0:  # the axis of a sphere
                 continue
             for i in range(3):
-                g[3 * one + i] += weight * own[3 * a + i]
+                g[3 * one + i] += weight * slopes[3 * a + i]
                 for b in range(count):
                     two = segments[s, 1 + b]
                     if two >= 0:

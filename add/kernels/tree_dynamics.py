@@ -271,8 +271,8 @@ def tree_parameters(tree, theta, start, n, q, v, a, lam, bars):
     """
     part = slice(start, start + n)
     motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
-    own, armature, gravity = bars
-    fill_parameters(tree, theta, motion, wrenches, start, a, lam, own, armature, gravity)
+    by_link, armature, gravity = bars
+    fill_parameters(tree, theta, motion, wrenches, start, a, lam, by_link, armature, gravity)
 
 
 @njit(cache=True)
@@ -358,21 +358,21 @@ def tree_energy(tree, theta, start, n, q, v, momentum):
     """Return kinetic energy, and potential energy from the world's origin [J]; add the links' momentum (6,)."""
     part = slice(start, start + n)
     motion = tree_motion(tree, theta, q[part], v[part], np.zeros(n))
-    inertia, own = np.empty(10), np.empty(6)
+    inertia, momentum_of = np.empty(10), np.empty(6)
     kinetic, potential = 0.0, 0.0
     for i in range(tree.parent.size):
         m = inertia_of(tree, theta, i, motion, inertia)
         if m == 0.0:
             continue
-        own[:] = 0.0
-        apply_inertia(inertia, motion.V[i], 1.0, own)
-        kinetic += 0.5 * _dot(motion.V[i], own)
+        momentum_of[:] = 0.0
+        apply_inertia(inertia, motion.V[i], 1.0, momentum_of)
+        kinetic += 0.5 * _dot(motion.V[i], momentum_of)
         origin = motion.origin[i]
         for a in range(3):
             b, c = (a + 1) % 3, (a + 2) % 3
             potential -= theta[tree.gravity[a]] * (inertia[1 + a] + m * origin[a])
-            momentum[a] += own[3 + a]
-            momentum[3 + a] += own[a] + origin[b] * own[3 + c] - origin[c] * own[3 + b]
+            momentum[a] += momentum_of[3 + a]
+            momentum[3 + a] += momentum_of[a] + origin[b] * momentum_of[3 + c] - origin[c] * momentum_of[3 + b]
     for c in range(tree.element.size):
         if tree.armature[c] >= 0:
             rate = tree.factor[c] * v[start + tree.coordinate[c]]

@@ -217,20 +217,20 @@ def _turn_rows(R0, e, angle, R):
 @njit(cache=True)
 def fill_frames(tree, theta, q, motion):
     """Fill the rotations of all elements, and their places from their tree's first one with mass, the origin."""
-    own = np.empty(3)
+    y = np.empty(3)
     for i in range(tree.parent.size):
         _fill_joint_frame(tree, theta, i, motion)
-        own_coordinates(tree, i, q, True, own)
+        own_coordinates(tree, i, q, True, y)
         kind, axis, R0, R = tree.kind[i], tree.axis[i], motion.R0[i], motion.R[i]
-        way = own[0] if kind == SLIDE else (tree.pitch[i] * own[0] if kind == HINGE else 0.0)
+        way = y[0] if kind == SLIDE else (tree.pitch[i] * y[0] if kind == HINGE else 0.0)
         for a in range(3):
             motion.x[i, a] = motion.x0[i, a] + way * (R0[a, 0] * axis[0] + R0[a, 1] * axis[1] + R0[a, 2] * axis[2])
         if kind == HINGE:
-            _turn_rows(R0, axis, own[0], R)
+            _turn_rows(R0, axis, y[0], R)
         elif kind == BALL:
             k, turned = np.empty(6), np.empty((3, 3))
-            jacobian_coefficients(own[0] * own[0] + own[1] * own[1] + own[2] * own[2], k)
-            fill_rotation(own, k, turned)
+            jacobian_coefficients(y[0] * y[0] + y[1] * y[1] + y[2] * y[2], k)
+            fill_rotation(y, k, turned)
             product(R0, turned, R)
         else:
             put(R0, R)
@@ -280,16 +280,16 @@ def fill_motion(tree, theta, q, v, a, motion):
     n = tree.parent.size
     fill_frames(tree, theta, q, motion)
     room = np.empty((4, 3))
-    own, rate, acceleration, e = room[0], room[1], room[2], room[3]
+    y, rate, acceleration, e = room[0], room[1], room[2], room[3]
     for i in range(n):
         V, A = motion.V[i], motion.A[i]  # of the parent, until the columns are there
         parent_twists(tree, theta, i, motion, V, A)
         first = tree.first[i]
-        width = own_coordinates(tree, i, q, True, own)
+        width = own_coordinates(tree, i, q, True, y)
         own_coordinates(tree, i, v, False, rate)
         own_coordinates(tree, i, a, False, acceleration)
         if width == 3:
-            _ball(motion.R0[i], motion.x0[i], V, A, own, rate, acceleration, motion, first)
+            _ball(motion.R0[i], motion.x0[i], V, A, y, rate, acceleration, motion, first)
         elif width == 1:
             S = motion.S[first]
             times(motion.R0[i], tree.axis[i], e)

@@ -302,8 +302,8 @@ def total(parts: Iterable[tuple[Fraction, Expression]]) -> Expression:
         inner = part.terms if isinstance(part, Sum) else ((Fraction(1), part),)
         if isinstance(part, Sum):
             constant += factor * part.constant
-        for own, term in inner:
-            weight = factor * own
+        for factor_of, term in inner:
+            weight = factor * factor_of
             if isinstance(term, Number):
                 constant += weight * term.number
                 continue
@@ -325,7 +325,7 @@ def product(parts: Iterable[tuple[Expression, Expression]]) -> Expression:
     for base, exponent in queue:  # grows while it is walked
         whole = isinstance(exponent, Number) and exponent.is_whole
         if isinstance(base, Product) and whole:
-            queue += [(Number(base.factor), exponent), *((one, own * exponent) for one, own in base.powers)]
+            queue += [(Number(base.factor), exponent), *((one, power * exponent) for one, power in base.powers)]
         elif isinstance(base, Number) and isinstance(exponent, Number) and (whole or base.number in (0, 1)):
             factor *= _power(base.number, exponent.number)
         else:

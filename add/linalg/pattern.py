@@ -64,16 +64,16 @@ class Pattern:
         self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None, base: Pattern | None
     ) -> Pattern:
         # Families of the same elements share their entries, and then their slots.
-        own = {id(entry): entry for entry in entries}
+        by_id = {id(entry): entry for entry in entries}
         rows, cols = (
-            np.concatenate([np.zeros(0, dtype=np.int64), *(np.ravel(one[k]) for one in own.values())], dtype=np.int64)
+            np.concatenate([np.zeros(0, dtype=np.int64), *(np.ravel(one[k]) for one in by_id.values())], dtype=np.int64)
             for k in (0, 1)
         )
         if compressed is not None:
             rows, cols = compressed[rows], compressed[cols]
         indptr, indices, place, slots = merged(self.indptr, self.indices, rows, cols)
-        bounds = np.cumsum([0, *(rows.size for rows, _ in own.values())])
-        slots_of = {key: slots[a:b] for key, (a, b) in zip(own, pairwise(bounds), strict=True)}
+        bounds = np.cumsum([0, *(rows.size for rows, _ in by_id.values())])
+        slots_of = {key: slots[a:b] for key, (a, b) in zip(by_id, pairwise(bounds), strict=True)}
         return Pattern(
             id=next(_pattern_ids),
             n=self.n,

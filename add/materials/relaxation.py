@@ -105,8 +105,8 @@ def relaxing(law: Material) -> Material:
         slopes[:, n + 1 :] = 0.0
         return (1.0 - p[n]) * mu, (1.0 - p[n]) * lame
 
-    own = [Modulus(f"memory.{k}", "Pa", "remembered stress") for k in range(N)]
-    numbers = (*law.parameters, Modulus("relaxed", "-", "share that has relaxed within the step"), *own)
+    remembered = [Modulus(f"memory.{k}", "Pa", "remembered stress") for k in range(N)]
+    numbers = (*law.parameters, Modulus("relaxed", "-", "share that has relaxed within the step"), *remembered)
     functions = LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)
     return replace(law, name=f"{law.name}-relaxing", parameters=numbers, make=lambda: functions, by_point=True)
 

@@ -125,8 +125,8 @@ _VISCOUS = "viscosity/8*(D11**2 + D22**2 + 2*D12**2)"
 
 
 def _membrane(name: str, energy: str, *moduli: tuple[str, str]) -> StrainLaw:
-    own = [Modulus(f"membrane.{key}", unit, "modulus of the membrane") for key, unit in moduli]
-    parameters = [*([THICKNESS] if "thickness" in energy else []), _VISCOSITY, *own]
+    numbers = [Modulus(f"membrane.{key}", unit, "modulus of the membrane") for key, unit in moduli]
+    parameters = [*([THICKNESS] if "thickness" in energy else []), _VISCOSITY, *numbers]
     known = [*_OF_C, *(modulus.key.rpartition(".")[2] for modulus in parameters)]
     return law(name, MEMBRANE, parameters, parse(energy, known), _VISCOUS)
 
@@ -165,9 +165,9 @@ MEMBRANES = {
 
 
 def _bending(name: str, strain: Strain, energy: str, resistance: str, *moduli: tuple[str, str]) -> StrainLaw:
-    own = [Modulus(f"bending.{key}", unit, "modulus of bending") for key, unit in moduli]
+    numbers = [Modulus(f"bending.{key}", unit, "modulus of bending") for key, unit in moduli]
     known = [*strain.variables, *(key for key, _ in moduli)]
-    return law(name, strain, own, parse(energy, known), resistance)
+    return law(name, strain, numbers, parse(energy, known), resistance)
 
 
 _OF_PLATE = "{0}/2*((1 - poisson)*({1}11**2 + {1}22**2 + 2*{1}12**2) + poisson*({1}11 + {1}22)**2)"
@@ -208,5 +208,5 @@ def membrane_formula(text: str, units: tuple[tuple[str, str], ...] = ()) -> Stra
     """
     energy, given = parse(f"thickness*({text})"), dict(units)
     names = [name for name in symbols(parse(text)) if name not in _OF_C]
-    own = [Modulus(f"membrane.numbers.{name}", given.get(name, "Pa"), "number of the formula") for name in names]
-    return law(f"membrane-{energy.key}", MEMBRANE, [THICKNESS, _VISCOSITY, *own], energy, _VISCOUS)
+    numbers = [Modulus(f"membrane.numbers.{name}", given.get(name, "Pa"), "number of the formula") for name in names]
+    return law(f"membrane-{energy.key}", MEMBRANE, [THICKNESS, _VISCOSITY, *numbers], energy, _VISCOUS)

@@ -223,9 +223,9 @@ def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:
         common = _common(positions[frame], ahead)
         ahead = {k: place + common for k, place in ahead.items()}
         pairs = sorted(
-            (float(cross / max(own, 1e-300)), i, j)
+            (float(cross / max(straight, 1e-300)), i, j)
             for i in ahead for j in ahead if i < j
-            for own, cross in [_fits(positions[frame], ahead, i, j)] if BETTER * cross < own
+            for straight, cross in [_fits(positions[frame], ahead, i, j)] if BETTER * cross < straight
         )  # fmt: skip
         taken: set[int] = set()
         for _, i, j in pairs:
@@ -262,9 +262,9 @@ def _common(here: FloatArray, ahead: Mapping[int, FloatArray]) -> FloatArray:
 
 def _fits(here: FloatArray, ahead: dict[int, FloatArray], i: int, j: int) -> tuple[float, float]:
     """Return how far two markers are from where they should be, and from where the other one should be [m]."""
-    own = np.linalg.norm(here[i] - ahead[i]) + np.linalg.norm(here[j] - ahead[j])
+    straight = np.linalg.norm(here[i] - ahead[i]) + np.linalg.norm(here[j] - ahead[j])
     cross = np.linalg.norm(here[j] - ahead[i]) + np.linalg.norm(here[i] - ahead[j])
-    return float(own), float(cross)
+    return float(straight), float(cross)
 
 
 def _ahead(times: FloatArray, positions: FloatArray, valid: BoolArray, frame: int, marker: int) -> FloatArray | None:

@@ -276,7 +276,7 @@ def build_model(
             deciding.append(term) if isinstance(term, DecidingTerm) else smooth.append(term)
     initial = InitialState(dofs.n, tuple(_poses(bodies, starts, at)))
     motion = _motion(bodies, at, initial)
-    forces, own, held = _family_terms(bodies, at)
+    forces, of_coordinates, held = _family_terms(bodies, at)
     forces += smooth
     meshes = mesh_term(bodies, contact, at)
     of_points = contact_terms(bodies, obstacles, contact, at)
@@ -293,7 +293,7 @@ def build_model(
         parameters,
         DofPartition(dofs.n, motion.prescribed),
         motion,
-        (*forces, *own),
+        (*forces, *of_coordinates),
         (*choices, *held),
         tuple(constraints),
         np.array([start for body in bodies for start in body.rotations(at)], dtype=np.int64),
@@ -322,15 +322,15 @@ def _family_terms(bodies: Sequence[Body], at: Layouts) -> tuple[list[Term], list
         else:
             gathered.setdefault(part.family, []).append(part.arrays)
     rows: list[Term] = []
-    own: list[Term] = []
+    of_coordinates: list[Term] = []
     deciding: list[DecidingTerm] = []
     for family, parts in gathered.items():
         for term in family.terms(parts, at.parameters):
             if isinstance(term, DecidingTerm):
                 deciding.append(term)
             else:
-                (own if family.of_coordinates else rows).append(term)
-    return [*rows, *single], own, deciding
+                (of_coordinates if family.of_coordinates else rows).append(term)
+    return [*rows, *single], of_coordinates, deciding
 
 
 def _poses(bodies: Sequence[Body], starts: Sequence[HingeStart], at: Layouts) -> list[Pose]:

@@ -200,11 +200,11 @@ def contact_terms(
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
-    own = [_shapes_of(points) for points in points_of]
+    shape_of = [_shapes_of(points) for points in points_of]
     counts = {o.name: 1 for o in obstacles}
-    counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, own, strict=True)}
+    counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, shape_of, strict=True)}
     known = labels(counts, contact)
-    part = [known.of[body.name][k] for body, k in zip(bodies, own, strict=True)]
+    part = [known.of[body.name][k] for body, k in zip(bodies, shape_of, strict=True)]
     shape_part = [*(known.of[o.name] for o in obstacles), *(known.of[b.name][: len(b.shapes)] for b in bodies)]
     return (
         BodyContact(
@@ -254,13 +254,13 @@ def _sizes_in_theta(
     index, arms, base = [np.zeros((0, 3), np.int64)], [np.zeros((0, 3, 4))], [np.zeros((0, 4))]
     of_shapes = [np.full((n_obstacles, 3), -1, dtype=np.int64)]
     for body, points in zip(bodies, found, strict=True):
-        n, own = points.radii.size, _shapes_of(points)
+        n, shape_of = points.radii.size, _shapes_of(points)
         numbers, slopes = np.full((n, 3), -1, dtype=np.int64), np.zeros((n, 3, 4))
         places = np.column_stack([points.arms if body.has_frame else np.zeros((n, 3)), points.radii])
         for k, shape in enumerate(body.shapes):
             rows = at.parameters[shape.in_theta].indices if shape.in_theta else np.full(3, -1)
             of_shapes.append(np.asarray(rows, dtype=np.int64)[None])
-            mine = np.flatnonzero(own == k)
+            mine = np.flatnonzero(shape_of == k)
             if shape.in_theta and mine.size:
                 numbers[mine] = rows
                 slopes[mine] = point_growth(

@@ -202,10 +202,10 @@ class CloudTracking(LeastSquares):
             return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
         moved = self.surface.step_residual_tangents(state, theta, tangents, directions)
         placing = np.zeros(0, dtype=np.int64) if self.placement is None else self.placement.entries
-        own = directions.touching(directions.among(placing))
-        index = np.union1d(moved.index, own)
-        by_nodes, by_placing = np.searchsorted(index, moved.index), np.searchsorted(index, own)
-        along = directions.block(placing, own)
+        placed = directions.touching(directions.among(placing))
+        index = np.union1d(moved.index, placed)
+        by_nodes, by_placing = np.searchsorted(index, moved.index), np.searchsorted(index, placed)
+        along = directions.block(placing, placed)
         frames = list(self.surface.frames(state, theta))
         count = moved.index.size
         nodes = moved.values.reshape(len(frames), self.surface.points.n_points, 3 * count)

@@ -128,13 +128,13 @@ class StateReads:
         direction.
         """
         state, coordinates, dot = self.state, self.coordinates, tangents.dot
-        own = directions.touching(directions.among(self.entries))
-        index = np.union1d(tangents.index, own)
+        entries = directions.touching(directions.among(self.entries))
+        index = np.union1d(tangents.index, entries)
         if not index.size:
             return Columns(index, np.zeros((size, 0)))
-        places, own_places = np.searchsorted(index, tangents.index), np.searchsorted(index, own)
+        places, own_places = np.searchsorted(index, tangents.index), np.searchsorted(index, entries)
         theta_dot = np.zeros((self.theta.size, index.size))
-        for column, place in zip(own, own_places, strict=True):
+        for column, place in zip(entries, own_places, strict=True):
             theta_dot[:, place] = directions.column(int(column))
         m, n = state.q.shape
         if tangents.index.size <= 2 * m * coordinates.size:
@@ -142,8 +142,8 @@ class StateReads:
             q_dot[:, :, places], v_dot[:, :, places] = dot.q, dot.v
             return Columns(index, along(StateTangent(q_dot, v_dot), theta_dot))
         values = np.zeros((size, index.size))
-        if own.size:
-            still = np.zeros((m, n, own.size))
+        if entries.size:
+            still = np.zeros((m, n, entries.size))
             values[:, own_places] = along(StateTangent(still, still), theta_dot[:, own_places])
         units = np.zeros((2, m, n, 2, m, coordinates.size))
         for i, k in np.ndindex(2, m):
@@ -234,13 +234,13 @@ class FramesOver:
 
     def tangents(self, tangents: StretchTangents, directions: Directions) -> Columns:
         """Return the tangents of `residuals`; row 0 of those of the states is of state ``before``."""
-        rows, own = self.rows, self._direct(directions)
-        index = np.union1d(tangents.index, own)
+        rows, entries = self.rows, self._direct(directions)
+        index = np.union1d(tangents.index, entries)
         if not self.frames.size or not index.size:  # or no direction has set in
             counting = np.count_nonzero(self.tracking.weights[self.frames] > 0.0)
             return Columns(index, np.zeros((3 * counting, index.size)))
         theta_dot = np.zeros((index.size, self.theta.size))
-        for column, place in zip(own, np.searchsorted(index, own), strict=True):
+        for column, place in zip(entries, np.searchsorted(index, entries), strict=True):
             theta_dot[place] = directions.column(int(column))
         q_dot, v_dot = np.zeros((2, rows.size, index.size, self.run.q.shape[1]))
         places = np.searchsorted(index, tangents.index)
@@ -255,16 +255,16 @@ class FramesOver:
         """
         if not self.frames.size:
             return []
-        rows, n, own = self.rows, self.run.q.shape[1], self._direct(directions)
+        rows, n, entries = self.rows, self.run.q.shape[1], self._direct(directions)
         count, places = coordinates.size, np.arange(coordinates.size)
         units = np.zeros((2, rows.size, 2, 2, count, n))  # q and v; state; parity; q and v; coordinate
         for kind in range(2):
             for k, row in enumerate(rows):
                 units[kind, k, row % 2, kind, places, coordinates] = 1.0
-        still = np.zeros((2, rows.size, own.size, n))
+        still = np.zeros((2, rows.size, entries.size, n))
         q_dot, v_dot = np.concatenate([units.reshape(2, rows.size, -1, n), still], axis=2)
-        theta_dot = np.zeros((4 * count + own.size, self.theta.size))
-        for place, column in enumerate(own):
+        theta_dot = np.zeros((4 * count + entries.size, self.theta.size))
+        for place, column in enumerate(entries):
             theta_dot[4 * count + place] = directions.column(int(column))
         values = self._along(q_dot, v_dot, theta_dot)
         owner = np.repeat(self.ends, 3 * np.count_nonzero(self.tracking.weights[self.frames] > 0.0, axis=1))
@@ -275,7 +275,7 @@ class FramesOver:
             bars = np.zeros((2, 2, n, block.shape[0]))  # q and v; pair; coordinate; row
             for pair in range(2):
                 bars[:, pair, coordinates] = by_state[:, (step - pair) % 2].transpose(1, 2, 0)
-            out.append(StateRows(step, StateTangent(*bars), Columns(own, block[:, 4 * count :])))
+            out.append(StateRows(step, StateTangent(*bars), Columns(entries, block[:, 4 * count :])))
         return out
 
     def _entries(self) -> tuple[IntArray, IntArray]:

@@ -67,8 +67,8 @@ class Surface:
     def gap(self, x: FloatArray, t: float) -> tuple[float, FloatArray]:
         """Return the signed distance of a place [m], negative inside, and its derivative by the place."""
         normal, hessian = np.zeros(3), np.zeros((3, 3))
-        own = self.rotation.T @ (x - self.position - t * self.velocity)
-        gap, _ = signed_distance(self.kind, self.size, own, -1, normal, hessian)
+        local = self.rotation.T @ (x - self.position - t * self.velocity)
+        gap, _ = signed_distance(self.kind, self.size, local, -1, normal, hessian)
         return float(gap), self.rotation @ normal
 
 

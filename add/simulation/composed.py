@@ -74,8 +74,8 @@ class StepsInParts(DifferentiableStepper):
         """Pull a cotangent back through the parts; see `StepPart.pull`."""
         record, linearised = step.record, step.linearised
         aside, before = _aside(step.assembler, record), StateTangent.zeros(self.n_history, bar[0].size)
-        for part, own in reversed(self.parts(record)):
-            before = part.pull(TakenStep(aside, own, step.theta, linearised), bar, theta_bar)
+        for part, taken in reversed(self.parts(record)):
+            before = part.pull(TakenStep(aside, taken, step.theta, linearised), bar, theta_bar)
             bar, linearised = (before.q[0], before.v[0]), None
         return before
 
@@ -83,11 +83,11 @@ class StepsInParts(DifferentiableStepper):
         """Push tangents forward through the parts; see `StepPart.push`."""
         record = step.record
         aside, parts, now = _aside(step.assembler, record), self.parts(record), tangents
-        for part, own in parts[:-1]:
-            now = shifted(*part.push(TakenStep(aside, own, step.theta), now, directions))
-        part, own = parts[-1]
+        for part, taken in parts[:-1]:
+            now = shifted(*part.push(TakenStep(aside, taken, step.theta), now, directions))
+        part, taken = parts[-1]
         linearised = None if record.inner else step.linearised
-        now, q_dot, v_dot = part.push(TakenStep(aside, own, step.theta, linearised), now, directions)
+        now, q_dot, v_dot = part.push(TakenStep(aside, taken, step.theta, linearised), now, directions)
         # Directions that have set in in different parts stand in that order; before the step they had moved nothing.
         return StateTangents(now.index, tangents.including(now.index).dot), q_dot, v_dot
 
@@ -285,21 +285,21 @@ class Remembering(AroundSteps):
         """Pull a cotangent back; see `DifferentiableStepper.pullback`."""
         record, theta = step.record, step.theta
         q, m, timing = record.kin.q, record.begun.memory[0], self._timing(record)
-        written, own = self._written(m, theta, timing), np.zeros_like(theta)
+        written, by_theta = self._written(m, theta, timing), np.zeros_like(theta)
         q_bar, m_bar = state_bar.q.copy(), np.zeros_like(m)
         if state_bar.memory.size:
-            m_bar = self._after_pull(m, (q, theta), state_bar.memory[0], (q_bar[0], own), timing)
+            m_bar = self._after_pull(m, (q, theta), state_bar.memory[0], (q_bar[0], by_theta), timing)
         bars = StateTangent(q_bar, state_bar.v)
-        before = self.inner.pullback(step._replace(theta=written), bars, own)
+        before = self.inner.pullback(step._replace(theta=written), bars, by_theta)
         every = zip(self.memories, self._parts(m), strict=True)
-        m_bar += np.concatenate([memory.write_pull(part, written, own, timing) for memory, part in every])
-        own[self._entries] = 0.0
+        m_bar += np.concatenate([memory.write_pull(part, written, by_theta, timing) for memory, part in every])
+        by_theta[self._entries] = 0.0
         if record.begun.marks[0][0]:
             at = _first(record, self.dt), theta
-            self._after_pull(None, at, m_bar, (before.q[0], own), self._beginning(record))
+            self._after_pull(None, at, m_bar, (before.q[0], by_theta), self._beginning(record))
         else:
             before.memory = m_bar[None]
-        theta_bar += own
+        theta_bar += by_theta
         return before
 
     def pushforward(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> StateTangents:
@@ -334,7 +334,7 @@ class Remembering(AroundSteps):
     def _after_pull(self, m: FloatArray | None, at: Pair, bar: FloatArray, bars: Pair, timing: Timing) -> FloatArray:
         parts = [None] * len(self.memories) if m is None else self._parts(m)
         every = zip(self.memories, parts, self._parts(bar), strict=True)
-        return np.concatenate([memory.after_pull(part, at, own, bars, timing) for memory, part, own in every])
+        return np.concatenate([memory.after_pull(part, at, shares, bars, timing) for memory, part, shares in every])
 
     def _after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, timing: Timing) -> FloatArray:
         n = len(self.memories)

@@ -87,8 +87,8 @@ class Impacts:
         if not self.bodies:
             return ways
         moved = self._moved(change, dt)
-        for own in (moved, *self._nodes(change, dt), self._turned(x, v, dt)) if self.stops else ():
-            far = np.linalg.norm(own, axis=2).max(axis=1, initial=0.0)
+        for ways_of in (moved, *self._nodes(change, dt), self._turned(x, v, dt)) if self.stops else ():
+            far = np.linalg.norm(ways_of, axis=2).max(axis=1, initial=0.0)
             np.maximum(ways, np.where(touching, far, 0.0), out=ways)
         for links in self.trees:
             swings = moved[:, links] - moved[:, links].mean(axis=1, keepdims=True)
@@ -113,7 +113,7 @@ class Impacts:
             return stopped
         of_nodes = ((moved, SUDDEN_GIVEN) for moved in self._nodes(change, dt))
         for moved, most in ((self._moved(change, dt), limit), *of_nodes):
-            sizes = (np.linalg.norm(own, axis=2) for own in (moved[1:], np.diff(moved, axis=0)))
+            sizes = (np.linalg.norm(ways, axis=2) for ways in (moved[1:], np.diff(moved, axis=0)))
             stopped |= touching & (np.minimum(*sizes).max(axis=1) > most)
         return stopped
 
@@ -129,16 +129,16 @@ class Impacts:
 
     def still(self, v: FloatArray, dt: float) -> bool:
         """Return whether no tree turns far, or is stopped, between the coordinates' velocities (k, n) of states."""
-        own = v[:, self.lift.n_same :] * dt
+        turn = v[:, self.lift.n_same :] * dt
         stopped = UNRESOLVED / max(ARM, 1.0 / self.thin.min())
-        return bool(np.abs(own).max(initial=0.0) <= TURN and np.abs(np.diff(own, axis=0)).max(initial=0.0) <= stopped)
+        return bool(np.abs(turn).max(initial=0.0) <= TURN and np.abs(np.diff(turn, axis=0)).max(initial=0.0) <= stopped)
 
     @cached_property
     def by_coordinates(self) -> bool:
         """Whether velocities of all bodies are coordinates': none is a link, or led by one."""
-        own = np.zeros(self.lift.rows.n, dtype=bool)
-        own[self.lift.same] = True
-        return all(own[rows].all() for rows in self.bodies)
+        same = np.zeros(self.lift.rows.n, dtype=bool)
+        same[self.lift.same] = True
+        return all(same[rows].all() for rows in self.bodies)
 
     @cached_property
     def _shares(self) -> tuple[FloatArray, FloatArray]:
@@ -161,8 +161,8 @@ class Impacts:
         out = np.zeros((len(v), len(self.rigid), 1))
         for k, (i, arms) in enumerate(zip(self.rigid, self.arms, strict=True)):
             w = v[:, self._angular(i)]
-            own = np.abs(Rotation.from_rotvec(x[:, self._angular(i)]).apply(w, inverse=True))
-            speeds = np.roll(own, -1, axis=1) * np.roll(arms, 1) + np.roll(own, 1, axis=1) * np.roll(arms, -1)
+            local = np.abs(Rotation.from_rotvec(x[:, self._angular(i)]).apply(w, inverse=True))
+            speeds = np.roll(local, -1, axis=1) * np.roll(arms, 1) + np.roll(local, 1, axis=1) * np.roll(arms, -1)
             out[:, k, 0] = np.linalg.norm(w, axis=1) * np.linalg.norm(speeds, axis=1) * dt**2 / self.thin[i]
         return out
 

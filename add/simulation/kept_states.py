@@ -95,8 +95,8 @@ class KeptBlock:
         counts = np.diff(ends, axis=1).astype(np.int32)
         kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts, block.candidates)
         rebuilt = kept._accelerations(*kept._states())
-        own = {k: steps.a[k].copy() for k in np.flatnonzero((rebuilt != steps.a[:n]).any(axis=1)).tolist()}
-        kept.own.update(own)
+        accelerations = {k: steps.a[k].copy() for k in np.flatnonzero((rebuilt != steps.a[:n]).any(axis=1)).tolist()}
+        kept.own.update(accelerations)
         return kept
 
     def whole(self) -> Block:
@@ -104,8 +104,8 @@ class KeptBlock:
         n = self.n
         states_q, states_v = self._states()
         a = self._accelerations(states_q, states_v)
-        for k, own in self.own.items():
-            a[k] = own
+        for k, acceleration in self.own.items():
+            a[k] = acceleration
         nothing = np.zeros((n, 1))
         ends = np.zeros((n, self.counts.shape[1] + 1), dtype=np.int64)
         ends[:, 1:] = np.cumsum(self.counts).reshape(self.counts.shape)
@@ -212,12 +212,12 @@ class KeptSteps:
             tuple(candidates),
             {k: step for k, step in enumerate(steps) if step[1].composed},
         )  # fmt: skip
-        own = {
+        accelerations = {
             k: record.kin.a.copy()
             for k, ((_, again), record) in enumerate(zip(kept.whole(), records, strict=True))
             if not np.array_equal(again.kin.a, record.kin.a)
         }
-        kept.own.update(own)
+        kept.own.update(accelerations)
         return kept
 
     def whole(self) -> list[tuple[State, Record]]:

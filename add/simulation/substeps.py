@@ -251,8 +251,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             bars = charts.pullback(record.unchanged, record.charts, bars)
         now, columns = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
         now.q[0], now.v[0] = bars.q[0], bars.v[0]
-        for part, own in reversed(self.parts(record)):
-            now, by_theta = part.pull_rows(TakenStep(step.assembler, own, step.theta), now, directions)
+        for part, taken in reversed(self.parts(record)):
+            now, by_theta = part.pull_rows(TakenStep(step.assembler, taken, step.theta), now, directions)
             columns.append(by_theta)
         now.q[0] += bars.q[1]
         now.v[0] += bars.v[1]
@@ -273,4 +273,4 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         if not record.inner:
             return [(self._of(record), record)]
         part = self._part(len(record.inner))
-        return [(part, own) for own in record.inner]
+        return [(part, inner) for inner in record.inner]

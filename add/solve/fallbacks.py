@@ -221,7 +221,7 @@ def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations,
     entry = system.dofs.entries[owner]
     if entry.name not in system.dofs.rigid:
         return False  # each coordinate costs four residuals, and a body of nodes has thousands
-    own = np.intersect1d(np.arange(entry.start, entry.stop), system.partition.free)
+    free = np.intersect1d(np.arange(entry.start, entry.stop), system.partition.free)
     u = result.kin.q - equations.q_star
 
     def change(k: int, way: float) -> float:
@@ -230,10 +230,10 @@ def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations,
             there = u.copy()
             there[k] += sign * way
             kin = equations.kinematics(there)
-            ends.append(system.residual(kin, result.mu, theta, None, None, ())[0][own])
+            ends.append(system.residual(kin, result.mu, theta, None, None, ())[0][free])
         return float(np.linalg.norm(ends[0] - ends[1]))
 
-    pairs = ((change(k, NEAR), change(k, NEAR / NEARER)) for k in own)
+    pairs = ((change(k, NEAR), change(k, NEAR / NEARER)) for k in free)
     return any(near > 0.5 * far and near > 0.5 * result.report.residual for far, near in pairs)
 
 

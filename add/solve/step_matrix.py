@@ -124,13 +124,13 @@ class Assembler:
     ) -> None:
         base = pattern.base
         steady = data if base is None else base.new_data()
-        slots, own = iter((base or pattern).slots), iter(pattern.slots)
+        slots, places = iter((base or pattern).slots), iter(pattern.slots)
         structure = (*[None] * len(self.system.terms), *branch.structure)
         for term, varies in zip(branch.terms, structure, strict=True):
             if varies is None:
                 term.jacobian(kin, theta, weights, steady, next(slots))
             else:
-                term.jacobian(kin, theta, weights, data, next(own))
+                term.jacobian(kin, theta, weights, data, next(places))
         for constraint, part in self.system.parts:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:

@@ -30,28 +30,28 @@ def _kind(name: str, law: Any) -> Kind:
 
     @njit(**FAMILY)
     def found(arena, k, at, wanted):
-        own = _own(arena, arena.families[k, FIELD])
-        m, n = own.numbers.shape
+        balls = _own(arena, arena.families[k, FIELD])
+        m, n = balls.numbers.shape
         p = np.empty((m, n))
         for i in range(m):
             for j in range(n):
-                p[i, j] = at.theta[own.numbers[i, j]]
+                p[i, j] = at.theta[balls.numbers[i, j]]
         forces, by_number, by_state = np.empty((m, 3)), np.empty((m, n, 3)), np.zeros((3, m, 3, 3))
-        law(own.first, p, own.constants, (at.q, at.v, at.a), wanted, forces, by_number, by_state)
-        return own, forces, by_number, by_state
+        law(balls.first, p, balls.constants, (at.q, at.v, at.a), wanted, forces, by_number, by_state)
+        return balls, forces, by_number, by_state
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own, force, _, _ = found(arena, k, at, False)
-        for i in range(own.first.size):
+        balls, force, _, _ = found(arena, k, at, False)
+        for i in range(balls.first.size):
             for c in range(3):
-                out[own.first[i] + c] += force[i, c]
+                out[balls.first[i] + c] += force[i, c]
         return rows
 
     @njit(**FAMILY)
     def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        own, _, _, by = found(arena, k, at, True)
-        for i in range(own.first.size):
+        balls, _, _, by = found(arena, k, at, True)
+        for i in range(balls.first.size):
             for r in range(3):
                 for c in range(3):
                     value = weight_q * by[0, i, r, c] + weight_v * by[1, i, r, c] + weight_a * by[2, i, r, c]
@@ -59,11 +59,11 @@ def _kind(name: str, law: Any) -> Kind:
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own, _, by_number, _ = found(arena, k, at, False)
-        for i in range(own.first.size):
-            for j in range(own.numbers.shape[1]):
+        balls, _, by_number, _ = found(arena, k, at, False)
+        for i in range(balls.first.size):
+            for j in range(balls.numbers.shape[1]):
                 for c in range(3):
-                    add_entry(forward, own.first[i] + c, own.numbers[i, j], by_number[i, j, c], along, out)
+                    add_entry(forward, balls.first[i] + c, balls.numbers[i, j], by_number[i, j, c], along, out)
 
     return Kind(name, _Arrays, forces, parameters, jacobian)
 

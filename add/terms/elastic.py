@@ -104,24 +104,24 @@ def elastic_kind(law: Material) -> Kind:
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own = _own(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, own.moduli)
-        residual(at.q, elements_of(own), moduli, out)
+        body = _own(arena, arena.families[k, FIELD])
+        moduli = gathered(at.theta, body.moduli)
+        residual(at.q, elements_of(body), moduli, out)
         return rows
 
     @njit(**FAMILY)
     def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q == 0.0:
             return
-        own = _own(arena, arena.families[k, FIELD])
-        moduli, places = gathered(at.theta, own.moduli), element_slots(own.cells, slots)
-        jacobian(at.q, elements_of(own), moduli, weight_q, data, places)
+        body = _own(arena, arena.families[k, FIELD])
+        moduli, places = gathered(at.theta, body.moduli), element_slots(body.cells, slots)
+        jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own = _own(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, own.moduli)
-        by_parameters(at.q, elements_of(own), moduli, own.moduli, forward, along, out)
+        body = _own(arena, arena.families[k, FIELD])
+        moduli = gathered(at.theta, body.moduli)
+        by_parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
 
     return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix, law=law)
 
@@ -205,34 +205,34 @@ def viscous_kind(law: Material) -> Kind:
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own = _viscous(arena, arena.families[k, FIELD])
-        given = viscosities(at.theta, own)
+        body = _viscous(arena, arena.families[k, FIELD])
+        given = viscosities(at.theta, body)
         along = given.copy()
         along[3::4] = 0.0
-        viscous_residual(at.q, at.v, elements_of(own), given, along, out)
+        viscous_residual(at.q, at.v, elements_of(body), given, along, out)
         return rows
 
     @njit(**FAMILY)
     def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q == 0.0 and weight_v == 0.0:
             return
-        own = _viscous(arena, arena.families[k, FIELD])
+        body = _viscous(arena, arena.families[k, FIELD])
         viscous_jacobian(
-            at.q, at.v, elements_of(own), viscosities(at.theta, own),
-            weight_q, weight_v, data, element_slots(own.cells, slots),
+            at.q, at.v, elements_of(body), viscosities(at.theta, body),
+            weight_q, weight_v, data, element_slots(body.cells, slots),
         )  # fmt: skip
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own = _viscous(arena, arena.families[k, FIELD])
-        given = viscosities(at.theta, own)
+        body = _viscous(arena, arena.families[k, FIELD])
+        given = viscosities(at.theta, body)
         rates = np.zeros(given.size)
         if forward:
-            add_slopes(at.theta, own, True, along, rates)
-            viscous_residual(at.q, at.v, elements_of(own), given, rates, out)
+            add_slopes(at.theta, body, True, along, rates)
+            viscous_residual(at.q, at.v, elements_of(body), given, rates, out)
         else:
-            viscous_pullback(at.q, at.v, along, elements_of(own), given, rates)
-            add_slopes(at.theta, own, False, rates, out)
+            viscous_pullback(at.q, at.v, along, elements_of(body), given, rates)
+            add_slopes(at.theta, body, False, rates, out)
 
     return Kind(f"viscous_{law.name}", _Viscous, forces, parameters, matrix, law=law)
 
@@ -306,22 +306,22 @@ def strained_kind(law: StrainLaw) -> Kind:
 
     @njit(**FAMILY)
     def forces(arena, k, at, replay, rows, out):
-        own = _stencils(arena, arena.families[k, FIELD])
-        residual(at.q, own, gathered(at.theta, own.moduli), at.v, out)
+        body = _stencils(arena, arena.families[k, FIELD])
+        residual(at.q, body, gathered(at.theta, body.moduli), at.v, out)
         return rows
 
     @njit(**FAMILY)
     def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         if weight_q == 0.0 and (weight_v == 0.0 or not damped):
             return
-        own = _stencils(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, own.moduli)
-        jacobian(at.q, own, moduli, at.v, weight_q, weight_v, data, element_slots(own.cells, slots))
+        body = _stencils(arena, arena.families[k, FIELD])
+        moduli = gathered(at.theta, body.moduli)
+        jacobian(at.q, body, moduli, at.v, weight_q, weight_v, data, element_slots(body.cells, slots))
 
     @njit(**FAMILY)
     def parameters(arena, k, at, rows, forward, along, out):
-        own = _stencils(arena, arena.families[k, FIELD])
-        by_parameters(at.q, own, gathered(at.theta, own.moduli), at.v, own.moduli, forward, along, out)
+        body = _stencils(arena, arena.families[k, FIELD])
+        by_parameters(at.q, body, gathered(at.theta, body.moduli), at.v, body.moduli, forward, along, out)
 
     return Kind(f"strained_{law.strain.name}_{law.name}", Stencils, forces, parameters, matrix, law=law)
 

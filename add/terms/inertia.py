@@ -37,8 +37,8 @@ _own = unpacker(_Arrays)
 
 @njit(**FAMILY)
 def _forces(arena, k, at, replay, rows, out):
-    own = _own(arena, arena.families[k, FIELD])
-    nodal_inertia_residual(at.theta, own.rows, own.cols, own.mass, own.density, own.damping, at.v, at.a, out)
+    pairs = _own(arena, arena.families[k, FIELD])
+    nodal_inertia_residual(at.theta, pairs.rows, pairs.cols, pairs.mass, pairs.density, pairs.damping, at.v, at.a, out)
     return rows
 
 
@@ -46,24 +46,24 @@ def _forces(arena, k, at, replay, rows, out):
 def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
     if weight_v == 0.0 and weight_a == 0.0:
         return
-    own = _own(arena, arena.families[k, FIELD])
-    for i in range(own.rows.size):
-        alpha = at.theta[own.damping[i]] if own.damping[i] >= 0 else 0.0
-        value = at.theta[own.density[i]] * (weight_a + weight_v * alpha)
+    pairs = _own(arena, arena.families[k, FIELD])
+    for i in range(pairs.rows.size):
+        alpha = at.theta[pairs.damping[i]] if pairs.damping[i] >= 0 else 0.0
+        value = at.theta[pairs.density[i]] * (weight_a + weight_v * alpha)
         for d in range(3):
-            data[slots[3 * i + d]] += value * own.mass[i, d]
+            data[slots[3 * i + d]] += value * pairs.mass[i, d]
 
 
 @njit(**FAMILY)
 def _parameters(arena, k, at, rows, forward, along, out):
-    own = _own(arena, arena.families[k, FIELD])
-    for i in range(own.rows.size):  # by pairs, of which a soft body has many: not entry by entry
-        density, damping, row, col = own.density[i], own.damping[i], 3 * own.rows[i], 3 * own.cols[i]
+    pairs = _own(arena, arena.families[k, FIELD])
+    for i in range(pairs.rows.size):  # by pairs, of which a soft body has many: not entry by entry
+        density, damping, row, col = pairs.density[i], pairs.damping[i], 3 * pairs.rows[i], 3 * pairs.cols[i]
         alpha, by_a, by_v = at.theta[damping] if damping >= 0 else 0.0, 0.0, 0.0
         density_dot = along[density] if forward else 0.0
         damping_dot = at.theta[density] * along[damping] if forward and damping >= 0 else 0.0
         for d in range(3):
-            mass, a, v = own.mass[i, d], at.a[col + d], at.v[col + d]
+            mass, a, v = pairs.mass[i, d], at.a[col + d], at.v[col + d]
             if forward:
                 out[row + d] += mass * (density_dot * (a + alpha * v) + damping_dot * v)
             else:
@@ -141,21 +141,21 @@ _weights = unpacker(_Weights)
 
 @njit(**FAMILY)
 def _gravity_forces(arena, k, at, replay, rows, out):
-    own = _weights(arena, arena.families[k, FIELD])
-    for i in range(own.nodes.size):
-        m = at.theta[own.density[i]] * own.mass[i]
+    points = _weights(arena, arena.families[k, FIELD])
+    for i in range(points.nodes.size):
+        m = at.theta[points.density[i]] * points.mass[i]
         for d in range(3):
-            out[3 * own.nodes[i] + d] -= m * at.theta[own.gravity[d]]
+            out[3 * points.nodes[i] + d] -= m * at.theta[points.gravity[d]]
     return rows
 
 
 @njit(**FAMILY)
 def _gravity_parameters(arena, k, at, rows, forward, along, out):
-    own = _weights(arena, arena.families[k, FIELD])
-    for i in range(own.nodes.size):
-        density, mass = own.density[i], own.mass[i]
+    points = _weights(arena, arena.families[k, FIELD])
+    for i in range(points.nodes.size):
+        density, mass = points.density[i], points.mass[i]
         for d in range(3):
-            row, g = 3 * own.nodes[i] + d, own.gravity[d]
+            row, g = 3 * points.nodes[i] + d, points.gravity[d]
             add_entry(forward, row, g, -at.theta[density] * mass, along, out)
             add_entry(forward, row, density, -mass * at.theta[g], along, out)
 
@@ -236,18 +236,18 @@ def _add(own, at, factor, out):
 
 @njit(**FAMILY)
 def _water_forces(arena, k, at, replay, rows, out):
-    own = _water(arena, arena.families[k, FIELD])
-    _add(own, at, at.theta[own.numbers[0]] * at.theta[own.numbers[1]], out)
+    faces = _water(arena, arena.families[k, FIELD])
+    _add(faces, at, at.theta[faces.numbers[0]] * at.theta[faces.numbers[1]], out)
     return rows
 
 
 @njit(**FAMILY)
 def _water_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    own = _water(arena, arena.families[k, FIELD])
-    layer = at.theta[own.numbers[0]] * at.theta[own.numbers[1]]
+    faces = _water(arena, arena.families[k, FIELD])
+    layer = at.theta[faces.numbers[0]] * at.theta[faces.numbers[1]]
     area, mean, edge, by_area = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
-    for e in range(own.triangles.shape[0]):
-        size, along = _face(at, own.triangles[e], area, mean)
+    for e in range(faces.triangles.shape[0]):
+        size, along = _face(at, faces.triangles[e], area, mean)
         if size == 0.0:
             continue
         for i in range(3):
@@ -255,7 +255,7 @@ def _water_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
                 outer = area[i] * area[j] / size
                 by_area[i, j] = area[i] * mean[j] / size - along * outer / size**2 + (along / size if i == j else 0.0)
         for corner in range(3):
-            after, before = 3 * own.triangles[e, (corner + 1) % 3], 3 * own.triangles[e, (corner + 2) % 3]
+            after, before = 3 * faces.triangles[e, (corner + 1) % 3], 3 * faces.triangles[e, (corner + 2) % 3]
             for i in range(3):
                 edge[i] = at.q[before + i] - at.q[after + i]
             for i in range(3):
@@ -270,13 +270,13 @@ def _water_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
 
 @njit(**FAMILY)
 def _water_parameters(arena, k, at, rows, forward, along, out):
-    own = _water(arena, arena.families[k, FIELD])
+    faces = _water(arena, arena.families[k, FIELD])
     unit = np.zeros(at.q.size)
-    _add(own, at, 1.0, unit)
+    _add(faces, at, 1.0, unit)
     for c in range(2):
-        other = at.theta[own.numbers[1 - c]]
+        other = at.theta[faces.numbers[1 - c]]
         for i in range(unit.size):
-            add_entry(forward, i, own.numbers[c], other * unit[i], along, out)
+            add_entry(forward, i, faces.numbers[c], other * unit[i], along, out)
 
 
 WATER = Kind("added_mass", _Water, _water_forces, _water_parameters, _water_jacobian)

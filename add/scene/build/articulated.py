@@ -84,9 +84,9 @@ def articulated_body(
         same = mimicking.get(joint.name, [])
         made = _tree_joint(joint, link, said, order, position, parts, same, body, place)
         joints.append(replace(made, held=_is_held(made, said, body, place)))
-        own, hard = not (loose and k == 0), body.limits == "hard"
+        jointed, hard = not (loose and k == 0), body.limits == "hard"
         ends = common_limits(joint, same, body.joints)
-        _add_joint(place, joint, said, joints[-1], pose, ends, parts, starts=own, hard=hard)
+        _add_joint(place, joint, said, joints[-1], pose, ends, parts, starts=jointed, hard=hard)
     springs = follow(at, robot.joints, body.joints, parts)
     for link in robot.links:
         if is_body(link):

@@ -58,10 +58,10 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
     walled: dict[str, tuple[str, ChamberSpec, _Walls]] = {}
     joined: dict[str, list[_Walls]] = {}
     for body in bodies:
-        own = spec.bodies.get(body.name)
-        if isinstance(own, SoftBodySpec | NetSpec):
+        owner = spec.bodies.get(body.name)
+        if isinstance(owner, SoftBodySpec | NetSpec):
             assert isinstance(body, SoftBody | NetBody)
-            for name, item in own.chambers.items():
+            for name, item in owner.chambers.items():
                 place = f"bodies.{body.name}.chambers.{name}"
                 walled[f"{body.name}/{name}"] = place, item, _walls(body, item, place)
     known = [key for key, (_, item, _) in walled.items() if not isinstance(item, JoinedChamberSpec)]
@@ -211,21 +211,21 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
         For nodes of two ties, or that something else holds, bodies that carry nothing, and nodes that are too far away.
     """
     place = {body.name: k for k, body in enumerate(bodies)}
-    for name, own in spec.bodies.items():
-        if not isinstance(own, SoftBodySpec) or not own.embedded:
+    for name, soft in spec.bodies.items():
+        if not isinstance(soft, SoftBodySpec) or not soft.embedded:
             continue
         at, body = f"bodies.{name}", bodies[place[name]]
         assert isinstance(body, SoftBody)
-        if any(item.by == "condensation" for item in own.embedded):
-            _refuse(spec, own, at)
+        if any(item.by == "condensation" for item in soft.embedded):
+            _refuse(spec, soft, at)
         ties: list[NodeTie] = []
-        for k, item in enumerate(own.embedded):
+        for k, item in enumerate(soft.embedded):
             carrier = bodies[place[item.body]]
             if not isinstance(carrier, RigidBody | LinkBody) or (isinstance(carrier, LinkBody) and carrier.massless):
                 raise InputError("nodes are tied to rigid bodies and links", place=f"{at}.embedded.{k}.body",
                                  found=f"'{item.body}'", expected="a body with a frame and a mass")  # fmt: skip
             start = _start(spec, item.body, starts)
-            nodes = _nodes(own, body, item, carrier, start, f"{at}.embedded.{k}")
+            nodes = _nodes(soft, body, item, carrier, start, f"{at}.embedded.{k}")
             for other in ties:
                 both = np.intersect1d(nodes, other.nodes)
                 if both.size:
@@ -273,9 +273,9 @@ def _start(spec: SceneSpec, name: str, starts: Mapping[str, FloatArray]) -> Floa
     """Return place and rotation vector (6,) of the frame of a body or link at the start."""
     if name in starts:
         return starts[name]
-    own = spec.bodies[name]
-    assert isinstance(own, RigidBodySpec | KinematicBodySpec)
-    return np.concatenate([np.array(own.position), rotation_vector(own.orientation)])
+    frame = spec.bodies[name]
+    assert isinstance(frame, RigidBodySpec | KinematicBodySpec)
+    return np.concatenate([np.array(frame.position), rotation_vector(frame.orientation)])
 
 
 def _nodes(

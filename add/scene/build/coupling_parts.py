@@ -161,8 +161,8 @@ def air(item: AirSpec, at: str, body: Body, parts: SceneParts) -> None:
         depth, owner, walls = parts.number(f"{at}.depth", item.depth, "m"), body, nodes[used][faces]
 
         def carried(_: Sequence[Body], layouts: Layouts) -> list[AddedMass]:
-            own = np.concatenate([layouts.parameters[key].indices.ravel() for key in (numbers[0], depth)])
-            return [AddedMass(owner.first_node(layouts) + walls, own)]
+            numbers_of = np.concatenate([layouts.parameters[key].indices.ravel() for key in (numbers[0], depth)])
+            return [AddedMass(owner.first_node(layouts) + walls, numbers_of)]
 
         parts.terms.append(carried)
 

@@ -112,8 +112,8 @@ def impacts(built: BuiltScene, eager: bool) -> Impacts:
         links = [body.name for body in model.bodies if isinstance(body, LinkBody) and body.tree == one.name]
         trees += [slice(len(rows), len(rows) + len(links))] if links else []
         for name in links or [one.name]:
-            own = model.lift.rows[name]
-            rows.append(slice(own.start, own.stop if isinstance(model.body(name), NodalBody) else own.start + 3))
+            x = model.lift.rows[name]
+            rows.append(slice(x.start, x.stop if isinstance(model.body(name), NodalBody) else x.start + 3))
             thin.append(one.thin)
     arms = np.reshape(list(rigid.values()), (-1, 3))
     return Impacts(

@@ -68,8 +68,8 @@ def common_limits(
     for item in followers:
         assert item.mimic is not None
         _, m, c = item.mimic
-        own = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
-        ends = [((limit - c) / m, item.name, key) for limit, key in own]
+        ends_of = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
+        ends = [((limit - c) / m, item.name, key) for limit, key in ends_of]
         intervals.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
     return max((pair[0] for pair in intervals), key=lambda end: end[0]), min(
         (pair[1] for pair in intervals), key=lambda end: end[0]
@@ -101,19 +101,19 @@ def follow(
         if joint.mimic is None:
             continue
         leader, m, c = joint.mimic
-        path, of_leader, own = f"{at}.joints.{joint.name}", f"{at}.joints.{leader}", said.get(joint.name, _NONE)
+        path, of_leader, said_of = f"{at}.joints.{joint.name}", f"{at}.joints.{leader}", said.get(joint.name, _NONE)
         slide = joint.kind == "slide"
         unit, force = ("m", "N") if slide else ("rad", "N m")
         units = {"damping": f"{force} s/{unit}", "dry_friction": force, "armature": "kg" if slide else "kg m^2"}
         for key, power in _ADDED.items():
-            parts.add(f"{path}.{key}", _number(joint, own, key), units[key], ())
+            parts.add(f"{path}.{key}", _number(joint, said_of, key), units[key], ())
             terms = sums.setdefault(f"{of_leader}.{key}", [(f"{of_leader}.{key}", 1.0)])
             terms.append((f"{path}.{key}", abs(m) ** power))
-        if joint.stiffness or own.stiffness is not None:
+        if joint.stiffness or said_of.stiffness is not None:
             springs.append(TreeTendon(f"{path}.spring", (number[leader],)))
-            _spring(path, m, c, joint, own, (f"{force}/{unit}", unit), parts)
+            _spring(path, m, c, joint, said_of, (f"{force}/{unit}", unit), parts)
         binding = common_limits(known[leader], mimicking[leader], said)
-        for value, key in zip(limits(joint, own), ("lower", "upper"), strict=True):
+        for value, key in zip(limits(joint, said_of), ("lower", "upper"), strict=True):
             for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
                 if (name, of) == (joint.name, key):
                     parts.add(f"{path}.{key}", value, unit, ())
@@ -164,10 +164,10 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
     values = tree.start_names()
     needed = np.unique(np.concatenate([places[places >= 0], *(whole[name].indices for name in values)]))
     names = [entry.name for entry in whole.entries if entry.start in needed]
-    own = ParameterLayout([(name, whole[name].shape, whole[name].unit) for name in names])
+    layout = ParameterLayout([(name, whole[name].shape, whole[name].unit) for name in names])
     local = np.full(whole.n, -1, dtype=np.int64)
     for name in names:
-        local[whole[name].indices.ravel()] = own[name].indices.ravel()
+        local[whole[name].indices.ravel()] = layout[name].indices.ravel()
     n = elements.parent.size
     elements = elements._replace(
         placement=np.where(places >= 0, local[places], -1),
@@ -219,7 +219,7 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     poses = [q, *(q + _NEAR * rng.standard_normal(q.size) for _ in range(_POSES))]
     pairs = [system.matrices(pose) for pose in poses]
     # What equations between joints say already is taken out of the loops' rows; scale does not matter.
-    rows = np.concatenate([_without(own, loops)[1] for own, loops in pairs], axis=1)
+    rows = np.concatenate([_without(loops_of, loops)[1] for loops_of, loops in pairs], axis=1)
     _, upper, order = qr(rows.T, mode="economic", pivoting=True)
     size = np.abs(upper.diagonal())
     kept = np.sort(order[: int((size > _TOLERANCE * max(float(size[0]), 1e-300)).sum())]).astype(np.int64)

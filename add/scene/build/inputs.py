@@ -111,17 +111,17 @@ class Inputs:
         """
         s = np.repeat(self.numbers.values[None], b, axis=0)
         for name, place in self.places.items():
-            own = values[name]
-            require_finite_rows(name, own)
+            given = values[name]
+            require_finite_rows(name, given)
             limits = self.numbers.limits(name)
-            broken = limits.broken(own)
+            broken = limits.broken(given)
             if broken.any():
                 k = int(np.argwhere(broken)[0, 0])
-                found = f"{own[k][broken[k]].flat[0]:g}"
+                found = f"{given[k][broken[k]].flat[0]:g}"
                 raise InputError(
                     "impossible value", place=of_member(k, b, name), found=found, expected=str(limits)
                 )  # fmt: skip
-            s[:, place] = own
+            s[:, place] = given
         return s
 
     def initial(self, values: Mapping[str, FloatArray], step: int | None = None) -> State | None:

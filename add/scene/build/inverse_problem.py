@@ -131,8 +131,8 @@ def _inverse_problem(scene: SceneSpec) -> InverseProblem:
     fitted: list[Experiment] = []
     validated: list[Experiment] = []
     for k, (name, item) in enumerate(built.items()):
-        own = bool(spec.experiments) and spec.experiments[k].recording is not None
-        place = f"experiments.{k}.recording" if own else "recording"
+        recorded = bool(spec.experiments) and spec.experiments[k].recording is not None
+        place = f"experiments.{k}.recording" if recorded else "recording"
         use = spec.experiments[k].use if spec.experiments else "fit"
         (fitted if use == "fit" else validated).append(_experiment(name, item, spec, parameters, place))
     chosen = optimizer(scene, built)
@@ -186,8 +186,8 @@ def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int
     if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
         return None
     names = list(experiment_scenes(scene))
-    own = bool(spec.experiments) and spec.experiments[names.index(name)].recording is not None
-    place = f"experiments.{names.index(name)}.recording" if own else "recording"
+    recorded = bool(spec.experiments) and spec.experiments[names.index(name)].recording is not None
+    place = f"experiments.{names.index(name)}.recording" if recorded else "recording"
     experiment = _experiment(name, built, spec, [], place)
     try:
         objective, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
@@ -299,9 +299,9 @@ def _experiment(
             followed = tracking if loss is None else replace(tracking, loss=loss)
             parts.append(followed if weighted is None else weighted)
         elif isinstance(item, CloudObjectiveSpec):
-            own = built.scene.objective[k]  # files and placements are those of the experiment
-            assert isinstance(own, CloudObjectiveSpec)
-            parts.append(cloud_tracking(own, built, k, _LOSSES))
+            cloud = built.scene.objective[k]  # files and placements are those of the experiment
+            assert isinstance(cloud, CloudObjectiveSpec)
+            parts.append(cloud_tracking(cloud, built, k, _LOSSES))
         elif isinstance(item, ObjectiveExtension):
             at = f"objective.{k}"
             parts.append(answer(Objective, item, at, item.objective, built, at))  # type: ignore[type-abstract]

@@ -335,11 +335,11 @@ def _hinge(
         stops = parts.numbers_of(f"{at}.limits", item.limits, "stiffness", "damping", "lower", "upper")
         parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), stops))
     if item.formula:
-        own = [
+        columns = [
             parts.number(f"{at}.formula.{key}", item.formula.column(key), unit)
             for key, unit in item.formula.columns.items()
         ]
-        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(own)))
+        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(columns)))
     if item.friction:
         dry = parts.numbers_of(f"{at}.friction", item.friction, "viscous", "coulomb", "rate")
         parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), dry))
@@ -356,7 +356,7 @@ def refuse_broken_formulas(spec: SceneSpec, model: Model, theta: FloatArray) -> 
     for term in model.term(FormulaJoint):
         places = [f"{name}.energy" for name, item in pairs.items() if item.term == term.formula]
         hinges = {name: item.formula for name, item in pairs.items() if isinstance(item, HingeSpec) and item.formula}
-        places += [f"{name}.formula.energy" for name, own in hinges.items() if own.formula == term.formula]
+        places += [f"{name}.formula.energy" for name, hinge in hinges.items() if hinge.formula == term.formula]
         wrong = np.flatnonzero(~np.isfinite(term.forces(kin, theta)).all(axis=(1, 2)))
         if wrong.size:
             at = Evaluation(term.sites, term.values, kin.q, kin.v, kin.t, theta)

@@ -134,15 +134,15 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
                 body.meshes == "hull" or (body.meshes is None and no_solid(shape) is not None)
             ):
                 shape = shape.hull
-            own, radius, area, carried = _touching(shape, body.spacing or np.inf)
+            places, radius, area, carried = _touching(shape, body.spacing or np.inf)
         except InputError as error:
             error.place = error.place or f"{at}.shapes.{k}"
             raise
-        points.append(own @ shape.rotation.T + shape.position)
-        radii.append(np.full(own.shape[0], radius))
-        areas.append(np.full(own.shape[0], area / max(own.shape[0], 1)))
+        points.append(places @ shape.rotation.T + shape.position)
+        radii.append(np.full(places.shape[0], radius))
+        areas.append(np.full(places.shape[0], area / max(places.shape[0], 1)))
         shapes.append(carried)
-        numbers.append(np.full(own.shape[0], k))
+        numbers.append(np.full(places.shape[0], k))
     vertices, triangles = surface_of(link)
     return LinkBody(
         tree,

@@ -41,9 +41,9 @@ def relaxation(place: str, material: AnyMaterialSpec, parts: SceneParts) -> None
     """Add the numbers of a material's branches; what has relaxed is the sum of shares where nothing else says so."""
     shares = []
     for key, item, _ in material.branches:
-        path, own = f"{place}.material.relaxation.{key}", f"{place}.relaxation.{key}"
-        shares.append(f"{own}.shares")
-        times = ((f"{own}.times", 1.0),)
+        path, block = f"{place}.material.relaxation.{key}", f"{place}.relaxation.{key}"
+        shares.append(f"{block}.shares")
+        times = ((f"{block}.times", 1.0),)
         if isinstance(item, BranchSpec):
             parts.add(f"{path}.share", item.share, "-", ((shares[-1], 1.0),))
             parts.add(f"{path}.time", item.time, "s", times)
@@ -72,7 +72,7 @@ def remembering(
     """
     bodies = [body for body in model.bodies if isinstance(body, SoftBody)]
     relaxing = [region.place(body.name) for body in bodies for region in body.materials if region.branches]
-    places = [*(f"{own}.material.relaxation" for own in relaxing), *further]
+    places = [*(f"{relaxed_body}.material.relaxation" for relaxed_body in relaxing), *further]
     if places and (not isinstance(stepper, BDF) or spec.time.substeps == "auto"):
         raise InputError(
             "stress that relaxes and activations that follow need whole steps of bdf1 or bdf2, penalties in contact",
@@ -81,12 +81,12 @@ def remembering(
             f"contact.friction_law '{spec.contact.friction_law}'",
             expected="'bdf1' or 'bdf2', 'off', and 'none', 'linear', 'tanh' or 'hybrid'",
         )  # fmt: skip
-    for own in relaxing:
-        relaxed = float(model.system.parameters.view(theta, f"{own}.relaxed")[0])
+    for relaxed_body in relaxing:
+        relaxed = float(model.system.parameters.view(theta, f"{relaxed_body}.relaxed")[0])
         if relaxed >= 1.0:
             raise InputError(
                 "nothing is left of the stress at rest: the shares of the branches are too large",
-                place=f"{own}.material.relaxation", found=f"{relaxed:.4g} together", expected="below 1",
+                place=f"{relaxed_body}.material.relaxation", found=f"{relaxed:.4g} together", expected="below 1",
             )  # fmt: skip
     memories = [memory for body in model.bodies for memory in body.memories(model.layouts)]
     memories += [make(model.layouts) for make in further.values()]

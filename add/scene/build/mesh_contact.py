@@ -59,23 +59,23 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     thickness = {}
     for body, mesh in zip(meeting.bodies, meeting.meshes, strict=True):
         said, target = spec.bodies.get(body.name), f"bodies.{body.name}.half_thickness"
-        own = None if said is None or said.contact is None else said.contact.thickness
-        if mesh.radius and own is not None:
+        thickness_of = None if said is None or said.contact is None else said.contact.thickness
+        if mesh.radius and thickness_of is not None:
             raise InputError(
                 "the skin of a ball or a capsule is its radius",
                 place=f"bodies.{body.name}.contact.thickness",
-                found=f"{own:g} m, and a radius of {mesh.radius:g} m",
+                found=f"{thickness_of:g} m, and a radius of {mesh.radius:g} m",
                 expected="null, or another radius",
             )
         if mesh.radius and adjustable(getattr(said, "geometry", None)):
             thickness[body.name] = 2.0 * mesh.radius
             continue  # its radius says it
-        if mesh.radius or (own is None and shared is None):
+        if mesh.radius or (thickness_of is None and shared is None):
             thickness[body.name] = 2.0 * half_thickness(mesh)
             out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
             continue
-        path = f"bodies.{body.name}.contact.thickness" if own is not None else "contact.mesh.thickness"
-        thickness[body.name] = value = own if own is not None else float(shared or 0.0)
+        path = f"bodies.{body.name}.contact.thickness" if thickness_of is not None else "contact.mesh.thickness"
+        thickness[body.name] = value = thickness_of if thickness_of is not None else float(shared or 0.0)
         width = float(np.median(edge_lengths(mesh)))
         if value > width and mesh.nodes is not None:
             raise InputError(
@@ -84,8 +84,8 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
                 found=f"{value:g} m, and edges of body '{body.name}' of {width:.3g} m",
                 expected=f"at most {width:.3g} m, or a coarser mesh",
             )
-        if own is not None:
-            out.append(SceneParameter(path, np.array(own), "m", ((target, 0.5),)))
+        if thickness_of is not None:
+            out.append(SceneParameter(path, np.array(thickness_of), "m", ((target, 0.5),)))
         else:
             common.append((target, 0.5))
     if common:

@@ -192,13 +192,13 @@ class SceneParameters:
             met = [name for name in dict.fromkeys(named) if name in known]
             if not met:  # switched off, and without a shape to meet
                 continue
-            own = {key: f"contact.pairs.{k}.{key}" for key in units if getattr(row, key) is not None}
-            for key, path in own.items():
+            paths = {key: f"contact.pairs.{k}.{key}" for key in units if getattr(row, key) is not None}
+            for key, path in paths.items():
                 self._add(path, getattr(row, key), units[key])
             if row.restitution is not None:
                 self._add(f"contact.pairs.{k}.restitution", row.restitution, "-")
             for name in met:
-                special.setdefault(name, {}).update(own)
+                special.setdefault(name, {}).update(paths)
         return special
 
     def _of_pair(

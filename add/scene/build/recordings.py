@@ -335,8 +335,8 @@ def whitened(
 
 def _matrices(pose: PoseRecording, source: RecordingSpec, recording: Recording, directions: np.ndarray) -> FloatArray:
     """Return the whitening of every frame (n_frames, 6, 3 n_markers)."""
-    own = pose.times - source.time_offset
-    frames = np.abs(own[:, None] - recording.times).argmin(axis=0)
+    times = pose.times - source.time_offset
+    frames = np.abs(times[:, None] - recording.times).argmin(axis=0)
     assert pose.covariance is not None
     out = []
     for k, frame in enumerate(frames):

@@ -94,10 +94,10 @@ def with_contact(scene: S) -> S:
     further: dict[int, dict[str, float | None]] = {}
     changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
     for k in changing:
-        own = experiment_scenes(scene)[scene.experiments[k].name]
-        defaults = default_contact(own, _with_any_numbers(own)) if without_numbers(own) else {}
+        changed = experiment_scenes(scene)[scene.experiments[k].name]
+        defaults = default_contact(changed, _with_any_numbers(changed)) if without_numbers(changed) else {}
         asked = {path for path in numbers if path.startswith("contact.")} | set(defaults)
-        open_ones = [path for path in sorted(asked) if get_value(own.full(), path) is None]
+        open_ones = [path for path in sorted(asked) if get_value(changed.full(), path) is None]
         further[k] = {path: defaults.get(path) for path in open_ones}
     return with_settings(scene, numbers, further)
 
@@ -255,8 +255,8 @@ def _only_penalties(spec: SceneSpec) -> None:
 def _solver(spec: SceneSpec) -> Callable[[int], Factorization]:
     """Return the back end of the linear algebra."""
     if isinstance(spec.time.linear_solver, SolverExtension):
-        own = spec.time.linear_solver
-        return partial(answer, Factorization, own, "time.linear_solver", own.factorization)  # type: ignore[type-abstract]
+        extension = spec.time.linear_solver
+        return partial(answer, Factorization, extension, "time.linear_solver", extension.factorization)  # type: ignore[type-abstract]
     if spec.time.linear_solver == "auto":
         return factorization_for
     if not is_installed():

@@ -129,11 +129,11 @@ def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None:
         For fibres that do not fit, points outside the body, a selection without elements.
     """
     for body in bodies:
-        own = spec.bodies.get(body.name)
-        if isinstance(own, SoftBodySpec):
+        soft = spec.bodies.get(body.name)
+        if isinstance(soft, SoftBodySpec):
             assert isinstance(body, SoftBody)
-            for name, item in own.muscles.items():
-                parts.terms.append(_muscle(own, body, name, item, parts))
+            for name, item in soft.muscles.items():
+                parts.terms.append(_muscle(soft, body, name, item, parts))
 
 
 def _muscle(
@@ -173,9 +173,9 @@ def _muscle(
     numbers = [parts.number(f"{place}.{key}", getattr(item, key), unit or strength) for key, unit in keys]
 
     def made(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
-        rows, own = index(rows_of, at), np.concatenate([index(block, at) for block in numbers])
+        rows, numbers_of = index(rows_of, at), np.concatenate([index(block, at) for block in numbers])
         moved = lines.moved(body.first_node(at))
-        return [Muscle(label, moved, law, signal, rows, own, item.dynamics is not None)]
+        return [Muscle(label, moved, law, signal, rows, numbers_of, item.dynamics is not None)]
 
     return made
 
@@ -188,9 +188,9 @@ def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParamete
     block = parts.follow(f"{place}.activation", "-", WeightedSum(tuple(weights)), excited.parameter, shape=(1,))
 
     def made(at: Layouts) -> Memory:
-        own = np.concatenate([at.parameters[name].indices.ravel() for name in times])
+        numbers_of = np.concatenate([at.parameters[name].indices.ravel() for name in times])
         entry, rows = (at.parameters[name].indices.ravel() for name in (block, excited.parameter))
-        return Activation(excited.signal, rows, own, entry)
+        return Activation(excited.signal, rows, numbers_of, entry)
 
     parts.memories[place] = made
     return block

@@ -146,10 +146,10 @@ class StepArguments:
             require_finite_rows(f"signals.{name}", rows, "a control is not a finite number")
         self._require_within(control)
         for step in np.unique(steps).tolist():
-            own = np.flatnonzero(steps == step)
+            members = np.flatnonzero(steps == step)
             for name, place in self.places(step).items():
                 if name in control:
-                    values[own[:, None], place.ravel()] = control[name][own].reshape(own.size, -1)
+                    values[members[:, None], place.ravel()] = control[name][members].reshape(members.size, -1)
         if self._copied_controls is None:
             for row, theta in zip(values, thetas, strict=True):
                 theta[:] = self.numbers.ties.forward(row)

@@ -72,9 +72,9 @@ class StepBatch:
             name: np.empty((b, *place.shape)) for name, place in function.arguments.places(int(self.k[0])).items()
         }
         for k in np.unique(self.k).tolist():
-            own = self.k == k
+            members = self.k == k
             for name, place in function.arguments.places(k).items():
-                by_control[name][own] = s_bars[own][:, place]
+                by_control[name][members] = s_bars[members][:, place]
         for i in alone:
             one = self.step(i).vjp(q_bar[i], v_bar[i])
             q[i], v[i] = one.q, one.v
@@ -100,8 +100,8 @@ class StepBatch:
             assert record.unchanged is not None
             bar = charts.pullback(record.unchanged, record.charts, StateTangent(q_bars[i, 1], v_bars[i, 1]))
             q_bars[i, 1], v_bars[i, 1] = bar.q, bar.v
-        own = np.zeros_like(theta_bars)
-        solved = CompiledMembers(members.system).pull_back(members, self.thetas, (q_bars, v_bars), own)
+        by_theta = np.zeros_like(theta_bars)
+        solved = CompiledMembers(members.system).pull_back(members, self.thetas, (q_bars, v_bars), by_theta)
         solved &= members.found
         first = solved & (self.k == 0)  # a start has no history
         for out, pulled in zip(into, (q_bars, v_bars), strict=True):
@@ -110,7 +110,7 @@ class StepBatch:
         for i in np.flatnonzero(first).tolist():
             q[i, 0], v[i, 0] = stepper.start_pullback(StateTangent(q[i].copy(), v[i].copy()))
             q[i, 1:] = v[i, 1:] = 0.0
-        theta_bars[solved] = own[solved]
+        theta_bars[solved] = by_theta[solved]
         return np.flatnonzero(~solved).tolist()
 
 

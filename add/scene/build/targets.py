@@ -216,8 +216,8 @@ def judged_simulation(spec: SceneSpec, built: BuiltScene) -> Simulation:
 def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str) -> OneStep:
     """Return the objective; see `judged_simulation` for the steps that it judges."""
     recorded, system = _states(item, built, place), built.model.system
-    own = [body.name for body in built.model.bodies if system.dofs[body.name].size]
-    names = own if item.bodies is None else item.bodies
+    moving = [body.name for body in built.model.bodies if system.dofs[body.name].size]
+    names = moving if item.bodies is None else item.bodies
     for k, name in enumerate(names):
         if name not in system.dofs:
             raise InputError("there is no such body", place=f"{place}.bodies.{k}", found=f"'{name}'")

@@ -254,8 +254,8 @@ def _actuator(
         LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
     )
     numbers = actuator.muscle or (*actuator.gain, *actuator.bias)
-    for (key, unit), own in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
-        out.number(f"{at}.{key}", own, unit or "-", fixed=True)
+    for (key, unit), value in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
+        out.number(f"{at}.{key}", value, unit or "-", fixed=True)
 
 
 def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeExtras) -> ActuatorState | None:

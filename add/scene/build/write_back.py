@@ -59,19 +59,19 @@ def with_values(scene: S, problem: InverseProblem, x: FloatArray) -> S:
                 root = built.numbers.root(path)
                 entry = built.numbers.layout[root]
                 value = file_value(root, numbers[entry.indices.ravel()], get_value(whole, root))
-                own = raw["experiments"][k] if scene.experiments else None
-                taken = own is not None and own.get("recording") is not None and root.startswith("recording.")
+                raw_of = raw["experiments"][k] if scene.experiments else None
+                taken = raw_of is not None and raw_of.get("recording") is not None and root.startswith("recording.")
                 if spec.experiment is None and not taken:
                     set_value(raw, root, value, full)
-                elif own is not None:
-                    _override(own, root, value)
+                elif raw_of is not None:
+                    _override(raw_of, root, value)
                 if root.endswith("time_offset"):
                     section = root.rpartition(".")[0]
                     for name, moved in _moved_windows(experiment, item, root, float(value)).items():
-                        if own is None:
+                        if raw_of is None:
                             set_value(raw, f"{section}.{name}", moved, full)
                         else:
-                            _override(own, f"{section}.{name}", moved)
+                            _override(raw_of, f"{section}.{name}", moved)
     for entry in raw["parameters"]:
         entry.pop("start", None)
     return from_source(check_scene(raw, None, type(scene)), scene.source)
@@ -267,11 +267,11 @@ def _find(problem: InverseProblem, path: str) -> tuple[DesignParameter, int]:
     labels = problem.labels()
     names: dict[str, tuple[DesignParameter, int]] = {}
     for parameter in problem.parameters:
-        own, at, experiment = parameter.name.partition("@")
+        name, at, experiment = parameter.name.partition("@")
         for k, entry in enumerate(parameter.entries):
             entry_of = parameter, parameter.first + k
             names[labels[entry_of[1]]] = entry_of
-            for alias in {own, *own.split("+")}:
+            for alias in {name, *name.split("+")}:
                 names[f"{alias}.{entry}{at}{experiment}"] = entry_of
                 if parameter.n == 1:
                     names[f"{alias}{at}{experiment}"] = entry_of

@@ -182,14 +182,14 @@ def _uses(spec: SceneSpec) -> Iterator[Problem]:
     if spec.experiments and all(item.use == "validate" for item in spec.experiments):
         yield Problem("experiments", "none of them is fitted", '"use": "validate" in each', 'one with "use": "fit"')
     for k, item in enumerate(spec.experiments):
-        own = [j for j, parameter in enumerate(spec.parameters) if parameter.experiment == item.name]
+        places = [j for j, parameter in enumerate(spec.parameters) if parameter.experiment == item.name]
         place = f"experiments.{k}.fit_window"
         if item.use == "fit" and item.fit_window is not None:
             yield Problem(place, 'goes with "use": "validate"', None, "phases, for an experiment that is fitted")
-        elif item.use == "validate" and own and item.fit_window is None:
-            at = f"parameters.{own[0]}.experiment"
+        elif item.use == "validate" and places and item.fit_window is None:
+            at = f"parameters.{places[0]}.experiment"
             yield Problem(at, f"'{item.name}' is only validated", None, f"a {place}, over which this is fitted")
-        elif item.fit_window is not None and not own:
+        elif item.fit_window is not None and not places:
             yield Problem(place, "there is nothing to fit", None, f'a parameter with "experiment": "{item.name}"')
 
 
@@ -210,8 +210,8 @@ def _followed(place: str, recording: RecordingSpec, spec: SceneSpec) -> Iterator
         bodies["joint.body"] = recording.pose.joint.body
     for key, body in bodies.items():
         yield from named(f"{place}.pose.{key}", "body", body, all_bodies(spec))
-        own = [item for item in spec.markers.values() if item.body == body]
-        if not any(isinstance(item, PointMarkerSpec | DirectionMarkerSpec) for item in own):
+        markers = [item for item in spec.markers.values() if item.body == body]
+        if not any(isinstance(item, PointMarkerSpec | DirectionMarkerSpec) for item in markers):
             yield Problem(f"{place}.pose.{key}", "no marker to follow on this body", f"'{body}'",
                           "scene markers with a 'point' or a 'direction' on it")  # fmt: skip
 

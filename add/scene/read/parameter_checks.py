@@ -112,7 +112,7 @@ def expanded(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
         return spec
     full, items = spec.full(), []
     for given, item in zip(raw["parameters"], spec.parameters, strict=True):
-        named = [own for path in item.all_paths() for own in ([path] if "*" not in path else _matching(full, path))]
+        named = [one for path in item.all_paths() for one in ([path] if "*" not in path else _matching(full, path))]
         items += [given | {"path": path} for path in named] if item.path else [given | {"paths": named}]
     raw["parameters"] = items
     return spec.model_copy(update={"parameters": tuple(ParameterSpec.model_validate(item) for item in items)})
@@ -123,11 +123,11 @@ def _matching(node: Any, path: str) -> list[str]:
     nodes = [("", node)]
     for key in path.split("."):
         nodes = [
-            (f"{at}.{own}".lstrip("."), part)
+            (f"{at}.{word}".lstrip("."), part)
             for at, whole in nodes
             if isinstance(whole, dict | list | tuple)
-            for own, part in (whole.items() if isinstance(whole, dict) else enumerate(whole))
-            if key in ("*", str(own))
+            for word, part in (whole.items() if isinstance(whole, dict) else enumerate(whole))
+            if key in ("*", str(word))
         ]
     return [at for at, value in nodes if value is not None] or [path]
 

@@ -188,7 +188,7 @@ def _members(kind: Any) -> list[tuple[Any, str | None]]:
         how = next((item for item in kind.__metadata__ if isinstance(item, Branches)), how)
         kind = kind.__origin__
     if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
-        return [(own, None) for own in (kind, *kind.known().values())]
+        return [(known, None) for known in (kind, *kind.known().values())]
     if get_origin(kind) not in (Union, types.UnionType):
         return [(kind, None)]
     if how is None:

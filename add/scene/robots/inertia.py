@@ -67,11 +67,11 @@ def from_six(six: Sequence[float] | FloatArray) -> FloatArray:
 def together(parts: Sequence[tuple[float, FloatArray, FloatArray]]) -> tuple[float, FloatArray, FloatArray]:
     """Return mass, centre and inertia about it of parts of which the same is known, in common axes."""
     mass = sum(part[0] for part in parts)
-    middle = sum((own * at for own, at, _ in parts), np.zeros(3)) / mass if mass > 0.0 else np.zeros(3)
+    middle = sum((m * at for m, at, _ in parts), np.zeros(3)) / mass if mass > 0.0 else np.zeros(3)
     inertia = np.zeros((3, 3))
-    for own, at, moments in parts:
+    for m, at, moments in parts:
         arm = at - middle
-        inertia += moments + own * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        inertia += moments + m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return float(mass), middle, inertia
 
 

@@ -160,8 +160,8 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
     for name in links:
         at = model.at(name, source.place("link", name))
         if name in tree and tree[name].attributes["type"] != "fixed":
-            own = tree[name].attributes.get("name", "")
-            at = model.at(f"joint {own}", source.place("joint", own))[0], at[1]
+            named = tree[name].attributes.get("name", "")
+            at = model.at(f"joint {named}", source.place("joint", named))[0], at[1]
         model.frames[name] = at
     at = pose_of(model, node, "model")[1]
     if "placement_frame" in node.attributes:

@@ -125,10 +125,10 @@ def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
 def said_beside(item: Any, kind: type[T]) -> T | None:
     """Return what of a kind is said beside a type or a field, or within the union that it is."""
     metadata = item.metadata if isinstance(item, FieldInfo) else getattr(item, "__metadata__", ())
-    own = [part for part in metadata if isinstance(part, kind)]
+    parts = [part for part in metadata if isinstance(part, kind)]
     annotation = item.annotation if isinstance(item, FieldInfo) else item
     inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple, Literal) else ()
-    return own[0] if own else next((value for part in inner if (value := said_beside(part, kind))), None)
+    return parts[0] if parts else next((value for part in inner if (value := said_beside(part, kind))), None)
 
 
 def problem(message: str, **context: Any) -> PydanticCustomError:

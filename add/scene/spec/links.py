@@ -294,13 +294,13 @@ def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
     parts = []
     for k, shape in enumerate(shapes):
         if shape.shape in KINDS:
-            own = simple_solid(shape.shape, shape.size)
+            solid = simple_solid(shape.shape, shape.size)
         else:
             assert shape.vertices is not None and shape.triangles is not None
             with naming(f"{at}.shapes.{k}.geometry.file"):
-                own = mesh_solid(shape.vertices, shape.triangles)
-        centre = shape.position + shape.rotation @ own.centre
-        parts.append((own.volume, centre, shape.rotation @ own.inertia @ shape.rotation.T))
+                solid = mesh_solid(shape.vertices, shape.triangles)
+        centre = shape.position + shape.rotation @ solid.centre
+        parts.append((solid.volume, centre, shape.rotation @ solid.inertia @ shape.rotation.T))
     return MassProperties(*together(parts))
 
 

@@ -91,8 +91,8 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     @property
     def branches(self) -> tuple[tuple[str, BranchSpec | BandSpec, int], ...]:
         """Name, spec and number of branches of everything that relaxes."""
-        own = self.relaxation.items()
-        return tuple((name, item, len(item.times) if isinstance(item, BandSpec) else 1) for name, item in own)
+        items = self.relaxation.items()
+        return tuple((name, item, len(item.times) if isinstance(item, BandSpec) else 1) for name, item in items)
 
     def modulus(self, key: str) -> FieldValue | None:
         """Return a parameter of the elastic law by its key in the file."""

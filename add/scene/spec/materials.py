@@ -33,8 +33,8 @@ class NamedMaterialSpec(_MaterialSpec):
     def source(self) -> str:
         """The source of the numbers, and which are the scene's own."""
         row = _NAMED[self.model]
-        own = [key for key, number in row.numbers.items() if getattr(self, key) != number]
-        return f"{self.model}: {row.source}" + (f"; {', '.join(own)} of the scene" if own else "")
+        changed = [key for key, number in row.numbers.items() if getattr(self, key) != number]
+        return f"{self.model}: {row.source}" + (f"; {', '.join(changed)} of the scene" if changed else "")
 
     @model_validator(mode="before")
     @classmethod

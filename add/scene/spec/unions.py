@@ -60,8 +60,8 @@ def by_value(
 
     def among(members: tuple[Any, ...]) -> Chosen:
         words = [() if member is further else get_args(member.model_fields[key].annotation) for member in members]
-        tags = [f"<{own[0]}>" if own else "<extension>" for own in words]
-        known = {word: tag for tag, own in zip(tags, words, strict=True) for word in own}
+        tags = [f"<{words_of[0]}>" if words_of else "<extension>" for words_of in words]
+        known = {word: tag for tag, words_of in zip(tags, words, strict=True) for word in words_of}
         known |= {old: known[new] for old, new in (also or {}).items()}
 
         def branch(data: Any) -> str | None:
