@@ -14,6 +14,7 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 
 _JIT = {"cache": True, "error_model": "numpy"}
+_INLINE = _JIT | {"forceinline": True}  # of a pair each: arrays are structs, which calls would hand over
 
 #: Codes of a cable.
 SLACK, TAUT, CLIPPED = 0, 1, 2
@@ -25,7 +26,7 @@ def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(**_JIT)
+@njit(**_INLINE)
 def pair_block(block, f):
     """Fill f (6, 6) with [B, -B; -B, B]: what depends on the difference of two sites and acts oppositely on them."""
     for i in range(3):
@@ -39,7 +40,7 @@ def pair_block(block, f):
 # --- spring and cable -------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**_INLINE)
 def stretch(a, b, a_dot, b_dot, n):
     """Fill n with the unit vector from b to a, zero where they meet; return their distance and its rate."""
     for i in range(3):
@@ -65,8 +66,8 @@ def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
     n = np.empty(3)
     for e in range(p.shape[0]):
         a, b = 2 * e, 2 * e + 1
-        f[a] = 0.0
-        f[b] = 0.0
+        for i in range(3):
+            f[a, i], f[b, i] = 0.0, 0.0
         if unilateral and imposed and codes[e] != TAUT:
             continue
         length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
@@ -84,7 +85,7 @@ def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
     return active
 
 
-@njit(**_JIT)
+@njit(**_INLINE)
 def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
     """Fill f (2, 3) of a ``pull`` F(l, l_dot) along n, given with its slopes, and its derivatives (6, 6); l > 0.
 
@@ -133,7 +134,8 @@ def line_law(name, formula):
             a, b = 2 * e, 2 * e + 1
             length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
             if length == 0.0:
-                f[a : a + 2] = 0.0
+                for i in range(3):
+                    f[a, i], f[b, i] = 0.0, 0.0
                 continue
             pull = formula(length, rate, p[e], slopes)
             along_line(pull, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
@@ -152,8 +154,8 @@ def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
     block = np.empty((3, 3))
     for e in range(p.shape[0]):
         a, b = 2 * e, 2 * e + 1
-        f[a] = 0.0
-        f[b] = 0.0
+        for i in range(3):
+            f[a, i], f[b, i] = 0.0, 0.0
         if unilateral and codes[e] != TAUT:
             continue
         k, c = p[e, 0], p[e, 1]
