@@ -9,7 +9,6 @@ from numba import config
 
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.signals import Constant
 from add.equations.term import NO_INPUTS, Decision, Term
 from add.kernels.arena import (
     COLUMNS,
@@ -54,9 +53,7 @@ class OneFamily:
         table[0, SIGNAL] = -1 if family.signal is None else 0
         self.arena = Arena(*packed(list(family.arrays), fields_of(family.kind.arrays)), table)
         self._known: set[int] = set()
-        self._signals = _NO_SIGNALS if family.signal is None else None
-        if isinstance(family.signal, Constant):
-            self._signals = Signals(plain(family.signal.weights(0.0)), np.array([[0, 0, 1]]))
+        self._signals = np.nan, _NO_SIGNALS
 
     def forces(self, kin: Kinematics, theta: FloatArray, rows: Decision | None, out: FloatArray) -> Decision:
         """Add r to ``out`` (n,); take the branch of ``rows``, or decide where there are none. Return the rows."""
@@ -84,11 +81,11 @@ class OneFamily:
         _give(flat, out)
 
     def _run(self, column: int, run: Any, kin: Kinematics, theta: FloatArray, *arguments: Any) -> Any:
-        signal, signals = self.family.signal, self._signals
-        if signals is None:
-            assert signal is not None
+        (t, signals), signal = self._signals, self.family.signal
+        if signal is not None and t != kin.t:  # weights are of the time alone, and all iterates of a step have one
             acting, weights = signal.acting(kin.t)
             signals = Signals(plain(weights), np.array([[acting.start or 0, 0, weights.size]]))
+            self._signals = float(kin.t), signals
         at = Instant(float(kin.t), plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), signals)
         if column not in self._known:
             kind = self.family.kind
