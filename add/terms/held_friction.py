@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
@@ -83,11 +84,10 @@ class HeldFriction(StickingTerm):
         return HeldBranch(self, decision)
 
     @final
-    def _decided(self, kin: Kinematics, theta: FloatArray, given: Decision | None = None) -> Decision:
-        """Return the branch at ``kin``, with the bits STICKS and RELEASED of ``given``."""
+    def _decided(self, v: FloatArray, theta: FloatArray, given: Decision | None) -> Decision:
+        """Return the branch at rates ``v`` (m, w), with the bits STICKS and RELEASED of ``given``."""
         kept = np.zeros(self.slip.size, dtype=np.int64) if given is None or not given.size else given
         kept = kept & (STICKS | RELEASED)
-        v = self.rates(kin)
         slips = np.sqrt((v * v).sum(axis=1)) * np.where(kept & RELEASED, STIFFER, 1.0) >= theta[self.slip]
         # A ball slips which way it turns.
         way = np.where(v[:, 0] < 0.0, DOWN, UP) if v.shape[1] == 1 else UP
@@ -98,9 +98,18 @@ class HeldFriction(StickingTerm):
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
         """Decide and add the torques; ``sticking`` goes on sticking."""
-        decision = self._decided(kin, theta, sticking)
-        self.on_branch(decision).residual(kin, theta, out)
+        J = self.turned(kin)[0]
+        omega = _times(J, kin.v[self.dofs])
+        decision = self._decided(omega, theta, sticking)
+        self.add_torques(J, omega, theta, decision, out)
         return decision
+
+    @final
+    def add_torques(
+        self, J: FloatArray, omega: FloatArray, theta: FloatArray, decision: Decision, out: FloatArray
+    ) -> None:
+        """Add J^T t on the branch of ``decision``."""
+        out[self.dofs] += _times(J.transpose(0, 2, 1), self.torques(omega, theta, decision).values)
 
     @final
     def describe(self, decision: Decision) -> dict[str, int]:
@@ -179,18 +188,22 @@ class HeldResistance(HeldFriction):
     friction: IntArray
     slip: IntArray
 
-    @property
+    @cached_property
     def dofs(self) -> IntArray:
         """Coordinates (m, 1)."""
         return np.asarray(self.dof[:, None])
 
+    @cached_property
+    def _same(self) -> tuple[FloatArray, FloatArray]:
+        return np.ones((self.dof.size, 1, 1)), np.zeros((self.dof.size, 1, 1))
+
     def turned(self, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
         """Return ones and zeros."""
-        return np.ones((self.dof.size, 1, 1)), np.zeros((self.dof.size, 1, 1))
+        return self._same
 
     def bent(self, kin: Kinematics, torques: FloatArray) -> FloatArray:
         """Return zeros: a torque acts alike everywhere."""
-        return np.zeros((self.dof.size, 1, 1))
+        return self._same[1]
 
     def torques(self, omega: FloatArray, theta: FloatArray, decision: Decision) -> Torques:
         """Return damping and friction."""
@@ -218,7 +231,7 @@ class HeldBalls(HeldFriction):
     friction: IntArray
     slip: IntArray
 
-    @property
+    @cached_property
     def dofs(self) -> IntArray:
         """Coordinates (m, 3)."""
         return np.asarray(self.first[:, None] + np.arange(3))
@@ -259,7 +272,7 @@ class HeldBalls(HeldFriction):
 
 def _times(blocks: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return the products of blocks (m, w, w) and vectors (m, w)."""
-    return np.einsum("mij,mj->mi", blocks, vectors)
+    return np.asarray((blocks @ vectors[:, :, None])[:, :, 0])
 
 
 @final
@@ -278,8 +291,8 @@ class HeldBranch(Term):
 
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add J^T t."""
-        J = self.whole.turned(kin)[0].transpose(0, 2, 1)
-        out[self.whole.dofs] += _times(J, self.whole.torques(self.whole.rates(kin), theta, self.decision).values)
+        J = self.whole.turned(kin)[0]
+        self.whole.add_torques(J, _times(J, kin.v[self.whole.dofs]), theta, self.decision, out)
 
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
@@ -322,7 +335,7 @@ class HeldEquations(StickingRows):
         super().__init__(which.size)
         self.whole, self.which = whole, which
 
-    @property
+    @cached_property
     def dofs(self) -> IntArray:
         """The coordinates (k, w) of each joint."""
         return np.asarray(self.whole.dofs[self.which])
