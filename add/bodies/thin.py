@@ -13,7 +13,8 @@ from add.equations.sites import LawValues, Site, gather
 from add.equations.term import Term
 from add.geometry.boundary import triangle_areas
 from add.geometry.locate import locate_on_cells
-from add.joints.laws import Spring
+from add.joints.law_term import JointLaw
+from add.joints.laws import ElasticJoint, Spring
 from add.materials.strains import StrainLaw
 from add.terms import Stencils, Strained
 from add.typing import FloatArray, IntArray
@@ -24,13 +25,15 @@ from add.typing import FloatArray, IntArray
 @final
 @dataclass(frozen=True)
 class Springs(Family):
-    """Springs between nodes; parts are (ends (m, 2) nodes, stiffness, damping, length (m,) as indices in theta)."""
+    """Laws between pairs of nodes; parts are ends (m, 2), and the columns of the law (m,) as indices in theta."""
+
+    law: type[JointLaw] = Spring
 
     def terms(self, parts: Sequence[Any], parameters: ParameterLayout) -> list[Term]:
         """Return one term."""
-        ends, k, c, length = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        ends, *numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         sites = [Site.of_nodes(np.array([node]), np.ones(1)) for node in ends.ravel()]
-        return [Spring(gather(sites), LawValues.of(k, c, length))]
+        return [self.law(gather(sites), LawValues.of(*numbers))]
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Layer(NamedTuple):
 
 
 class Seam(NamedTuple):
-    """Pairs of nodes (m, 2) that springs without length draw together."""
+    """Pairs of nodes (m, 2) that are drawn together, by laws that are smooth where they meet."""
 
     pairs: IntArray
 
@@ -169,7 +172,7 @@ class ThinBody(NetBody):
         scalars = {"density": self.unit, "rayleigh_mass": "1/s", **moduli}
         blocks: list[Block] = [(f"{at}.{key}", (), unit) for key, unit in scalars.items()]
         for k in range(len(self.seams)):
-            numbers = (("stiffness", "N/m"), ("damping", "N s/m"), ("length", "m"))
+            numbers = (("stiffness", "N/m"), ("damping", "N s/m"))
             blocks += [(f"{at}.seams.{k}.{key}", (), unit) for key, unit in numbers]
         return [*blocks, *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *self.load_places()]
 
@@ -192,10 +195,8 @@ class ThinBody(NetBody):
             widths = tuple(array.shape[1] for array in layer[1:4])
             out.append(Part(Straining(layer.law, widths), (layer._replace(cells=first + layer.cells), moduli)))
         for k, seam in enumerate(self.seams):
-            numbers = [
-                np.full(len(seam.pairs), index(f"seams.{k}.{key}")) for key in ("stiffness", "damping", "length")
-            ]
-            out.append(Part(Springs(), (first + seam.pairs, *numbers)))
+            numbers = [np.full(len(seam.pairs), index(f"seams.{k}.{key}")) for key in ("stiffness", "damping")]
+            out.append(Part(Springs(ElasticJoint), (first + seam.pairs, *numbers)))
         return [*out, *self.load_terms(at)]
 
     def picture(self, theta: FloatArray, at: Layouts) -> Picture:

@@ -160,7 +160,8 @@ def _entries(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 #: Key of a result -> what its summary begins with.
-_SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in", "gained": "not conserved"}
+_SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in", "gained": "not conserved",
+         "unstable": "unstable"}  # fmt: skip
 #: Pairs that one summary names.
 _SHOWN = 3
 
@@ -172,7 +173,8 @@ def _texts(result: Mapping[str, Any], key: str) -> list[str]:
 def _of_contacts(result: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return what a summary begins with -> one text a pair of bodies, those of all experiments.
 
-    Of contacts on the border of two modes, skins that used up half their reach, what sank in, and energy gained.
+    Of contacts on the border of two modes, skins that used up half their reach, what sank in, energy gained, and starts
+    that do not hold.
     """
     weak = [pair["text"] for pair in _entries(result, "weak_contacts")]
     return {"weakly active contacts": weak} | {head: _texts(result, key) for key, head in _SAID.items()}

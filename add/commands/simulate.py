@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
+from add.commands.equilibrium_log import unstable
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
@@ -257,7 +258,7 @@ def simulate_scene(
                     unless_full(lambda: kept.keep(rest))
             unless_full(lambda: folder.write_json(RESULT, head | took))
             raise
-    numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0))
+    numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0)) | unstable(built, start)
     if kept.earlier.data is not None:
         numbers |= gained(built, start, kept.earlier.data)
     result = result_head(scene, "simulate", "done") | numbers | took

@@ -112,13 +112,15 @@ def triangle_areas(points: FloatArray, triangles: IntArray) -> FloatArray:
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
 
 
-def surface(mesh: SoftMesh) -> Surface:
-    """Boundary triangles, nodes and nodal rest areas of a mesh.
+def surface(mesh: SoftMesh, within: BoolArray | None = None) -> Surface:
+    """Boundary triangles, nodes and nodal rest areas of a mesh, or of its faces whose nodes are all ``within`` (n,).
 
     The mesh must be oriented (see `validate`), or the triangles point inward.
     """
     family = mesh.family
     faces = boundary_faces(mesh).faces
+    if within is not None:
+        faces = faces[within[faces].all(axis=1)]
     triangles = faces[:, family.face_triangles].reshape(-1, 3)
     cuts = faces[:, family.face_area_triangles].reshape(-1, 3)
     thirds = np.repeat(triangle_areas(mesh.points, cuts) * (family.face_area_factor / 3.0), 3)

@@ -108,11 +108,20 @@ def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
     pair_block(block, f_v)
 
 
+@njit(**_JIT)
+def all_ways(slope, block, f):
+    """Fill f (6, 6) of -slope times the difference of two sites, whatever its direction."""
+    for i in range(3):
+        for j in range(3):
+            block[i, j] = -slope if i == j else 0.0
+    pair_block(block, f)
+
+
 def line_law(name, formula):
     """Return force and derivatives of a law between two places, a pull F(l, l_dot; p) along their line.
 
     ``formula``: (l, l_dot, p, F_p) -> F, dF/dl, dF/dl_dot; fills dF/dp. Where the ends meet there is no line, and no
-    force.
+    force; the derivatives are those of a way through that place along any one line, if no force jumps there.
     """
 
     @njit(variant=name, **_JIT)
@@ -133,11 +142,14 @@ def line_law(name, formula):
         for e in range(p.shape[0]):
             a, b = 2 * e, 2 * e + 1
             length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
+            pull = formula(length, rate, p[e], slopes)
             if length == 0.0:
                 for i in range(3):
-                    f[a, i], f[b, i] = 0.0, 0.0
+                    f[a, i] = f[b, i] = 0.0
+                if pull[0] == 0.0 and math.isfinite(pull[1] + pull[2]):
+                    all_ways(pull[1], block, f_y[e])
+                    all_ways(pull[2], block, f_v[e])
                 continue
-            pull = formula(length, rate, p[e], slopes)
             along_line(pull, length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])
             for i in range(3):
                 for k in range(p.shape[1]):
@@ -161,10 +173,9 @@ def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
         k, c = p[e, 0], p[e, 1]
         length, rate = stretch(y[a], y[b], y_dot[a], y_dot[b], n)
         if length == 0.0:
-            for i in range(3):
-                for j in range(3):
-                    block[i, j] = -k if i == j else 0.0
-            pair_block(block, f_y[e])
+            all_ways(k, block, f_y[e])
+            if p[e, 2] == 0.0:
+                all_ways(c, block, f_v[e])
             continue
         force = k * (length - p[e, 2]) + c * rate
         along_line((force, k, c), length, rate, n, y_dot[a], y_dot[b], block, f[a : a + 2], f_y[e], f_v[e])

@@ -195,8 +195,8 @@ NOTES = (
     "a skin apart; elasticity knows nothing of it. Rows are linear in places about those of the last round, with "
     "nearest points held; the quadratic problem is that of least distance, solved by an active set. Its derivative "
     "projects out the rows that hold: I - Q Q^T in the measure of masses, Q R their transpose. Ours is the same step "
-    "with the forces of contact in it: skins give way, and the cloth hands on what it is pushed with, so that it "
-    "follows gravity less. Zones restore whole skins in a step, whatever speed that takes. No friction in either.",
+    "with the forces of contact in it: skins give way, and the cloth hands on what it is pushed with. "
+    "Zones restore whole skins in a step, whatever speed that takes. No friction in either.",
 )
 
 ENTRY = Entry(

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from add.bodies import Body, CarriedShape, Graft, Layouts, LinkBody, NetBody, NodeTie, RigidBody, SoftBody, TreeBody
 from add.errors import InputError
-from add.geometry.boundary import triangle_areas
+from add.geometry.boundary import surface, triangle_areas
 from add.geometry.shapes import shape_of
 from add.kernels.air import enclosed_volume
 from add.kernels.rotation import rotation_matrix, rotation_vector
@@ -131,10 +131,10 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
         mesh = body.mesh if isinstance(body, SoftBody) else None
         chosen = np.zeros(points.shape[0], dtype=bool)
         chosen[select_points(points, item.where, f"{place}.where", mesh)] = True
-        faces = faces[chosen[faces].all(axis=1)]
+        faces = faces[chosen[faces].all(axis=1)] if mesh is None else surface(mesh, chosen).triangles[:, ::-1]
         if not faces.size:
             raise InputError("the selection holds no whole face of the surface", place=f"{place}.where", found="nodes",
-                             expected="all three nodes of a triangle")  # fmt: skip
+                             expected="all nodes of a face")  # fmt: skip
     elif isinstance(body, SoftBody):
         faces = _hollow(points, faces, item.cavity, place)
     if not faces.size:

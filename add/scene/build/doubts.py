@@ -17,6 +17,7 @@ from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts, unread, unread_signals
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
+from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
@@ -40,6 +41,8 @@ LARGE = 3.0
 #: What a joint may start beyond its stop, beside the stop's value: rounding of files [rad, m].
 BEYOND = 1e-3
 _SHOWN = 3
+#: Strain from which on a rotation is no small one.
+ROTATED = 1e-3
 #: Membrane stiffness of an edge over its bending from which on constant strains lock.
 LOCKING = 1e5
 #: Joints one behind the other from which on tissue is faster on free bodies (docs/soft-robots.md#bones).
@@ -62,6 +65,7 @@ def doubts(built: BuiltScene) -> list[str]:
             _sizes,
             _room,
             _soft,
+            _rotated,
             _locking,
             _long_chains,
             _torn,
@@ -261,6 +265,24 @@ def _soft(built: BuiltScene) -> Iterator[str]:
             yield (
                 f"{at}: Young's modulus is {young:.3g} Pa, less than the weight of {height:.3g} m of it on its area, "
                 f"{weight:.3g} Pa: it cannot carry itself (moduli are in Pa, densities in kg/m^3)"
+            )
+
+
+def _rotated(built: BuiltScene) -> Iterator[str]:
+    """Linear materials that begin turned, or are thrown turning: to them a rotation is a strain."""
+    for name, body in built.scene.bodies.items():
+        if not isinstance(body, SoftBodySpec):
+            continue
+        materials = (body.material, *(region.material for region in body.regions.values()))
+        if not any(getattr(material, "model", "") == "linear" for material in materials):
+            continue
+        start = 2.0 * np.arctan2(np.linalg.norm(body.orientation[1:]), abs(body.orientation[0]))
+        turn = start + float(np.linalg.norm(body.angular_velocity)) * built.scene.time.n_steps * built.scene.time.dt
+        strain = 1.0 - np.cos(min(turn, np.pi))
+        if strain > ROTATED:
+            yield (
+                f"bodies.{name}.material: to 'linear' a rotation is a strain, here of up to {strain:.2g} from "
+                "'orientation' and 'angular_velocity' alone: take 'corotated', which is as linear and turns freely"
             )
 
 

@@ -133,7 +133,6 @@ def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
     for k, seam in enumerate(body.seams):
         seams.append(_seam(seam, sheet, points.shape[0], f"{at}.seams.{k}"))
         parts.add_of(f"{at}.seams.{k}", seam, "stiffness", "damping")
-        parts.add(f"{at}.seams.{k}.length", 0.0, "m", fixed=True)
     areas = sheet.node_areas(points.shape[0])
     return ThinBody(
         name, points, areas / areas.sum(), np.zeros((0, 2), dtype=np.int64), triangles, body.collision, pins, loads,

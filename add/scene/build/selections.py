@@ -192,11 +192,15 @@ def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: Signa
 def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and their weights."""
     assert isinstance(spec, SurfaceMarkerSpec)
-    chosen = np.isin(boundary.nodes, select(mesh, spec.surface, f"{place}.surface"))
-    if not chosen.any():
+    within = np.zeros(mesh.n_nodes, dtype=bool)
+    within[select(mesh, spec.surface, f"{place}.surface")] = True
+    part = surface(mesh, within)
+    if not part.nodes.size:
+        chosen = within[boundary.nodes]
+        part = boundary._replace(nodes=boundary.nodes[chosen], areas=boundary.areas[chosen])
+    if not part.nodes.size:
         raise InputError("the selection holds no surface node", place=f"{place}.surface")
-    areas = boundary.areas[chosen]
-    return boundary.nodes[chosen], areas / areas.sum()
+    return part.nodes, part.areas / part.areas.sum()
 
 
 def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> CollisionMesh:

@@ -65,7 +65,10 @@ class NodesMarkerSpec(Spec):
 
 
 class SurfaceMarkerSpec(Spec):
-    """The area-weighted mean of the surface nodes in a selection."""
+    """The mean place of a part of the surface: of the faces all of whose nodes are selected.
+
+    Of a selection without a whole face, the mean of its surface nodes, by the areas around them.
+    """
 
     body: BodyName = Field(description="name of a body")
     surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")

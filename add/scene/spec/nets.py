@@ -286,7 +286,7 @@ class SeamSpec(Spec, numbers=Role.PROPERTY):
     a: tuple[int, ...] = Field(min_length=1, description="nodes, one after the other along the seam")
     b: tuple[int, ...] = Field(min_length=1, description="the nodes that they meet, in the same order")
     stiffness: Positive = Field(description="stiffness of each spring [N/m]")
-    damping: NonNegative = Field(0.0, description="damping of each spring [N s/m]")
+    damping: NonNegative = Field(0.0, description="damping of the gap between each pair [N s/m]")
 
 
 class ClothBodySpec(NetSpec):

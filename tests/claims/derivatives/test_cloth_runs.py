@@ -1,5 +1,8 @@
 """Gradients of runs of cloth and rods by every number, with contact and air, by both integrators."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from support.run_checks import check_gradient_of_run
 from support.tiers import long_case
@@ -75,6 +78,34 @@ def test_cloth(membrane: str, bending: str, integrator: str) -> None:
     names = [entry.name for entry in simulation.system.parameters.entries]
     for part in ("membrane", "bending", "seams", "density", "rayleigh_mass", "couplings.air", "contact"):
         assert any(part in name for name in names), part
+
+
+def test_closed_seam(tmp_path: Path) -> None:
+    """Two halves lie on each other along their seam; the gradient by a load of zero sees what holds and damps it."""
+    points = [(0.1 * i, 0.1 * j) for i in (0, 1, 1, 2) for j in range(3)]
+    cells = [(6 * half + j, 6 * half + 3 + j) for half in range(2) for j in range(2)]
+    faces = [face for a, b in cells for face in ((a, b, b + 1), (a, b + 1, a + 1))]
+    lines = [*("v {} {} 0".format(*p) for p in points), *("f {} {} {}".format(*(n + 1 for n in f)) for f in faces)]
+    (tmp_path / "halves.obj").write_text("\n".join(lines))
+    given = scene("neo-hookean", "hinge", "bdf2")
+    cloth = given["bodies"]["cloth"] | {
+        "mesh": {"file": str(tmp_path / "halves.obj")}, "velocity": [0, 0, 0],
+        "pins": [{"where": {"nodes": [0, 1, 2]}}],
+        "loads": [{"where": {"nodes": [9, 10, 11]}, "force": [0, 0, 0]}],
+        "seams": [{"a": [3, 4, 5], "b": [6, 7, 8], "stiffness": 50.0, "damping": 0.5}],
+    }  # fmt: skip
+    given |= {"gravity": [0, 0, 0], "bodies": {"cloth": cloth}, "couplings": {}, "obstacles": {}, "contact": {}}
+    given |= {
+        "parameters": [{"path": "bodies.cloth.loads.0.force"}],
+        "markers": {"tip": {"body": "cloth", "nodes": [3]}},
+    }
+    given["objective"] = [{"type": "point", "marker": "tip", "target": [0.1, 0.1, 0.1], "time": 0.1}]
+    problem = inverse_problem(add.scene_from_dict(given))
+    _, found = problem.value_and_grad(problem.x0)
+    for k in range(2):  # along the cloth, across the seam and along it; out of the plane it is slack
+        step = 1e-4 * np.eye(3)[k]
+        up, down = (problem.value_and_grad(problem.x0 + sign * step)[0] for sign in (1, -1))
+        assert found[k] == pytest.approx((up - down) / 2e-4, rel=1e-5)
 
 
 def test_rod() -> None:

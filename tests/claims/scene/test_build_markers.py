@@ -36,9 +36,8 @@ def test_markers():
     def world(x):
         return np.stack([-x[..., 1], x[..., 0], x[..., 2]], axis=-1) + np.array([1, 2, 3])
 
-    # nodes of the rim count with their whole area: the mean is near the middle, and in the face
-    assert places[0] == pytest.approx(world(np.array([0.2, 0, 0])), abs=0.02)
-    assert places[0, 1] == pytest.approx(2.2, abs=1e-12)
+    # areas beside the face, round its rim, do not count
+    assert places[0] == pytest.approx(world(np.array([0.2, 0, 0])), abs=1e-12)
     assert places[1] == pytest.approx(0.25 * cube[0] + 0.75 * cube[6])
     assert places[2] == pytest.approx(world(np.array([0.03, -0.02, 0.01])))
     assert places[3] == pytest.approx(world(np.array([0.205, 0.0, 0.0])))
@@ -54,6 +53,15 @@ def test_surface_marker_weighs_by_area():
     assert scene.markers.nodes[0][used].tolist() == boundary.nodes.tolist()
     assert scene.markers.weights[0][used] == pytest.approx(boundary.areas / boundary.areas.sum())
     assert boundary.areas.sum() == pytest.approx(2 * (0.4 * 0.2 * 2 + 0.2 * 0.2))
+
+
+def test_surface_marker_without_a_whole_face():
+    """Two nodes hold no face: the areas around them weigh them."""
+    few = built(("markers", {"few": {"body": "block", "surface": {"nodes": [0, 2]}}}))
+    areas = few.model.bodies[0].surface.areas[[0, 2]]
+    assert few.markers.nodes[0].tolist() == [0, 2]
+    assert few.markers.weights[0] == pytest.approx(areas / areas.sum())
+    assert areas[0] != pytest.approx(areas[1])
 
 
 def test_recording_is_registered_cropped_and_masked(tmp_path):

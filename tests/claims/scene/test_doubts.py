@@ -51,6 +51,25 @@ def test_moduli_in_the_wrong_unit(material, words):
         assert warned({"a": soft}, gravity=[0, 0, 0]) == [], "nothing pulls at it"
 
 
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        ({"orientation": [0.96, 0.28, 0, 0]}, "of up to 0.16 from"), ({"angular_velocity": [0, 3, 0]}, "0.17 from"),
+        ({"orientation": [0.99995, 0.0099998749992, 0, 0], "angular_velocity": [0, 0.05, 0]}, ""),
+    ],
+)  # fmt: skip
+def test_rotations_of_a_linear_material(start, said):
+    linear = SOFT | {"material": SOFT["material"] | {"model": "linear"}} | start
+    texts = warned({"a": linear})
+    assert bool(texts) == bool(said)
+    if said:
+        assert texts[0].startswith("bodies.a.material: to 'linear' a rotation is a strain") and said in texts[0]
+    region = {"core": {"where": {"box": {"max": [0, 0, 0]}}, "material": linear["material"]}}
+    bars = SOFT["mesh"] | {"divisions": [2, 2, 2]}
+    assert bool(warned({"a": SOFT | {"mesh": bars, "regions": region} | start})) == bool(said)
+    assert warned({"a": SOFT | {"material": SOFT["material"] | {"model": "corotated"}} | start}) == []
+
+
 def test_two_steps():
     (text,) = warned({"a": SOFT}, time={"dt": 0.1, "duration": 0.2})
     assert text.startswith("time.dt: the run has only 2 steps of 0.1 s")

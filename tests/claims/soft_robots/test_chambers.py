@@ -11,9 +11,10 @@ from support.tiers import long_case
 
 from add.commands.convergence_file import with_finer_meshes
 from add.errors import InputError
-from add.geometry import surface, volume
+from add.geometry import boundary_faces, surface, volume
 from add.geometry.mesh_round import shape_mesh
 from add.scene import scene_from_dict
+from add.terms import Pressure
 
 TABLES = {
     "p": {"type": "table", "times": [0, 0.5, 1], "values": [1000, 4000, 2000]},
@@ -141,6 +142,26 @@ def test_what_is_no_chamber_is_refused(change: dict, place: str, says: str) -> N
         scene_from_dict(hollow_block(signals=signals, chambers={"air": change})).build()
     text = str(error.value)
     assert f"bodies.block.chambers.{place}" in text and says.replace("one hole", "1 hole") in text
+
+
+@pytest.mark.parametrize(("element", "triangles"), [("tet10", 4), ("hex8", 2)])
+def test_a_selection_presses_on_whole_faces(element: str, triangles: int) -> None:
+    """Triangles of faces of which some nodes are not selected are not pressed on, though all of their own are."""
+    block = {
+        "type": "soft", "mesh": {"shape": "box", "size": [0.02, 0.03, 0.05], "divisions": [2, 2, 2]},
+        "element": element, "material": {"young": 1e4, "poisson": 0.3, "density": 900},
+    }  # fmt: skip
+    given = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"block": block}}
+    mesh = scene_from_dict(given).build().model.bodies[0].mesh
+    chosen = np.ones(mesh.n_nodes, dtype=bool)
+    chosen[surface(mesh).nodes[::7]] = False
+    block["chambers"] = {
+        "air": {"type": "pressure", "pressure": 40, "where": {"nodes": np.flatnonzero(chosen).tolist()}}
+    }
+    (term,) = scene_from_dict(given).build().model.term(Pressure)
+    whole = chosen[boundary_faces(mesh).faces].all(axis=1).sum()
+    assert len(term.triangles) == triangles * whole > 0
+    assert chosen[surface(mesh).triangles].all(axis=1).sum() > triangles * whole
 
 
 def test_a_body_without_a_hollow_says_so() -> None:

@@ -360,6 +360,32 @@ def test_ends_of_a_spring_may_meet(rng: np.random.Generator) -> None:
     assert not r.any() and np.isfinite(data).all() and np.isfinite(bar).all() and data.any()
 
 
+@pytest.mark.parametrize("law", [Spring, HARDENING_SPRING, JointFormula("k/2*l**2 + q*l**4", "c*l_dot")])
+def test_without_length_a_way_through_the_meeting_place_has_its_derivative(law, rng: np.random.Generator) -> None:
+    """Where ends meet and no force acts, the matrix of a step is that along any line."""
+    scene, h, rate = Scene(rng), 1e-6, 3.0
+    numbers = scene.uniform(4)
+    if law is HARDENING_SPRING:  # cubic, damping, length, stiffness
+        scene.numbers[numbers[2]] = 0.0
+    if law is Spring:
+        numbers = (*numbers[:2], *scene.take([0.0]))
+    elif law is not HARDENING_SPRING:  # c, k, q
+        numbers = numbers[:3]
+    term = law(sites(scene, [("n", "w")]), LawValues.of(*([number] for number in numbers)))
+    theta, along, still = scene.theta, np.zeros(N), np.zeros(N)
+    place = slice(3 * NODES[0], 3 * NODES[0] + 3)
+    theta[term.sites.arm[1]], along[place] = scene.kin.q[place], rng.normal(size=3)
+    kin = replace(scene.kin, v=still)
+    data, rows = np.zeros(term.pattern()[0].size), term.pattern()
+    term.jacobian(kin, theta, Weights(1.0, rate, 0.0), data, np.arange(data.size))
+    found, forces = np.zeros(N), np.zeros((2, N))
+    np.add.at(found, rows[0], data * along[rows[1]])
+    for sign, force in zip((1, -1), forces, strict=True):
+        term.residual(replace(kin, q=kin.q + sign * h * along, v=sign * rate * h * along), theta, force)
+    assert np.abs(found).max() > 0.1
+    np.testing.assert_allclose(found, (forces[0] - forces[1]) / (2 * h), rtol=1e-7, atol=1e-9)
+
+
 # --- branches ---------------------------------------------------------------------------------------------------------
 
 
