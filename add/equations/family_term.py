@@ -52,6 +52,7 @@ class OneFamily:
         table = np.zeros((1, COLUMNS), dtype=np.int64)
         table[0, SIGNAL] = -1 if family.signal is None else 0
         self.arena = Arena(*packed(list(family.arrays), fields_of(family.kind.arrays)), table)
+        self._plain = tuple(self.arena)
         self._known: set[int] = set()
         self._signals = np.nan, _NO_SIGNALS
 
@@ -86,14 +87,16 @@ class OneFamily:
             acting, weights = signal.acting(kin.t)
             signals = Signals(plain(weights), np.array([[acting.start or 0, 0, weights.size]]))
             self._signals = float(kin.t), signals
-        at = Instant(float(kin.t), plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), signals)
+        at = float(kin.t), plain(kin.q), plain(kin.v), plain(kin.a), plain(theta)
         if column not in self._known:
             kind = self.family.kind
             if config.DISABLE_JIT:  # there are no addresses
-                return (kind.forces, kind.jacobian, kind.parameters)[column](self.arena, 0, at, *arguments)
+                return (kind.forces, kind.jacobian, kind.parameters)[column](
+                    self.arena, 0, Instant(*at, signals), *arguments
+                )
             self.arena.families[0, column] = kind.address(column)
             self._known.add(column)
-        return run(self.arena, at, *arguments)
+        return run(self._plain, (*at, *signals), *arguments)
 
 
 class OverFamily(ABC):
