@@ -29,8 +29,6 @@ from add.commands.console import (
     console_options,
     counted_bar,
     extension_option,
-    gradient_json,
-    gradient_text,
     samples_bar,
     say_optimization,
     say_simulation,
@@ -202,6 +200,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     """Validate SCENE; --gradient checks its derivatives."""
     from add.commands.check_gradient import check_gradients
     from add.commands.optimize import check_optimization
+    from add.commands.report_texts import gradient_json, gradient_text
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources

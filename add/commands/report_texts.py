@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any
 
-from add.summary import few
+from add.summary import counted, few
 
 _log = logging.getLogger(__name__)
 
@@ -192,3 +192,62 @@ def warn_of_contacts(result: Mapping[str, Any]) -> None:
     for head, texts in _of_contacts(result).items():
         if texts:
             _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
+
+
+# --- the check of a gradient ------------------------------------------------------------------------------------------
+
+
+def gradient_text(item: Any) -> str:
+    """Lay out one experiment's check as a table."""
+    contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
+    judged = "objective of targets drawn for the check, the scene's sees nothing here," if item.drawn else "objective"
+    steps = counted(item.n_steps, "step")
+    lines = [
+        f"experiment {item.experiment}: {steps}, {judged} {item.value:.6g}, contact decisions: {contact}",
+        f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
+        f"{'slope 1 %':>12} changed",
+    ]
+    for p in item.parameters:
+        lines.append(
+            f"{p.name:44} {p.adjoint:12.5e} {p.replayed:12.5e} {p.replayed_error:10.1e} {p.free:12.5e} "
+            f"{p.free_error:10.1e} {p.coarse:12.5e} {p.changed}"
+        )
+    lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
+    if len(item.parameters) < item.n_numbers:
+        lines.append(
+            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those "
+            "of the largest derivatives and some drawn; all along the directions of the next line)"
+        )
+    lines.append(
+        f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
+        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
+        f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
+    )
+    lines.append(
+        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
+        f"{item.signal:.3g} of their scatter"
+    )
+    if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
+        lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")
+    if item.decisions and not item.decisions.get("touching"):
+        lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
+    lines += [f"note: {text}" for text in item.warnings]
+    return "\n".join(lines)
+
+
+def gradient_json(item: Any) -> dict[str, Any]:
+    """Return one experiment's check for machines."""
+    return {
+        "experiment": item.experiment,
+        "steps": item.n_steps,
+        "drawn_targets": item.drawn,
+        "passed": item.passed,
+        "worst": item.worst,
+        "norm": item.norm,
+        "taylor_rates": list(item.taylor_rates),
+        "forward_error": item.forward_error,
+        "decisions": item.decisions,
+        "trust": {"growth": item.growth, "signal": item.signal},
+        "warnings": item.warnings,
+        "parameters": [vars(p) for p in item.parameters],
+    }
