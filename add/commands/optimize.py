@@ -14,7 +14,7 @@ from add.commands.convergence_file import read_convergence
 from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.folders import locking, note_begin, result_head, stopped_head
-from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
+from add.commands.marker_fits import Samples, fit_numbers, objective_text, samples, target_fits, write_residuals
 from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
 from add.commands.run_summary import checks_of, summary
 from add.errors import InputError, SolverError, naming
@@ -271,7 +271,7 @@ def _result(
                     _log.warning("%s ended on its bound %g", labels[k], bound)
     result = result_head(scene, "optimize", "done") | {
         "parameters": parameters,
-        "objective": {"start": begin, "end": value},
+        "objective": {"start": begin, "end": value, "of": objective_text(scene, problem.experiments[0])},
         "phases": [vars(phase) for phase in found.phases],
         "evaluations": found.evaluations,
         "experiments": {},
@@ -288,6 +288,8 @@ def _result(
         entry = summary(item.build(), trajectory, theta)
         use = "validate" if experiment.name in predicted else "fit"
         entry["use"] = use
+        if targets := target_fits(item, experiment, trajectory, theta):
+            entry["targets"] = targets
         seen = samples(experiment, trajectory, theta, item)
         if seen is not None:
             compared[experiment.name] = use, seen

@@ -4,7 +4,7 @@ import csv
 import io
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, sqrt
 from typing import Any
 
 from add.summary import counted, few
@@ -109,6 +109,34 @@ def end_text(item: Mapping[str, Any]) -> str:
         f"{100 * item['share']:.3g} % ({item['count']} of {item['runs']} runs; 95 % interval "
         f"{100 * item['lower']:.3g} to {100 * item['upper']:.3g} %)"
     )
+
+
+def targets_left(result: Mapping[str, Any]) -> list[str]:
+    """Write how far the runs of an optimisation end off their targets: of several the root mean square and the worst.
+
+    Examples
+    --------
+    >>> one = {"objective": "objective.0", "type": "point", "of": "tip", "unit": "m", "rms": 0.012, "worst": 0.012}
+    >>> two = one | {"objective": "objective.1", "of": "heel", "rms": 0.009, "worst": 0.009}
+    >>> targets_left({"experiments": {"run": {"targets": [one]}}})
+    ['off the target: 12 mm (objective.0, point of tip)']
+    >>> targets_left({"experiments": {"run": {"targets": [one, two]}}})
+    ['off 2 targets: rms 10.61 mm, at most 12 mm (objective.0, point of tip)']
+    """
+    runs = result.get("experiments", {})
+    found = [(name, item) for name, run in runs.items() for item in run.get("targets", ())]
+    lines = []
+    for unit in ("m", "rad"):
+        items = [(name, item) for name, item in found if item["unit"] == unit]
+        if not items:
+            continue
+        name, worst = max(items, key=lambda pair: float(pair[1]["worst"]))
+        rms = sqrt(sum(item["rms"] ** 2 for _, item in items) / len(items))
+        which = f" ({worst['objective']}, {worst['type']} of {worst['of']}{f', {name}' if len(runs) > 1 else ''})"
+        what = "the target" if len(items) == 1 else f"{len(items)} targets"
+        mean = "" if rms == worst["worst"] else f"rms {how_far(rms, unit)}, at most "
+        lines.append(f"off {what}: {mean}{how_far(worst['worst'], unit)}{which}")
+    return lines
 
 
 def one_by_one(

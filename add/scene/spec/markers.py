@@ -1,6 +1,6 @@
 """Markers, recordings and experiments of the scene format, and point clouds as an objective."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -277,6 +277,8 @@ class CloudColourSpec(_CornersSpec):
 
 
 class _ObjectiveSpec(Spec):
+    unit: ClassVar[str] = "m^2"
+
     weight: NonNegative = Field(1.0, description="factor of this term [-]")
 
 

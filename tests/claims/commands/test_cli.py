@@ -370,7 +370,7 @@ def test_drawing_is_not_silent(add, here, finished, monkeypatch):
     _, _, page = add("view", run, "--html", "a.html")
     assert re.search(r"a\.html: 2 of \d+ frames in \d+ s", page)
     _, _, diagrams = add("plot", run)
-    assert "drawing: 1 of 1 runs in " in diagrams
+    assert "drawing: 1 of 1 run in " in diagrams
     _, _, quiet = add("plot", run, "-q")
     assert quiet == ""
 
