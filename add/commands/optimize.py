@@ -212,7 +212,8 @@ def _write_fitted(
     if not np.isclose(there, value, rtol=SAME, atol=SAME**2):
         _log.warning(
             "%s: its objective is %.6g, and %.6g was found: with these numbers the scene counts other frames of a "
-            "recording, or a prior counts from another chart of an orientation",
+            "recording, or a prior counts from another chart of an orientation. The numbers are those found all the "
+            "same; `add optimize` of this file fits them to the frames that it counts",
             FITTED, there, value,
         )  # fmt: skip
     folder.write_json(FITTED, fitted.raw)

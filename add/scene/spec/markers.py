@@ -29,6 +29,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.unions import by_key
+from add.summary import counted
 
 # --- markers ---------------------------------------------------------------------------------------------------------
 
@@ -57,7 +58,7 @@ class NodesMarkerSpec(Spec):
             raise problem(
                 "as many weights as nodes are needed",
                 key="weights",
-                found=f"{len(self.weights)} weights",
+                found=counted(len(self.weights), "weight"),
                 expected=f"{len(self.nodes)}",
             )
         if abs(sum(self.weights)) < 1e-12:
