@@ -228,10 +228,10 @@ def warn_of_contacts(result: Mapping[str, Any]) -> None:
 def gradient_text(item: Any) -> str:
     """Lay out one experiment's check as a table."""
     contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
-    judged = "objective of targets drawn for the check, the scene's sees nothing here," if item.drawn else "objective"
-    steps = counted(item.n_steps, "step")
+    drawn = " (of targets drawn for the check: the scene's own sees nothing in the window)" if item.drawn else ""
     lines = [
-        f"experiment {item.experiment}: {steps}, {judged} {item.value:.6g}, contact decisions: {contact}",
+        f"experiment {item.experiment}: {counted(item.n_steps, 'step')}, objective {item.value:.6g}{drawn}, "
+        f"contact decisions: {contact}",
         f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
         f"{'slope 1 %':>12} changed",
     ]

@@ -72,8 +72,8 @@ def test_targets_drawn_for_a_check_are_said_to_be():
     }  # fmt: skip
     judged = raw | {"objective": [{"type": "point", "marker": "m", "target": [1, 0, 0], "time": "end"}]}
     (drawn,), (own,) = (check_gradients(scene_from_dict(item)) for item in (raw, judged))
-    assert drawn.drawn and "1 step, objective of targets drawn for the check" in gradient_text(drawn)
-    assert not own.drawn and "1 step, objective 1" in gradient_text(own)
+    assert drawn.drawn and "(of targets drawn for the check: the" in gradient_text(drawn)
+    assert not own.drawn and "1 step, objective 1, contact" in gradient_text(own).replace("1.00000", "1")
 
 
 def test_a_clock_that_reads_much_is_checked_by_moments(tmp_path):
