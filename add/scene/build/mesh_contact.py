@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from add.bodies import Body, LinkBody, NodalBody
+from add.bodies import Body, ContactMesh, LinkBody, NodalBody
 from add.contact import BodyContact, MeshContact, NormalLaw
 from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
@@ -43,6 +43,23 @@ def areas(model: Model) -> dict[str, float]:
     return out
 
 
+#: The skin that a body has that says none is thinner where it meets itself, to this share of `half_thickness` at most:
+#: parts of its mesh that are nearer at rest than it is thick would push on nothing, and yet never pass. So much of
+#: the thickness at which the nearest of them meet is taken.
+_THINNEST, _ROOM = 0.25, 0.98
+
+
+def own_half_thickness(model: Model, name: str, mesh: ContactMesh) -> float:
+    """Return the half-thickness of a body that says none [m]; see `_THINNEST`."""
+    half = half_thickness(mesh)
+    for term in () if mesh.radius else model.term(MeshContact):
+        theta = np.zeros(model.system.parameters.n)
+        theta[model.system.parameters[f"bodies.{name}.half_thickness"].start] = half
+        for _, _, least in term.near_at_rest(theta):
+            half = max(min(half, 0.5 * _ROOM * least / term.surface.rest_factor), _THINNEST * half)
+    return half
+
+
 def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     """Return the half-thicknesses of bodies, and the depths over which forces set in.
 
@@ -71,7 +88,7 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
             thickness[body.name] = 2.0 * mesh.radius
             continue  # its radius says it
         if mesh.radius or (own is None and shared is None):
-            thickness[body.name] = 2.0 * half_thickness(mesh)
+            thickness[body.name] = 2.0 * own_half_thickness(model, body.name, mesh)
             out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
             continue
         path = f"bodies.{body.name}.contact.thickness" if own is not None else "contact.mesh.thickness"
