@@ -361,6 +361,9 @@ def test_the_columns_of_a_formula_go_by_their_names():
         "schema": "add-scene/1", "time": {"dt": 0.001, "steps": 1, "integrator": "bdf1"}, "gravity": [0, 0, 0],
         "bodies": {"ball": ball}, "couplings": {"magnet": magnet},
     }  # fmt: skip
+    # A key that no coupling has was looked for among the kinds of this extension without an end.
+    with pytest.raises(InputError, match=r"couplings.magnet.a.point: unknown key .expected one of at, body"):
+        add.scene_from_dict(raw | {"couplings": {"magnet": magnet | {"a": {"point": [0, 0, 0]}}}})
     run = add.scene_from_dict(raw).build().run()
     assert run.v[-1, 0] == pytest.approx(-0.001 * 0.5 / (0.3 + 0.2) ** 2, rel=1e-4)
 
