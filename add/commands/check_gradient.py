@@ -41,7 +41,7 @@ _TYPICAL = {
 }
 
 #: Relative steps of the central differences; truncation falls with the square, round-off grows with the inverse.
-STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+STEPS = (1e-4, 1e-5, 1e-6, 1e-7)
 
 #: Of a block of more numbers than this (rows of a control), so many are differenced one by one. The directions of the
 #: Taylor rates and of the forward mode have all of them.
@@ -116,6 +116,8 @@ class GradientCheck:
         Contacts on the border of two modes, one text a pair.
     growth, signal : float
         See `trust`.
+    drawn : bool
+        Whether the objective is not the scene's, which sees nothing in the window, but that of `probe`.
     """
 
     experiment: str
@@ -130,6 +132,7 @@ class GradientCheck:
     weak: tuple[str, ...] = ()
     growth: float = np.nan
     signal: float = np.nan
+    drawn: bool = False
 
     @property
     def worst(self) -> float:
@@ -216,19 +219,17 @@ def check_gradients(
         built = build(item)
         simulation = judged_simulation(scene, built)
         steps = min(n_steps or (scene.check.steps if scene.check else None) or 40, simulation.n_steps)
-        objective = scene_objective(scene, built, name, steps) or probe(built, steps, seed)
-        out.append(_check(name, replace(built, simulation=simulation), objective, steps, seed, progress))
+        judged = scene_objective(scene, built, name, steps)
+        objective = judged or probe(built, steps, seed)
+        found = _check(name, replace(built, simulation=simulation), objective, steps, seed, progress)
+        out.append(replace(found, drawn=judged is None))
     return out
 
 
 def _check(
-    name: str,
-    built: BuiltScene,
-    objective: Objective,
-    n_steps: int,
-    seed: int,
+    name: str, built: BuiltScene, objective: Objective, n_steps: int, seed: int,
     progress: Callable[[int, int], None] | None,
-) -> GradientCheck:
+) -> GradientCheck:  # fmt: skip
     simulation = tight(built.simulation)
     ties, s = built.numbers.ties, built.numbers.values
     layout = built.numbers.layout
@@ -298,16 +299,9 @@ def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Genera
 
 
 def _parameter(
-    i: int,
-    layout: ParameterLayout,
-    s: FloatArray,
-    scale: FloatArray,
-    gradient: FloatArray,
-    norm: float,
-    at: Callable[..., tuple[float, Trajectory]],
-    replay: Replay,
-    simulation: Simulation,
-) -> ParameterCheck:
+    i: int, layout: ParameterLayout, s: FloatArray, scale: FloatArray, gradient: FloatArray, norm: float,
+    at: Callable[..., tuple[float, Trajectory]], replay: Replay, simulation: Simulation,
+) -> ParameterCheck:  # fmt: skip
     unit = np.zeros_like(s)
     unit[i] = scale[i]
 
@@ -336,21 +330,13 @@ def _parameter(
                 break
         return float(difference), float(error), changed
 
-    replayed = best(STEPS[1:], replay, 0.01 * TOLERANCE)  # far below the tolerance no smaller step is needed
-    free = best(STEPS[1::2], None, TOLERANCE)
+    replayed = best(STEPS, replay, 0.01 * TOLERANCE)  # far below the tolerance no smaller step is needed
+    free = best(STEPS[::2], None, TOLERANCE)
     coarse = best((COARSE,), None, TOLERANCE)
     entry = layout.entry_of(i)
-    return ParameterCheck(
-        layout.describe(i),
-        entry.unit,
-        float(s[i]),
-        float(scale[i]),
-        float(gradient[i]),
-        *replayed[:2],
-        *free[:2],
-        coarse[0],
-        free[2] or coarse[2],
-    )
+    here = float(s[i]), float(scale[i]), float(gradient[i])
+    changed = free[2] or coarse[2]
+    return ParameterCheck(layout.describe(i), entry.unit, *here, *replayed[:2], *free[:2], coarse[0], changed)
 
 
 def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tuple[float, ...]:

@@ -29,8 +29,6 @@ from add.commands.console import (
     console_options,
     counted_bar,
     extension_option,
-    gradient_json,
-    gradient_text,
     samples_bar,
     say_optimization,
     say_simulation,
@@ -42,6 +40,7 @@ from add.commands.console import (
 )
 from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
+from add.summary import counted
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -85,7 +84,7 @@ def _say_contacts(console: Console, result: dict[str, Any]) -> None:
 
     divided = result.get("newton", {}).get("divided", 0)
     if divided:
-        console.say(f"{divided} of {result['steps']} steps were divided (docs/contact.md)")
+        console.say(f"steps divided (docs/contact.md): {divided} of {result['steps']}")
     quiet = sorted((impact for impact in impacts_of(result) if not impact["warning"]), key=lambda item: item["steps"])
     for impact in quiet[:SHOWN]:
         console.say(impact["text"])
@@ -202,6 +201,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     """Validate SCENE; --gradient checks its derivatives."""
     from add.commands.check_gradient import check_gradients
     from add.commands.optimize import check_optimization
+    from add.commands.report_texts import gradient_json, gradient_text
     from add.errors import SolverError
     from add.model.impacts import worth_saying
     from add.scene.build.built import held_nodes, material_sources
@@ -213,8 +213,9 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         check_optimization(loaded)
     n, pins, sources = built.model.system.n, held_nodes(built), material_sources(built)
     console.say(
-        f"{scene}: valid; {len(built.scene.bodies)} bodies, {n} coordinates, "
-        f"{built.simulation.n_steps} steps, {built.numbers.layout.n} differentiable numbers"
+        f"{scene}: valid; {'1 body' if len(built.scene.bodies) == 1 else f'{len(built.scene.bodies)} bodies'}, "
+        f"{counted(n, 'coordinate')}, {counted(built.simulation.n_steps, 'step')}, "
+        f"{counted(built.numbers.layout.n, 'differentiable number')}"
     )
     for at, text in ({pin: f"holds {held} of {nodes} nodes" for pin, (held, nodes) in pins.items()} | sources).items():
         console.say(f"{at}: {text}")

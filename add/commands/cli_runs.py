@@ -10,6 +10,7 @@ import click
 from add.commands.console import Console, console_options, counted_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
+from add.summary import counted
 
 NO_MEMORY = "the memory was not enough"
 
@@ -303,7 +304,10 @@ def _say_scene(console: Console, path: str) -> None:
     console.say(f"{path}: a scene" + (f", {spec.name}" if spec.name else ""))
     if spec.description:
         console.say(f"  {spec.description}")
-    console.say(f"  {spec.time.n_steps} steps of {spec.time.dt:g} s by {spec.time.integrator}, {system.n} coordinates")
+    console.say(
+        f"  {counted(spec.time.n_steps, 'step')} of {spec.time.dt:g} s by {spec.time.integrator}, "
+        f"{counted(system.n, 'coordinate')}"
+    )
     for name, body in spec.bodies.items():
         console.say(f"  body {name}: {body.type}")
     for at, source in material_sources(built).items():

@@ -17,8 +17,9 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from add.commands.report_texts import how_far, with_bar
+from add.commands.report_texts import how_far, targets_left, with_bar
 from add.errors import InputError
+from add.summary import counted
 
 #: Said before numba compiles something that is not in its cache.
 COMPILING = "compiling kernels (once for each new kind of scene; this may take a minute) ..."
@@ -221,7 +222,7 @@ def counted_bar(console: Console, work: str, unit: str) -> Iterator[Callable[[in
             now = time.monotonic()
             if lines and now - said >= LINE_EVERY:
                 said = now
-                tell(f"{work}: {done} of {total} {unit}s in {now - begin:.0f} s")
+                tell(f"{work}: {done} of {counted(total, unit)} in {now - begin:.0f} s")
 
         yield progress
 
@@ -246,7 +247,7 @@ def say_simulation(console: Console, result: dict[str, Any]) -> None:
     per_step = 1e3 * (result["seconds"] - kernels) / max(result["steps"], 1)
     share = f", {kernels:.2f} s of it for compiling or loading kernels" if kernels > 0.05 * result["seconds"] else ""
     console.say(
-        f"{result['steps']} steps to t = {result['end_time']:g} s in {result['seconds']:.2f} s{share} "
+        f"{counted(result['steps'], 'step')} to t = {result['end_time']:g} s in {result['seconds']:.2f} s{share} "
         f"({per_step:.2f} ms a step, {result['newton']['iterations_per_step']:.2f} Newton iterations)"
     )
     _say_checks(console, result)
@@ -254,8 +255,9 @@ def say_simulation(console: Console, result: dict[str, Any]) -> None:
 
 def say_optimization(console: Console, result: dict[str, Any], few: dict[str, Any], many: dict[str, Any]) -> None:
     """Say what an optimisation found: ``few`` parameters one by one, those of ``many`` by their range."""
-    console.say(f"objective {result['objective']['start']:.4g} -> {result['objective']['end']:.4g}")
-    console.say(f"{result['evaluations']} evaluations in {result['seconds']:.1f} s")
+    fall = result["objective"]
+    console.say(f"objective {fall['start']:.4g} -> {fall['end']:.4g}, of {fall['of']}")
+    console.say(f"{counted(result['evaluations'], 'evaluation')} in {result['seconds']:.1f} s")
     _say_phases(console, result)
     _say_arrays(console, many)
     for name, item in few.items():
@@ -289,7 +291,7 @@ def say_left_behind(console: Console, left: dict[str, str]) -> None:
 
 def say_sweep(console: Console, result: dict[str, Any]) -> None:
     """Say where the objective of a sweep was lowest."""
-    console.say(f"{result['samples']} samples, {result['failed']} failed, in {result['seconds']:.1f} s")
+    console.say(f"{counted(result['samples'], 'sample')}, {result['failed']} failed, in {result['seconds']:.1f} s")
     if result["objective"]:
         console.say(f"lowest objective {result['objective']['minimum']:.6g} at")
         for name, item in result["parameters"].items():
@@ -308,7 +310,7 @@ def say_contents(console: Console, result: dict[str, Any], few: dict[str, Any], 
             console.say(f"  {name} = {with_bar(item)}")
     _say_fits(console, result)
     for name, body in result.get("bodies", {}).items():
-        parts = [f"{body['elements']} elements"] if "elements" in body else []
+        parts = [counted(body["elements"], "element")] if "elements" in body else []
         parts += [f"mass {body['mass']:.4g} kg"] if "mass" in body else []
         place = ", ".join(f"{x:.5g}" for x in body["centre"])
         console.say(f"  body {name}: {', '.join([*parts, f'centre ({place}) m'])}")
@@ -323,13 +325,15 @@ def _say_fits(console: Console, result: dict[str, Any]) -> None:
         fits = {"markers": result["fit"]} if result.get("fit") else {}
     for what, fit in fits.items():
         angle = f", of directions {how_far(fit['rms_angle'], 'rad')}" if "rms_angle" in fit else ""
-        console.say(f"  {what}: rms {how_far(fit['rms'], fit['unit'])}{angle} over {fit['samples']} samples")
+        console.say(f"  {what}: rms {how_far(fit['rms'], fit['unit'])}{angle} over {counted(fit['samples'], 'sample')}")
+    for text in targets_left(result):
+        console.say(f"  {text}")
 
 
 def _say_phases(console: Console, result: dict[str, Any]) -> None:
     """Say how each phase of an optimisation ended."""
     for phase in result.get("phases", []):
-        console.say(f"  phase {phase['name']}: {phase['evaluations']} evaluations, {phase['status']}")
+        console.say(f"  phase {phase['name']}: {counted(phase['evaluations'], 'evaluation')}, {phase['status']}")
 
 
 def _say_checks(console: Console, result: dict[str, Any]) -> None:
@@ -343,56 +347,3 @@ def _say_arrays(console: Console, many: dict[str, Any]) -> None:
     for name, items in many.items():
         values = [item["value"] for item in items if item["value"] is not None] or [math.nan]
         console.say(f"  {name}: {len(items)} numbers, {min(values):.6g} to {max(values):.6g} {items[0]['unit']}")
-
-
-def gradient_text(item: Any) -> str:
-    """Lay out one experiment's check as a table."""
-    contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
-    lines = [
-        f"experiment {item.experiment}: {item.n_steps} steps, objective {item.value:.6g}, contact decisions: {contact}",
-        f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
-        f"{'slope 1 %':>12} changed",
-    ]
-    for p in item.parameters:
-        lines.append(
-            f"{p.name:44} {p.adjoint:12.5e} {p.replayed:12.5e} {p.replayed_error:10.1e} {p.free:12.5e} "
-            f"{p.free_error:10.1e} {p.coarse:12.5e} {p.changed}"
-        )
-    lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
-    if len(item.parameters) < item.n_numbers:
-        lines.append(
-            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those "
-            "of the largest derivatives and some drawn; all along the directions of the next line)"
-        )
-    lines.append(
-        f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
-        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
-        f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
-    )
-    lines.append(
-        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
-        f"{item.signal:.3g} of their scatter"
-    )
-    if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
-        lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")
-    if item.decisions and not item.decisions.get("touching"):
-        lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
-    lines += [f"note: {text}" for text in item.warnings]
-    return "\n".join(lines)
-
-
-def gradient_json(item: Any) -> dict[str, Any]:
-    """Return one experiment's check for `Console.result`."""
-    return {
-        "experiment": item.experiment,
-        "steps": item.n_steps,
-        "passed": item.passed,
-        "worst": item.worst,
-        "norm": item.norm,
-        "taylor_rates": list(item.taylor_rates),
-        "forward_error": item.forward_error,
-        "decisions": item.decisions,
-        "trust": {"growth": item.growth, "signal": item.signal},
-        "warnings": item.warnings,
-        "parameters": [vars(p) for p in item.parameters],
-    }

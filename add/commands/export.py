@@ -62,6 +62,8 @@ def scene_of(path: str | Path) -> Scene:
         If there is no scene.
     """
     folder = Path(path)
+    if not folder.exists():
+        raise InputError("is not there", file=folder, expected="a scene file (JSON) or a run folder")
     if not folder.is_dir():
         return load_scene(folder)
     for name in (FITTED, SCENE):

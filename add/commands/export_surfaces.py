@@ -16,6 +16,7 @@ from add.io.lock import remove_killed, replacing
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, ObstacleData
 from add.kernels.distance import MESH, PLANE
+from add.summary import counted
 from add.typing import AnyArray, FloatArray, IntArray
 from add.view.parts import Moment
 
@@ -188,7 +189,7 @@ def _glb(path: Path, items: list[Shape], times: FloatArray) -> None:
     if times.size > MOST_TARGETS and any(item.places is not None for item in items):
         raise InputError(
             "an animated glTF has a whole surface for each moment of a body that changes its shape", file=path,
-            found=f"{times.size} moments", expected=f"at most {MOST_TARGETS}: --rate, or a .usdc file",
+            found=counted(times.size, "moment"), expected=f"at most {MOST_TARGETS}: --rate, or a .usdc file",
         )  # fmt: skip
     file = _Binary(gltf)
     file.clock = file.numbers((times - times[0]).astype(np.float32), "SCALAR", bounds=True)

@@ -1,6 +1,7 @@
-"""Distances of simulated from recorded markers, sample by sample, and what a scatter of takes says of them."""
+"""Distances of simulated markers from recorded ones and from targets, and what a scatter of takes says of them."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -12,8 +13,19 @@ from add.inverse import Experiment, InverseProblem
 from add.inverse.between_takes import MOST_SHARED
 from add.inverse.uncertainty import Uncertainty
 from add.io.runfolder import RESIDUALS, RunFolder
+from add.objectives import Tracking, total
 from add.scene import Scene
 from add.scene.spec.markers import DirectionMarkerSpec
+from add.scene.spec.objective import (
+    ContactObjectiveSpec,
+    LineObjectiveSpec,
+    MarkersObjectiveSpec,
+    NearestObjectiveSpec,
+    PointObjectiveSpec,
+    PoseObjectiveSpec,
+    PriorObjectiveSpec,
+    TrackObjectiveSpec,
+)
 from add.scene.spec.roles import limits
 from add.simulation.run import Trajectory
 from add.summary import few
@@ -109,6 +121,59 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
             for name, r, unit, p, n in zip(found.names, rms, units, peak, count, strict=True)
         },
     }
+
+
+def _unit(scene: Scene, item: Any, names: Sequence[str], followed: bool) -> str:
+    """Return the unit of an entry of a scene's objective; ``followed``: markers count as places, not as deviations."""
+    if isinstance(item, MarkersObjectiveSpec):
+        kinds = {isinstance(scene.markers[name], DirectionMarkerSpec) for name in names}
+        return " and ".join("-" if kind else "m^2" for kind in sorted(kinds)) if followed else "-"
+    direction = isinstance(scene.markers.get(getattr(item, "marker", "")), DirectionMarkerSpec)
+    return "-" if direction else item.unit
+
+
+def objective_text(scene: Scene, experiment: Experiment) -> str:
+    """Return what a scene's objective is the sum of, such as ``8 x point [m^2] + 0.001 x smoothness [...]``."""
+    counts, parts = Counter[tuple[float, str]](), iter(experiment.objective.objectives)
+    names = experiment.recording.names if experiment.recording else ()
+    for item in scene.objective:
+        followed = isinstance(item, PriorObjectiveSpec) or isinstance(next(parts), Tracking)
+        unit = _unit(scene, item, names, followed)
+        if item.weight:
+            counts[item.weight, f"{item.type}{f' [{unit}]' if unit else ''}"] += 1
+    return " + ".join(
+        f"{f'{n} x ' if n > 1 else ''}{'' if weight == 1.0 else f'{weight:g} x '}{what}"
+        for (weight, what), n in counts.items()
+    )
+
+
+def target_fits(scene: Scene, experiment: Experiment, run: Trajectory, theta: FloatArray) -> list[dict[str, Any]]:
+    """Return how far a run is off each target, as ``result.json`` has it: ``rms`` of its samples, ``worst`` of them."""
+    out, parts = [], iter(experiment.objective.objectives)
+    for k, item in enumerate(scene.objective):
+        if isinstance(item, PriorObjectiveSpec):
+            continue
+        part = next(parts)
+        if not item.weight:
+            continue
+        entry: dict[str, Any] = {"objective": f"objective.{k}", "type": item.type, "unit": "m"}
+        if isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
+            off = float(np.sqrt(max(total(part, run.states(), theta), 0.0)))
+            out.append(entry | {"of": item.marker, "rms": off, "worst": off, "time": None})
+        elif isinstance(item, PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec | PoseObjectiveSpec):
+            assert isinstance(part, Tracking)
+            found = [pair for state in run.states() for pair in part.differences(state, theta)]
+            if not found:
+                continue
+            lengths = np.linalg.norm([difference for _, difference in found], axis=2)
+            of = item.body if isinstance(item, PoseObjectiveSpec) else item.marker
+            if isinstance(scene.markers.get(of), DirectionMarkerSpec):
+                lengths, entry["unit"] = 2.0 * np.arcsin(np.minimum(0.5 * lengths, 1.0)), "rad"
+            worst = np.unravel_index(int(np.argmax(lengths)), lengths.shape)
+            time = float(part.times[found[worst[0]][0]])
+            off = float(np.sqrt(np.mean(lengths**2)))
+            out.append(entry | {"of": of, "rms": off, "worst": float(lengths[worst]), "time": time})
+    return out
 
 
 def _rms(squares: FloatArray, count: IntArray, chosen: BoolArray) -> float:

@@ -14,7 +14,7 @@ from add.commands.convergence_file import read_convergence
 from add.commands.error_bars import error_bars
 from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.folders import locking, note_begin, result_head, stopped_head
-from add.commands.marker_fits import Samples, fit_numbers, samples, write_residuals
+from add.commands.marker_fits import Samples, fit_numbers, objective_text, samples, target_fits, write_residuals
 from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
 from add.commands.run_summary import checks_of, summary
 from add.errors import InputError, SolverError, naming
@@ -212,7 +212,8 @@ def _write_fitted(
     if not np.isclose(there, value, rtol=SAME, atol=SAME**2):
         _log.warning(
             "%s: its objective is %.6g, and %.6g was found: with these numbers the scene counts other frames of a "
-            "recording, or a prior counts from another chart of an orientation",
+            "recording, or a prior counts from another chart of an orientation. The numbers are those found all the "
+            "same; `add optimize` of this file fits them to the frames that it counts",
             FITTED, there, value,
         )  # fmt: skip
     folder.write_json(FITTED, fitted.raw)
@@ -271,7 +272,7 @@ def _result(
                     _log.warning("%s ended on its bound %g", labels[k], bound)
     result = result_head(scene, "optimize", "done") | {
         "parameters": parameters,
-        "objective": {"start": begin, "end": value},
+        "objective": {"start": begin, "end": value, "of": objective_text(scene, problem.experiments[0])},
         "phases": [vars(phase) for phase in found.phases],
         "evaluations": found.evaluations,
         "experiments": {},
@@ -288,6 +289,8 @@ def _result(
         entry = summary(item.build(), trajectory, theta)
         use = "validate" if experiment.name in predicted else "fit"
         entry["use"] = use
+        if targets := target_fits(item, experiment, trajectory, theta):
+            entry["targets"] = targets
         seen = samples(experiment, trajectory, theta, item)
         if seen is not None:
             compared[experiment.name] = use, seen

@@ -24,6 +24,7 @@ from add.commands.report_texts import (
     number,
     one_by_one,
     one_line,
+    targets_left,
     with_error,
 )
 from add.errors import AddError, InputError
@@ -76,7 +77,7 @@ def write_report(
     Parameters
     ----------
     folder : of the run. Of `result.json` these keys are used, all of them optional: command, scene, status,
-        parameters: {path: {value, unit, start, standard_error, lower, upper}}, objective: {start, end},
+        parameters: {path: {value, unit, start, standard_error, lower, upper}}, objective: {start, end, of},
         phases: [{name, evaluations, start, end, status, success}],
         fit: {rms, unit, per_marker: {name: rms}}, experiments: {name: {fit}}, evaluations, seconds,
         checks: {name: {passed, value, expected, unit}}.
@@ -138,6 +139,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
         "result": result,
         "title": (scene.get("name") if isinstance(scene, Mapping) else scene) or "Run",
         "objective": _fall(result.get("objective") or {}),
+        "targets": targets_left(result),
         "seconds": None if result.get("seconds") is None else duration(float(result["seconds"])),
         "not_converged": any(phase.get("success") is False for phase in phases[-1:]),
         "arrays": [_array(name, entries) for name, entries in many.items()],
@@ -188,7 +190,7 @@ def _fall(objective: Mapping[str, Any]) -> str:
     if start is None and end is None:
         return ""
     fall = f" ({start / end:.3g} times less)" if start and end and 0.0 < end < start else ""
-    return f"{number(start)} → {number(end)}{fall}"
+    return f"{number(start)} → {number(end)}{fall}" + (f", of {objective['of']}" if objective.get("of") else "")
 
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ import csv
 import io
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, sqrt
 from typing import Any
 
-from add.summary import few
+from add.summary import counted, few
 
 _log = logging.getLogger(__name__)
 
@@ -111,6 +111,34 @@ def end_text(item: Mapping[str, Any]) -> str:
     )
 
 
+def targets_left(result: Mapping[str, Any]) -> list[str]:
+    """Write how far the runs of an optimisation end off their targets: of several the root mean square and the worst.
+
+    Examples
+    --------
+    >>> one = {"objective": "objective.0", "type": "point", "of": "tip", "unit": "m", "rms": 0.012, "worst": 0.012}
+    >>> two = one | {"objective": "objective.1", "of": "heel", "rms": 0.009, "worst": 0.009}
+    >>> targets_left({"experiments": {"run": {"targets": [one]}}})
+    ['off the target: 12 mm (objective.0, point of tip)']
+    >>> targets_left({"experiments": {"run": {"targets": [one, two]}}})
+    ['off 2 targets: rms 10.61 mm, at most 12 mm (objective.0, point of tip)']
+    """
+    runs = result.get("experiments", {})
+    found = [(name, item) for name, run in runs.items() for item in run.get("targets", ())]
+    lines = []
+    for unit in ("m", "rad"):
+        items = [(name, item) for name, item in found if item["unit"] == unit]
+        if not items:
+            continue
+        name, worst = max(items, key=lambda pair: float(pair[1]["worst"]))
+        rms = sqrt(sum(item["rms"] ** 2 for _, item in items) / len(items))
+        which = f" ({worst['objective']}, {worst['type']} of {worst['of']}{f', {name}' if len(runs) > 1 else ''})"
+        what = "the target" if len(items) == 1 else f"{len(items)} targets"
+        mean = "" if rms == worst["worst"] else f"rms {how_far(rms, unit)}, at most "
+        lines.append(f"off {what}: {mean}{how_far(worst['worst'], unit)}{which}")
+    return lines
+
+
 def one_by_one(
     parameters: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
@@ -192,3 +220,62 @@ def warn_of_contacts(result: Mapping[str, Any]) -> None:
     for head, texts in _of_contacts(result).items():
         if texts:
             _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
+
+
+# --- the check of a gradient ------------------------------------------------------------------------------------------
+
+
+def gradient_text(item: Any) -> str:
+    """Lay out one experiment's check as a table."""
+    contact = ", ".join(f"{count} {key}" for key, count in item.decisions.items()) or "no contact"
+    drawn = " (of targets drawn for the check: the scene's own sees nothing in the window)" if item.drawn else ""
+    lines = [
+        f"experiment {item.experiment}: {counted(item.n_steps, 'step')}, objective {item.value:.6g}{drawn}, "
+        f"contact decisions: {contact}",
+        f"{'number':44} {'adjoint':>12} {'held diff.':>12} {'error/norm':>10} {'free diff.':>12} {'error/norm':>10} "
+        f"{'slope 1 %':>12} changed",
+    ]
+    for p in item.parameters:
+        lines.append(
+            f"{p.name:44} {p.adjoint:12.5e} {p.replayed:12.5e} {p.replayed_error:10.1e} {p.free:12.5e} "
+            f"{p.free_error:10.1e} {p.coarse:12.5e} {p.changed}"
+        )
+    lines.append("(derivatives by relative size: d phi / d ln s, or by a typical size where s = 0)")
+    if len(item.parameters) < item.n_numbers:
+        lines.append(
+            f"({len(item.parameters)} of {item.n_numbers} numbers one by one: of large blocks, such as controls, those "
+            "of the largest derivatives and some drawn; all along the directions of the next line)"
+        )
+    lines.append(
+        f"worst error {item.worst:.1e} of the norm {item.norm:.4g}; Taylor rates "
+        f"{', '.join(f'{rate:.3f}' for rate in item.taylor_rates)}; "
+        f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
+    )
+    lines.append(
+        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
+        f"{item.signal:.3g} of their scatter"
+    )
+    if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
+        lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")
+    if item.decisions and not item.decisions.get("touching"):
+        lines.append("note: nothing touches within the window; a longer one (--steps) would check the contact as well")
+    lines += [f"note: {text}" for text in item.warnings]
+    return "\n".join(lines)
+
+
+def gradient_json(item: Any) -> dict[str, Any]:
+    """Return one experiment's check for machines."""
+    return {
+        "experiment": item.experiment,
+        "steps": item.n_steps,
+        "drawn_targets": item.drawn,
+        "passed": item.passed,
+        "worst": item.worst,
+        "norm": item.norm,
+        "taylor_rates": list(item.taylor_rates),
+        "forward_error": item.forward_error,
+        "decisions": item.decisions,
+        "trust": {"growth": item.growth, "signal": item.signal},
+        "warnings": item.warnings,
+        "parameters": [vars(p) for p in item.parameters],
+    }

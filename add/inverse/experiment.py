@@ -16,6 +16,7 @@ from add.inverse.maps import DesignMap
 from add.mocap import Recording
 from add.objectives import LeastSquares, Objective, Tracking, WeightedSum
 from add.simulation.run import Simulation, Trajectory
+from add.summary import counted
 from add.typing import BoolArray, FloatArray
 
 
@@ -67,7 +68,7 @@ class Experiment:
             n_steps = min(n_steps, int(np.ceil(window[1] / self.simulation.stepper.dt - 1e-9)))
             objective = objective.within(*window, last=n_steps)
         if objective.objectives and not objective.looks:
-            place = "in the window" if window is not None else f"within its {self.simulation.n_steps} steps"
+            place = "in the window" if window is not None else f"within its {counted(self.simulation.n_steps, 'step')}"
             raise InputError(
                 f"no target or recorded frame of experiment '{self.name}' lies {place}",
                 place="optimizer.phases",

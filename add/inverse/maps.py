@@ -54,8 +54,9 @@ class Log(Transform):
     """p = exp(y): positive, steps are relative."""
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """Return exp(y)."""
-        return np.exp(y)
+        """Return exp(y); inf where it is beyond all floats: a search may try such a step, which then fails."""
+        with np.errstate(over="ignore"):
+            return np.exp(y)
 
     def inverse(self, p: FloatArray) -> FloatArray:
         """Return ln p; -inf for 0 and below."""
@@ -63,8 +64,8 @@ class Log(Transform):
             return np.where(p > 0.0, np.log(np.maximum(p, 0.0)), -np.inf)
 
     def slope(self, y: FloatArray) -> FloatArray:
-        """Return exp(y)."""
-        return np.exp(y)
+        """Return exp(y), as `forward` does."""
+        return self.forward(y)
 
 
 @final

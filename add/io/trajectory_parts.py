@@ -10,6 +10,7 @@ from add.errors import InputError
 from add.geometry import FAMILIES, SoftMesh
 from add.geometry.shapes import known_shapes
 from add.materials import NAMES, Material, formula_law, material
+from add.summary import counted
 from add.typing import FloatArray, IntArray
 
 LINE_KINDS = ("spring", "cable", "load")
@@ -338,7 +339,7 @@ class ContactData:
             raise InputError("offsets do not rise from zero", place="contacts.offsets")
         last = int(offsets[-1]) if len(offsets) else 0
         if last != len(places):
-            raise InputError("offsets and places do not fit", place="contacts", found=f"{len(places)} places",
+            raise InputError("offsets and places do not fit", place="contacts", found=counted(len(places), "place"),
                              expected=str(last))  # fmt: skip
         forces = floats(self.forces, (last, 3), "contacts.forces")
         count = last if len(self.modes) or len(self.margins) else 0

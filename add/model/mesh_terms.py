@@ -166,9 +166,9 @@ def _without_faces(a: ContactMesh, b: ContactMesh) -> bool:
 
 
 def half_thickness(mesh: ContactMesh) -> float:
-    """Return what a body has that says none: a quarter of its mesh width, but no more than 0.02 of its size [m].
+    """Return what a body has that says none [m]: a quarter of its mesh width, but no more than 0.02 of its size.
 
-    That of a ball or a capsule is its radius.
+    That of a ball or a capsule is its radius; a mesh that meets itself may ask for less.
     """
     if mesh.radius:
         return mesh.radius

@@ -350,7 +350,10 @@ def plot_sampled(panels: Sequence[Panel], path: str | PathLike[str]) -> Path:
                 axis.set_title(f"{panel.name}, {'xyz'[i]} [{unit}]", fontsize=9, loc="left")
         for axis in axes[-1]:
             axis.set_xlabel("time [s]")
-        axes[0, 2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+        legend = axes[0, 2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            if handle is not None and text.get_text() != "recorded":  # one legend for three colours
+                handle.set_color(GREY)
     return path
 
 

@@ -13,7 +13,7 @@ from add.scene.build.inverse_problem import inverse_problem, optimizer
 from add.scene.build.scene import build
 from add.scene.read.reader import check_scene, read_scene
 from add.scene.spec.scene import SCHEMA, SceneSpec
-from add.summary import Summary
+from add.summary import Summary, counted
 
 
 @final
@@ -66,7 +66,7 @@ class Scene(SceneSpec):
         """Return a few lines: bodies, contact, time, what is fitted."""
         rows = [(name, f"{body.type} body") for name, body in self.bodies.items()]
         rows += [(name, type(item).__name__.removesuffix("Spec")) for name, item in self.couplings.items()]
-        rows.append(("time", f"{self.time.n_steps} steps of {self.time.dt:g} s, {self.time.integrator}"))
+        rows.append(("time", f"{counted(self.time.n_steps, 'step')} of {self.time.dt:g} s, {self.time.integrator}"))
         rows.append(("contact", f"{self.contact.friction_law} friction; {', '.join(self.obstacles) or 'no obstacles'}"))
         if self.parameters:
             paths = ", ".join(path for item in self.parameters for path in item.all_paths())

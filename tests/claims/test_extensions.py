@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -321,8 +321,13 @@ def test_the_name_of_a_kind_of_the_format():
     ("term", "columns", "message"),
     [
         (JointFormula("f*l", ""), {"g": "N"}, "a column of a law is a field"),
-        (JointFormula("f*l", ""), {}, "each number of a law has a column .found 0; expected 1"),
-        (JointFormula("f*l", ""), {"collide": "-", "type": "-"}, "each number of a law has a column .found 2"),
+        (
+            JointFormula("f*l", ""),
+            {},
+            "the numbers of its force dV/dl . D .found none; expected f",
+        ),
+        (JointFormula("f*l", ""), {"collide": "-", "type": "-"}, "found collide, type; expected f"),
+        (JointFormula("f*length", ""), {"type": "-"}, "found type; expected none, as the formula stands"),
         (JointFormula("f*angle", "", TURN), {"type": "N"}, "of their distance l .found angle"),
     ],
 )
@@ -330,6 +335,37 @@ def test_columns_that_do_not_fit_a_law(term, columns, message):
     words = {"__doc__": "A.", "__annotations__": {"type": Literal["faulty columns"]}}
     with pytest.raises(InputError, match=message):
         type("Faulty", (PairExtension,), words | {"term": term, "columns": columns})
+
+
+def test_the_columns_of_a_formula_go_by_their_names():
+    """Numbers of a formula whose columns are not in alphabetical order are those of their names."""
+
+    class Magnet(PairExtension):
+        """Two places that attract each other, V = -strength/(l + core)."""
+
+        term = JointFormula("-strength/(l + core)", "")
+        columns: ClassVar[dict[str, str]] = {"strength": "J m", "core": "m"}
+        type: Literal["magnet"] = "magnet"
+        strength: float
+        core: float
+
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1, "position": [0.3, 0, 0]}
+    magnet = {
+        "type": "magnet",
+        "a": {"at": [0, 0, 0]},
+        "b": {"body": "ball", "at": [0, 0, 0]},
+        "strength": 0.5,
+        "core": 0.2,
+    }
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.001, "steps": 1, "integrator": "bdf1"}, "gravity": [0, 0, 0],
+        "bodies": {"ball": ball}, "couplings": {"magnet": magnet},
+    }  # fmt: skip
+    # A key that no coupling has was looked for among the kinds of this extension without an end.
+    with pytest.raises(InputError, match=r"couplings.magnet.a.point: unknown key .expected one of at, body"):
+        add.scene_from_dict(raw | {"couplings": {"magnet": magnet | {"a": {"point": [0, 0, 0]}}}})
+    run = add.scene_from_dict(raw).build().run()
+    assert run.v[-1, 0] == pytest.approx(-0.001 * 0.5 / (0.3 + 0.2) ** 2, rel=1e-4)
 
 
 def test_an_extension_that_fails_is_named_with_the_line():

@@ -29,7 +29,7 @@ from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
-from add.summary import as_point
+from add.summary import as_point, counted
 from add.terms import Chamber, GivenVolume, IsothermalGas, Pressure
 from add.ties import Line, PoseOnOther
 from add.typing import FloatArray, IntArray
@@ -169,7 +169,7 @@ def _hollow(points: FloatArray, faces: IntArray, number: int | None, place: str)
     if number is not None and number < len(hollows):
         return hollows[number]
     centres = ", ".join(as_point(points[np.unique(part)].mean(axis=0)) for part in hollows)
-    found = f"{len(hollows)} hollows" + (f", around {centres}" if hollows else "")
+    found = counted(len(hollows), "hollow") + (f", around {centres}" if hollows else "")
     if number is not None:
         raise InputError("the body has no such hollow", place=f"{place}.cavity", found=f"{number}, and {found}",
                          expected=f"0..{len(hollows) - 1}" if hollows else "'where', a selection")  # fmt: skip

@@ -26,7 +26,7 @@ from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.couplings import HingeSpec
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.markers import CloudObjectiveSpec, DirectionMarkerSpec, RecordingSpec
-from add.summary import as_point, few
+from add.summary import as_point, counted, few
 from add.typing import FloatArray
 
 #: A marker this many sizes of its body away from where it should be is in doubt; first seen late, it may have been
@@ -257,7 +257,8 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
         if still:
             names = _listed([shape.name or shape.origin or shape.shape for shape in still])
             yield (
-                f"{at}: {names} of the file stand still and touch nothing: write "
+                f"{at}: {names} of the file {'stand' if still[1:] else 'stands'} still and "
+                f"{'touch' if still[1:] else 'touches'} nothing: write "
                 + ("meshes as `obstacles`" if body.static_shapes else '"static_shapes": true, or `obstacles`')
             )
         yield from _actuators(robot, body, at)
@@ -265,8 +266,8 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
         kept = [pair for pair in robot.excluded_shapes if not (pair[0][0] and pair[1][0])]
         if body.static_shapes and kept:
             yield (
-                f"{at}: the file keeps {len(kept)} pairs of shapes apart, one of which stands still and the other of "
-                "a link that may touch otherwise; here they touch"
+                f"{at}: the file keeps {counted(len(kept), 'pair')} of shapes apart, one shape of which stands still "
+                "and the other is of a link that may touch otherwise; here they touch"
             )
     yield from _moved_starts(built)
     for name, body in trees(built.scene).items():

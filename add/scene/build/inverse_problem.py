@@ -41,6 +41,7 @@ from add.scene.spec.objective import (
 )
 from add.scene.spec.roles import Limits
 from add.scene.spec.scene import SceneSpec
+from add.summary import counted
 from add.typing import FloatArray
 
 # --- Overrides of an optimiser's phases: checked as a scene, then turned into numbers ---------------------------------
@@ -86,7 +87,7 @@ def number_overrides(
                 raise InputError(
                     "the override has not the size of what it replaces",
                     place=f"{place}.{path}",
-                    found=f"{values.size} numbers",
+                    found=counted(values.size, "number"),
                     expected=f"{index.size}",
                 )
             out.append(NumberOverride(name, index, values))

@@ -31,6 +31,7 @@ from add.scene.spec.signals import (
 )
 from add.simulation import BDF, Stepper
 from add.simulation.composed import Remembering
+from add.summary import counted
 from add.ties import FlatLoss, LameFromYoung, WeightedSum
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -157,7 +158,7 @@ class ElementSource:
         if isinstance(value, CellDataSpec | ElementFileSpec):
             return self.of_mesh(value, 1, place)[:, 0]
         if isinstance(value, tuple) and len(value) != n:
-            raise InputError("a field of the wrong length", place=place, found=f"{len(value)} numbers",
+            raise InputError("a field of the wrong length", place=place, found=counted(len(value), "number"),
                              expected=f"{n}, one for each element")  # fmt: skip
         return np.array(value, dtype=float)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from add.bodies import Body, LinkBody, NodalBody
+from add.bodies import Body, ContactMesh, LinkBody, NodalBody
 from add.contact import BodyContact, MeshContact, NormalLaw
 from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
@@ -43,6 +43,23 @@ def areas(model: Model) -> dict[str, float]:
     return out
 
 
+#: The skin that a body has that says none is thinner where it meets itself, to this share of `half_thickness` at most:
+#: parts of its mesh that are nearer at rest than it is thick would push on nothing, and yet never pass. So much of
+#: the thickness at which the nearest of them meet is taken.
+_THINNEST, _ROOM = 0.25, 0.98
+
+
+def own_half_thickness(model: Model, name: str, mesh: ContactMesh) -> float:
+    """Return the half-thickness of a body that says none [m]; see `_THINNEST`."""
+    half = half_thickness(mesh)
+    for term in () if mesh.radius else model.term(MeshContact):
+        theta = np.zeros(model.system.parameters.n)
+        theta[model.system.parameters[f"bodies.{name}.half_thickness"].start] = half
+        for _, _, least in term.near_at_rest(theta):
+            half = max(min(half, 0.5 * _ROOM * least / term.surface.rest_factor), _THINNEST * half)
+    return half
+
+
 def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     """Return the half-thicknesses of bodies, and the depths over which forces set in.
 
@@ -59,23 +76,23 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
     thickness = {}
     for body, mesh in zip(meeting.bodies, meeting.meshes, strict=True):
         said, target = spec.bodies.get(body.name), f"bodies.{body.name}.half_thickness"
-        thickness_of = None if said is None or said.contact is None else said.contact.thickness
-        if mesh.radius and thickness_of is not None:
+        said_thickness = None if said is None or said.contact is None else said.contact.thickness
+        if mesh.radius and said_thickness is not None:
             raise InputError(
                 "the skin of a ball or a capsule is its radius",
                 place=f"bodies.{body.name}.contact.thickness",
-                found=f"{thickness_of:g} m, and a radius of {mesh.radius:g} m",
+                found=f"{said_thickness:g} m, and a radius of {mesh.radius:g} m",
                 expected="null, or another radius",
             )
         if mesh.radius and adjustable(getattr(said, "geometry", None)):
             thickness[body.name] = 2.0 * mesh.radius
             continue  # its radius says it
-        if mesh.radius or (thickness_of is None and shared is None):
-            thickness[body.name] = 2.0 * half_thickness(mesh)
+        if mesh.radius or (said_thickness is None and shared is None):
+            thickness[body.name] = 2.0 * own_half_thickness(model, body.name, mesh)
             out.append(SceneParameter(target, np.array(0.5 * thickness[body.name]), "m", ((target, 1.0),), True))
             continue
-        path = f"bodies.{body.name}.contact.thickness" if thickness_of is not None else "contact.mesh.thickness"
-        thickness[body.name] = value = thickness_of if thickness_of is not None else float(shared or 0.0)
+        path = f"bodies.{body.name}.contact.thickness" if said_thickness is not None else "contact.mesh.thickness"
+        thickness[body.name] = value = said_thickness if said_thickness is not None else float(shared or 0.0)
         width = float(np.median(edge_lengths(mesh)))
         if value > width and mesh.nodes is not None:
             raise InputError(
@@ -84,8 +101,8 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
                 found=f"{value:g} m, and edges of body '{body.name}' of {width:.3g} m",
                 expected=f"at most {width:.3g} m, or a coarser mesh",
             )
-        if thickness_of is not None:
-            out.append(SceneParameter(path, np.array(thickness_of), "m", ((target, 0.5),)))
+        if said_thickness is not None:
+            out.append(SceneParameter(path, np.array(said_thickness), "m", ((target, 0.5),)))
         else:
             common.append((target, 0.5))
     if common:

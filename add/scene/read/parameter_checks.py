@@ -16,6 +16,7 @@ from add.scene.spec.objective import (
     PriorObjectiveSpec,
 )
 from add.scene.spec.scene import SceneSpec, TimeSpec
+from add.summary import counted
 
 
 def check_frozen(spec: SceneSpec, path: str, at: str) -> Iterator[Problem]:
@@ -266,7 +267,7 @@ def _start(item: ParameterSpec, values: list[list[float]], place: str) -> Iterat
     at = f"{place}.start"
     if isinstance(item.start, tuple):
         if len(item.start) != len(components):
-            yield Problem(at, "wrong length", f"{len(item.start)} numbers", f"{len(components)}")
+            yield Problem(at, "wrong length", counted(len(item.start), "number"), f"{len(components)}")
             return
         start = list(item.start)
     elif item.start is not None:

@@ -241,10 +241,12 @@ def _elsewhere(loc: Sequence[Any], key: str, known: Sequence[str]) -> str | None
     """Return the place of an object above, or right below, that has the key."""
     above = [loc[:end] for end in range(len(loc) - 1, -1, -1) if not _MARK.fullmatch(str(loc[end]))]
     for there in (*above, *((*loc, name) for name in known)):
-        kinds = [(kind, None) for kind in _kinds(there)]
-        while kinds != (inner := [member for kind, _ in kinds for member in _members(kind)]):
-            kinds = [(kind, None) for kind, _ in inner]
-        if key in _keys_of(kind for kind, _ in kinds):
+        kinds: list[Any] = []
+        for kind in (wanted := _kinds(there)):  # which grows by what stands in its unions, and by extensions
+            if kind not in kinds:
+                kinds.append(kind)
+                wanted += [member for member, _ in _members(kind)]
+        if key in _keys_of(kinds):
             return ".".join([*(str(part) for part in there if not _MARK.fullmatch(str(part))), key])
     return None
 

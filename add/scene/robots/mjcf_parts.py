@@ -9,7 +9,7 @@ from add.scene.robots.inertia import from_quaternion
 from add.scene.robots.mjcf_model import SWITCHES, Names, refuse_newer
 from add.scene.robots.model import RobotActuator, RobotSegment, RobotTendon
 from add.scene.robots.xml_file import Source
-from add.summary import few
+from add.summary import counted, few
 from add.typing import FloatArray
 
 Limits = tuple[float, float]
@@ -275,7 +275,7 @@ def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None
         source.note(place, "numbers of its own, which the scene says for itself")
     refuse_newer(source, model, names)
     if model.nplugin:
-        source.refuse("plugin", "<extension>", f"{model.nplugin} plugins")
+        source.refuse("plugin", "<extension>", counted(model.nplugin, "plugin"))
     if model.nflex:
         source.refuse("flex", "<deformable>", f"{model.nflex} deformable bodies")
 

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
+from add.summary import counted
 from add.typing import FloatArray
 
 T = TypeVar("T")
@@ -206,7 +207,7 @@ def check_samples(times: tuple[float, ...], values: tuple[Any, ...]) -> None:
         raise problem(
             "as many values as times are needed",
             key="values",
-            found=f"{len(values)} values",
+            found=counted(len(values), "value"),
             expected=f"{len(times)}",
         )
 

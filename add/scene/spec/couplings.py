@@ -331,20 +331,29 @@ class CouplingExtension(Extension, _CouplingSpec):
 class PairExtension(CouplingExtension, _PairSpec):
     """Base of laws between two places: a subclass names its ``term`` and the units of its ``columns``, in their order.
 
-    The term is a class, or a formula, whose columns stand in alphabetical order; without one, ``build`` adds the parts.
+    The term is a class, or a formula of the distance ``l``, of whose force the columns are the numbers, in any order;
+    without one, ``build`` adds the parts.
     ``length``, if it is a column and null in a scene, is the distance at the start.
     """
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse columns that are no fields, or another number of them than the law has."""
+        """Refuse columns that are no fields, or not the numbers of the law; those of a formula go by their names."""
         super().__pydantic_init_subclass__(**kwargs)
         at, term, keys = f"{cls.__module__}.{cls.__qualname__}.columns", cls.term, list(cls.columns)
         if not cls.model_fields.keys() >= set(keys):
             raise InputError("a column of a law is a field", place=at, found=", ".join(keys), expected="its fields")
         if isinstance(term, JointFormula) and term.measure is not LINE:
             raise InputError("a law between two places is of their distance l", place=at, found=term.measure.names[0])
-        needed = len(term.numbers) if isinstance(term, JointFormula) else term.law.n_columns if term else len(keys)
+        if isinstance(term, JointFormula):
+            if set(keys) != set(term.numbers):
+                raise InputError(
+                    "the columns of a law by formula are the numbers of its force dV/dl + D", place=at,
+                    found=", ".join(keys) or "none", expected=", ".join(term.numbers) or "none, as the formula stands",
+                )  # fmt: skip
+            cls.columns = {key: cls.columns[key] for key in term.numbers}
+            return
+        needed = term.law.n_columns if term else len(keys)
         if needed != len(keys):
             raise InputError("each number of a law has a column", place=at, found=len(keys), expected=needed)
 

@@ -1,6 +1,6 @@
 """Markers, recordings and experiments of the scene format, and point clouds as an objective."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,6 +29,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.unions import by_key
+from add.summary import counted
 
 # --- markers ---------------------------------------------------------------------------------------------------------
 
@@ -57,7 +58,7 @@ class NodesMarkerSpec(Spec):
             raise problem(
                 "as many weights as nodes are needed",
                 key="weights",
-                found=f"{len(self.weights)} weights",
+                found=counted(len(self.weights), "weight"),
                 expected=f"{len(self.nodes)}",
             )
         if abs(sum(self.weights)) < 1e-12:
@@ -277,6 +278,8 @@ class CloudColourSpec(_CornersSpec):
 
 
 class _ObjectiveSpec(Spec):
+    unit: ClassVar[str] = "m^2"
+
     weight: NonNegative = Field(1.0, description="factor of this term [-]")
 
 

@@ -1,6 +1,6 @@
 """Objective, parameters and optimizer of the scene format."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -155,6 +155,8 @@ class OneStepObjectiveSpec(_ObjectiveSpec):
     with no other objective but `prior`, `smoothness` and `proximity`. Noise of the recording biases what it finds.
     """
 
+    unit: ClassVar[str] = "-"
+
     type: Literal["one-step"] = Field("one-step", description="kind of objective")
     file: FilePath = Field(
         description="recorded states: `trajectory.h5` of a run, or an .npz file with t (k,) [s], q (k, n) and perhaps "
@@ -169,6 +171,8 @@ class OneStepObjectiveSpec(_ObjectiveSpec):
 class PriorObjectiveSpec(_ObjectiveSpec):
     """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
 
+    unit: ClassVar[str] = "-"
+
     type: Literal["prior"] = Field("prior", description="kind of objective")
     parameter: NonEmpty = Field(
         description="path of one of `parameters`; where experiments have their own, of all of them, or "
@@ -181,6 +185,8 @@ class PriorObjectiveSpec(_ObjectiveSpec):
 class SmoothnessObjectiveSpec(_ObjectiveSpec):
     """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
 
+    unit: ClassVar[str] = "squared unit of the signal"
+
     type: Literal["smoothness"] = Field("smoothness", description="kind of objective")
     signal: SignalName = Field(
         description="name of a signal of type `control`, `table` or `spline` that drives something"
@@ -189,6 +195,8 @@ class SmoothnessObjectiveSpec(_ObjectiveSpec):
 
 class ProximityObjectiveSpec(_ObjectiveSpec):
     """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
+
+    unit: ClassVar[str] = "squared unit of the signal"
 
     type: Literal["proximity"] = Field("proximity", description="kind of objective")
     signal: SignalName = Field(
@@ -215,6 +223,8 @@ class RoughnessObjectiveSpec(_ObjectiveSpec):
     that of |grad u|, divided by V^(2/3), with jumps of u below `softness` rounded; a field may jump then [-].
     """
 
+    unit: ClassVar[str] = "-"
+
     type: Literal["roughness"] = Field("roughness", description="kind of objective")
     field: NonEmpty = Field(description="path of a modulus that is a field, such as `bodies.block.material.young`")
     norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
@@ -222,7 +232,9 @@ class RoughnessObjectiveSpec(_ObjectiveSpec):
 
 
 class ObjectiveExtension(Extension, _ObjectiveSpec):
-    """Base of objectives that extensions bring."""
+    """Base of objectives that extensions bring; ``unit`` is that of its value, as commands write it."""
+
+    unit: ClassVar[str] = ""
 
     def objective(self, built: Any, place: str) -> Any:
         """Return the `add.objectives.Objective` of a built scene; ``place`` is the path of the entry."""

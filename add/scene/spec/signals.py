@@ -21,6 +21,7 @@ from add.scene.spec.common import (
     problem,
 )
 from add.scene.spec.unions import by_key, by_type, by_value
+from add.summary import counted
 
 #: Degree of the B-spline of each basis.
 CONTROL_DEGREES = {"constant": 0, "linear": 1, "cubic": 3}
@@ -149,7 +150,7 @@ class ControlSignalSpec(_RowsSpec):
             raise problem(
                 "as many values as 'rows' says are needed, or one for all",
                 key="values",
-                found=f"{len(self.values)} values",
+                found=counted(len(self.values), "value"),
                 expected=f"{self.rows}, or one (a vector alone is written [[x, y, z]])",
             )
         if self.end is not None and not self.start < self.end:

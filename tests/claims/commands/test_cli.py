@@ -305,7 +305,7 @@ def test_optimize_prints_json_only(add):
 def test_check(add, here):
     code, out, err = add("check", write(scene()))
     assert (code, err) == (0, "")
-    assert "valid; 1 bodies, 81 coordinates, 20 steps" in out
+    assert "valid; 1 body, 81 coordinates, 20 steps" in out
     code, out, _ = add("check", "scene.json", "--json")
     numbers = parsed(out).pop("contact")
     assert code == 0 and parsed(out) == {"valid": True, "coordinates": 81, "warnings": [], "contact": numbers}
@@ -347,7 +347,7 @@ def test_divided_steps_are_said_by_every_command(add, here):
     for command in ("simulate", "optimize"):
         code, out, err = add(command, write(raw), "-o", command)
         assert code == 0, err
-        assert re.search(r"[1-9]\d* of 20 steps were divided", out)
+        assert re.search(r"steps divided \(docs/contact.md\): [1-9]\d* of 20", out)
 
 
 def test_view_screenshot(add, here, finished):
@@ -370,7 +370,7 @@ def test_drawing_is_not_silent(add, here, finished, monkeypatch):
     _, _, page = add("view", run, "--html", "a.html")
     assert re.search(r"a\.html: 2 of \d+ frames in \d+ s", page)
     _, _, diagrams = add("plot", run)
-    assert "drawing: 1 of 1 runs in " in diagrams
+    assert "drawing: 1 of 1 run in " in diagrams
     _, _, quiet = add("plot", run, "-q")
     assert quiet == ""
 

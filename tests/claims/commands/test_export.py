@@ -105,6 +105,8 @@ def test_what_does_not_fit_is_refused(path, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run(tmp_path / "empty", "--controls", "--rate", 125, "-o", out)
     assert "holds no run" in str(done.exception) + done.output
+    done = run(tmp_path / "nothing", "--controls", "--rate", 125, "-o", out)
+    assert "nothing: is not there (expected a scene file (JSON) or a run folder)" in str(done.exception) + done.output
 
 
 def test_fitted_numbers_of_a_run_are_exported(path, tmp_path):

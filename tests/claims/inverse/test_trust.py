@@ -7,7 +7,7 @@ import pytest
 
 from add import scene_from_dict
 from add.commands.check_gradient import GROWTH, GradientCheck, check_gradients, trust
-from add.commands.console import gradient_text
+from add.commands.report_texts import gradient_text
 
 
 def pendulum(seconds):
@@ -61,6 +61,19 @@ def test_an_objective_that_nothing_moves_says_so():
     (check,) = check_gradients(scene_from_dict(raw), n_steps=20)
     assert check.passed and "nothing moves it" not in gradient_text(check)  # to second order it is moved
     assert "nothing moves it" in gradient_text(replace(check, taylor_rates=(np.nan, np.nan)))
+
+
+def test_targets_drawn_for_a_check_are_said_to_be():
+    """The objective of a scene without one is named as drawn, that of a scene with one is not."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.1}, "mass": 1}
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"b": ball},
+        "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
+    }  # fmt: skip
+    judged = raw | {"objective": [{"type": "point", "marker": "m", "target": [1, 0, 0], "time": "end"}]}
+    (drawn,), (own,) = (check_gradients(scene_from_dict(item)) for item in (raw, judged))
+    assert drawn.drawn and "(of targets drawn for the check: the" in gradient_text(drawn)
+    assert not own.drawn and "1 step, objective 1, contact" in gradient_text(own).replace("1.00000", "1")
 
 
 def test_a_clock_that_reads_much_is_checked_by_moments(tmp_path):

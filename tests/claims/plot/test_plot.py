@@ -4,6 +4,8 @@ import dataclasses
 import re
 
 import imageio.v3 as imageio
+import matplotlib.axes
+import matplotlib.colors
 import numpy as np
 import pytest
 from view.sample_run import sample_run
@@ -14,7 +16,7 @@ from add.errors import InputError
 from add.io.runfolder import RunFolder, versions
 from add.io.trajectory_file import write_run
 from add.plot import parse_evaluations, plot_convergence, plot_energies, plot_markers, plot_newton, plot_run
-from add.plot.run import marker_residuals, rms
+from add.plot.run import Panel, marker_residuals, plot_sampled, rms
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +199,19 @@ def test_one_experiment_is_reported_as_the_run(tmp_path, data):
     run.write_json("result.json", {"fit": fit, "experiments": {"scene": {"fit": fit}}})
     text = write_report(run).read_text()
     assert text.count("| tip | 0.002 |") == 1 and "xperiment" not in text
+
+
+def test_the_legend_of_sampled_bands_has_the_colour_of_none(tmp_path, monkeypatch):
+    """One legend names the bands of three colours: its own are grey."""
+    legends, drawn = [], matplotlib.axes.Axes.legend
+    monkeypatch.setattr(matplotlib.axes.Axes, "legend", lambda *a, **k: legends.append(drawn(*a, **k)) or legends[-1])
+    lines = np.linspace(-1, 1, 5)[:, None, None] * np.ones((5, 4, 3))
+    seen = np.zeros((4, 3))
+    panel = Panel("m", "m", np.arange(4.0), np.array([0.05, 0.25, 0.5, 0.75, 0.95]), lines, seen, seen + 0.1, seen)
+    plot_sampled([panel], tmp_path / "bands.png")
+    (legend,) = legends
+    named = {text.get_text(): handle for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)}
+    assert list(named) == ["90 %", "50 %", "median", "linear", "recorded"]
+    for name, handle in named.items():
+        colour = handle.get_facecolor() if name.endswith("%") else handle.get_color()
+        assert np.ptp(matplotlib.colors.to_rgb(colour)) < 0.1, name

@@ -9,9 +9,11 @@ import pytest
 from support.places import SPECS
 
 import add
+from add.contact import MeshContact
 from add.errors import InputError
 from add.io.trajectory_parts import MassSpringData
 from add.linalg import factorization_for
+from add.model import half_thickness, meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.doubts import doubts
 from add.view.quantities import sheet_stretching
@@ -281,3 +283,26 @@ def test_skins_that_are_too_thick_for_their_mesh_are_doubted(share: float, doubt
     texts = " ".join(doubts(build(scene(contact={"self": True, "thickness": thickness}))))
     assert ("of its mesh without a common node are so near at rest" in texts) == doubted
     assert ("below 0.047 m they meet" in texts) == doubted
+
+
+@pytest.mark.parametrize(("own", "share"), [(True, 0.98), (False, None)])
+def test_a_cloth_that_meets_itself_and_says_no_thickness_is_as_thick_as_its_mesh_allows(own, share) -> None:
+    """0.98 of two thirds of the least distance at rest, doubted by nobody; else by mesh width and size alone."""
+    mesh = {"shape": "rectangle", "size": [0.4, 0.4], "cells": [14, 14], "diagonals": "irregular"}
+    given = scene(contact={"self": own}, mesh=mesh)
+    given["bodies"]["other"] = {
+        "type": "kinematic", "geometry": {"shape": "box", "size": [1, 1, 1]}, "position": [0, 0, -9],
+    }  # fmt: skip
+    given["contact"] = {"pairs": [{"between": ["cloth", "other"], "by_meshes": True}]}
+    built = build(given)
+    (term,) = built.model.term(MeshContact)
+    start = built.model.system.parameters["bodies.cloth.half_thickness"].start
+    half, full = built.theta[start], half_thickness(meeting_meshes(built.model.bodies, built.model.contact).meshes[0])
+    if share is None:
+        assert half == full
+        return
+    thick = built.theta.copy()
+    thick[start] = full
+    ((_, number, least),) = term.near_at_rest(thick)
+    assert number > 0 and not term.near_at_rest(built.theta)
+    assert half == pytest.approx(share * 0.5 * least / 1.5) and 0.25 * full < half < full

@@ -169,6 +169,12 @@ def test_transform_of_bounds(transform):
         assert (transform.forward(Y) > 0).all()
 
 
+def test_log_far_out():
+    """Beyond all floats it is inf, without a warning."""
+    far = np.array([800.0, -800.0])
+    assert Log().forward(far).tolist() == [np.inf, 0.0] == Log().slope(far).tolist()
+
+
 def test_softplus_far_out():
     """Linear far up, exponential far down, without overflow or loss of digits."""
     t = Softplus()

@@ -23,7 +23,7 @@ def test_of_an_mjcf(tmp_path):
     found = of(path)
     assert len(found) == 4
     assert "gravity is (0, -9.81, 0) there and (0, 0, -9.81) m/s^2 in the scene" in found[0]
-    assert "'floor' of the file stand still and touch nothing" in found[1]
+    assert "'floor' of the file stands still and touches nothing" in found[1]
     assert "not simulated: 'push', 'hold'; 'hold' would act without control, too; write \"actuators\": true" in found[2]
     assert "shapes of the file have friction 1, contact in the scene 0.4, which counts" in found[3]
     assert len(of(path, gravity=[0, -9.81, 0], contact={"friction": 1.0})) == 2
