@@ -27,7 +27,7 @@ add.materials, add.joints, add.contact, add.bodies, add.model (all as one system
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 if TYPE_CHECKING:
     from add.adjoint import (
