@@ -128,7 +128,7 @@ def test_a_gas_gives_way_by_its_law_and_joined_chambers_share_it() -> None:
     ("change", "place", "says"),
     [
         ({"type": "gas", "where": {"box": {"min": [0.029, None, None]}}}, "air", "one hole"),
-        ({"type": "volume", "cavity": 2}, "air.cavity", "1 hollows"),
+        ({"type": "volume", "cavity": 2}, "air.cavity", "1 hollow"),
         ({"type": "joined", "to": "block/water"}, "air.to", "there is no chamber of this name"),
         ({"type": "joined", "to": "air"}, "air.to", "there is no chamber of this name"),
         ({"type": "gas", "where": {"nodes": [0]}}, "air.where", "no whole face"),
