@@ -79,6 +79,7 @@ def of_frame(**contact: object) -> dict:
     return raw
 
 
+PULL = {"type": "force", "on": {"body": "body"}, "force": [1, 0, 0], "collide": True}
 LONE = {"between_bodies": False}
 FRAME, CURVE = {"between": ["frame", "floor"]}, {"coefficient": "0.3 + slope*u", "numbers": {"slope": 0.1}}
 IDLE = {
@@ -135,6 +136,8 @@ CASES = [
     *((of_frame(pairs=[FRAME | {key: 0.5}]), f"contact.pairs.0.{key}") for key in ("stiffness", "friction")),
     (of_frame(pairs=[PAIR, FRAME | {"restitution": 0.5}]), "contact.pairs.1.restitution"),
     (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
+    (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
+    (alone() | {"contact": {}, "couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
 ]
 
