@@ -17,8 +17,8 @@ from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
-from add.scene.spec.bodies import SoftBodySpec
 from add.scene.build.unread import unread, unread_signals
+from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies

@@ -56,9 +56,7 @@ class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        if isinstance(self, _PairSpec | AttachmentSpec) and facts.touching:
-            return {}
-        return {"collide": "nothing can touch anything" if not facts.touching else "it acts on one body"}
+        return {} if isinstance(self, _PairSpec | AttachmentSpec) else {"collide": "it acts on one body"}
 
     def column(self, key: str) -> float | None:
         """Return a number of the law by its key in ``columns``."""

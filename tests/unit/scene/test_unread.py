@@ -137,7 +137,6 @@ CASES = [
     (of_frame(pairs=[PAIR, FRAME | {"restitution": 0.5}]), "contact.pairs.1.restitution"),
     (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
     (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
-    (alone() | {"contact": {}, "couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
 ]
 
