@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Body, ContactPoints, LinkBody
+from add.bodies import Body, ContactPoints, LinkBody, SoftBody
 from add.contact import MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
+from add.geometry.shapes import shape_of
 from add.io.trajectory_data import RunData
 from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
-from add.model.overlaps import may_touch, still_surfaces
+from add.kernels.distance import distance_bound
+from add.model.overlaps import may_touch, surfaces
 from add.scene.build.built import BuiltScene
+from add.scene.build.scenery import Scenery, thickness
 from add.simulation import Record
 from add.simulation.run import Trajectory
 from add.terms import (
@@ -38,14 +42,19 @@ from add.terms import (
 from add.terms.held_friction import HeldFriction
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: Share of the thinnest part by which nodes of a net are below a surface at the least where it has sunk in.
+THIN = 0.3
+
 
 class _Middles(NamedTuple):
-    """The points and shapes that are compared: contact points of moving bodies, and shapes that no force moves.
+    """The points and shapes that are compared: contact points of moving bodies, and shapes of others that they meet.
 
     `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
-    `nodes`: of each net, rows of X; `meets` (bodies, surfaces): whether they may touch, frames first; `surfaces`: names
-    of what stands still or moves as given; `bare`: links that have no shapes though others of their tree have, which
-    count by their centres.
+    `nodes`: of each net, rows of X; `cores`: of a soft body, those of the element in its middle; `meets` (bodies,
+    surfaces): whether they may touch, frames first; `allowed`: how deep the middle of thin ones may be [m], whose nodes
+    are all below what they lie on; `bounds`: radii of balls about the surfaces' places that hold them [m]; `surfaces`:
+    the names of their owners; `bare`: links that have no shapes though others of their tree have, which count by their
+    centres.
     """
 
     names: tuple[str, ...]
@@ -53,7 +62,10 @@ class _Middles(NamedTuple):
     middles: FloatArray
     arms: tuple[FloatArray, ...]
     nodes: tuple[IntArray, ...]
+    cores: tuple[IntArray, ...]
     meets: BoolArray
+    allowed: FloatArray
+    bounds: FloatArray
     surfaces: tuple[str, ...]
     bare: frozenset[str]
 
@@ -74,23 +86,52 @@ def _middles(built: BuiltScene) -> _Middles:
             (frames if body.has_frame else nets).append((body, points))
     centres = [body.centre(at) for body, _ in frames]
     origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
-    arms = tuple(
-        bare.get(body.name, points.arms - origin) for (body, points), origin in zip(frames, origins, strict=True)
-    )
+    arms = [bare.get(body.name, points.arms - origin) for (body, points), origin in zip(frames, origins, strict=True)]
+    middles = np.array([own.mean(axis=0) for own in arms]).reshape(-1, 3)
+    for k, ((body, _), origin) in enumerate(zip(frames, origins, strict=True)):
+        if _within(body, middles[k] + origin):  # a place of the body, whatever is between its points
+            arms[k] = middles[k : k + 1]
     names = tuple(body.name for body, _ in (*frames, *nets))
     nowhere = np.zeros(model.lift.rows.n)
-    surfaces = tuple(item.name for item in still_surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta))
-    meets = [[may_touch(model.contact, name, other) for other in surfaces] for name in names]
+    others = surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta)
+    meets = np.zeros((len(names), len(others)), dtype=bool)
+    for (i, name), (k, other) in product(enumerate(names), enumerate(others)):
+        alike = name == other.name or (name in bare and not other.still)
+        meets[i, k] = not alike and may_touch(model.contact, name, other.name)
+    met = np.flatnonzero(meets.any(axis=0))
+    solid = {body.name for body, _ in nets if isinstance(body, SoftBody)} | {body.name for body, _ in frames}
+    parts = {one.name: one.thin for one in Scenery(built.scene, built).moving}
+    thin = np.array([0.0 if name in solid else parts.get(name, 0.0) for name in names])
     return _Middles(
         names,
         np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
-        np.array([own.mean(axis=0) for own in arms]).reshape(-1, 3),
-        arms,
+        middles,
+        tuple(arms),
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
-        np.array(meets, dtype=bool).reshape(len(names), len(surfaces)),
-        surfaces,
+        tuple(at.rows[body.name].start + 3 * _core(body) for body, _ in nets),
+        meets[:, met],
+        THIN * np.minimum.outer(thin, [thickness(others[k].kind, others[k].size) for k in met]),
+        np.array([distance_bound(others[k].kind, *others[k].size[:3]) for k in met]),
+        tuple(others[k].name for k in met),
         frozenset(bare),
     )
+
+
+def _within(body: Body, place: FloatArray) -> bool:
+    """Return whether a place of its frame is in one of a body's shapes."""
+    rows = (np.array(shape.size) if shape.mesh is None else shape.mesh.row for shape in body.shapes)
+    return any(
+        shape_of(shape.kind).gaps(row, ((place - shape.position) @ shape.rotation)[None])[0] <= 0.0
+        for shape, row in zip(body.shapes, rows, strict=True)
+    )
+
+
+def _core(body: Body) -> IntArray:
+    """Return the nodes of the element of a soft body that is next to its middle, which a ring has in its tube."""
+    if not isinstance(body, SoftBody):
+        return np.zeros(0, dtype=np.int64)
+    middles = body.mesh.points[body.mesh.cells].mean(axis=1)
+    return np.asarray(body.mesh.cells[np.argmin(np.linalg.norm(middles - body.mesh.points.mean(axis=0), axis=1))])
 
 
 @final
@@ -112,14 +153,16 @@ class SunkLog:
             middles = _middles(built)
             start = built.model.at_start(theta)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                middles = middles._replace(meets=middles.meets & (_gaps(built, middles, start, theta) >= 0.0))
+                middles = middles._replace(
+                    meets=middles.meets & (_gaps(built, middles, start, theta) >= -middles.allowed)
+                )
             self._of.append(middles)
         middles = self._of[0]
         if not middles.meets.any():
             return
         kin = built.model.lift.kinematics(record.kin, theta)
         gaps = _gaps(built, middles, kin, theta)
-        for i, k in np.argwhere((gaps < 0.0) & middles.meets):
+        for i, k in np.argwhere((gaps < -middles.allowed) & middles.meets):
             key = middles.names[i], middles.surfaces[k]
             first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, middles.names[i] in middles.bare))
             self.seen[key] = first, max(depth, -float(gaps[i, k])), bare
@@ -158,21 +201,34 @@ class SunkLog:
 def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:
     """Return the distances of bodies and surfaces (bodies, surfaces) [m]: that of half of a body's points.
 
-    The middle of a ring or a sheet is no place of it; where that of a frame is outside, its points are not asked.
+    The middle of a ring or a sheet is no place of it; where that of a frame is outside, its points are not asked. That
+    of a soft body counts, too: not half of a body need be in a plate that it sinks through. Of what is far or never
+    meets it is inf.
     """
-    surfaces = still_surfaces(built.model, kin, theta)
-    out = np.empty((len(found.names), len(surfaces)))
     x, n = kin.q, found.starts.size
     turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)]) if n else None
-    for k, surface in enumerate(surfaces):
-        if turns is not None:
-            origins = x[found.starts[:, None] + np.arange(3)]
-            out[:n, k] = surface.gaps(origins + turns.apply(found.middles))
-            for i in map(int, np.flatnonzero(out[:n, k] < 0.0)):
-                places = origins[i] + turns[i].apply(found.arms[i])
-                out[i, k] = max(out[i, k], float(np.median(surface.gaps(places))))
-        for i, rows in enumerate(found.nodes, start=n):
-            out[i, k] = np.median(surface.gaps(x[rows[:, None] + np.arange(3)]))
+    places = [x[rows[:, None] + np.arange(3)] for rows in found.nodes]
+    middles = np.array([own.mean(axis=0) for own in places]).reshape(-1, 3)
+    if turns is not None:
+        origins = x[found.starts[:, None] + np.arange(3)]
+        middles = np.concatenate([origins + turns.apply(found.middles), middles])
+    reach = np.array([0.0] * n + [np.ptp(own, axis=0).sum() for own in places])
+    out = np.full((len(found.names), len(found.surfaces)), np.inf)
+    for k, surface in enumerate(surfaces(built.model, kin, theta, frozenset(found.surfaces))):
+        away = np.linalg.norm(middles - surface.position, axis=1)
+        near = np.flatnonzero(found.meets[:, k] & (away <= found.bounds[k] + reach))
+        frames = near[: np.searchsorted(near, n)]
+        if turns is not None and frames.size:
+            out[frames, k] = surface.gaps(middles[frames])
+            for i in map(int, frames[out[frames, k] < 0.0]):
+                of_points = surface.gaps(origins[i] + turns[i].apply(found.arms[i]))
+                out[i, k] = max(out[i, k], float(np.median(of_points)))
+        for i in map(int, near[frames.size :]):
+            gaps = surface.gaps(places[i - n])
+            out[i, k] = np.partition(gaps, gaps.size // 2)[gaps.size // 2]
+            if found.cores[i - n].size:
+                core = x[found.cores[i - n][:, None] + np.arange(3)].mean(axis=0)
+                out[i, k] = min(out[i, k], float(surface.gaps(core[None])[0]))
     return out
 
 

@@ -229,6 +229,12 @@ class FrictionCurve:
             return CONSTANT
         return address(_coefficient(self.coefficient, tuple(number.symbol for number in self.numbers)))
 
+    @property
+    def takes_friction(self) -> bool:
+        """Whether the coefficient depends on `friction`."""
+        names = (*SLIDING, *(number.symbol for number in self.numbers))
+        return not self.coefficient or "mu" in symbols(_parsed("coefficient", self.coefficient, names))
+
     def blocks(self, pair: str, per: str) -> list[tuple[str, tuple[int, ...], str]]:
         """Return name, shape and unit of the numbers of a pair in theta."""
         return [(f"{pair}.{number.name}", (), number.unit.replace("{per}", per)) for number in self.numbers]

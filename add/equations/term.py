@@ -88,6 +88,10 @@ class Term(ABC):
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add dr/dtheta theta_dot to ``out`` (n,)."""
 
+    def lost(self, kin: Kinematics) -> str:
+        """Return in words what has no direction near ``kin``, for the error of a step that fails; may be empty."""
+        return ""
+
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy stored by this term [J]; zero for terms that store none."""
         return 0.0

@@ -107,6 +107,11 @@ def tension(law, l, rate, a, p, out):
     out[10] = force * a * f_l[0] * f_v[2]
 
 
+#: Stretch of a segment below which it is a point, which has no direction: its stiffness, tension over length, would be
+#: so great that rounding covers whatever force is left.
+POINT = 1e-6
+
+
 @njit(**_JIT)
 def stretch_of(x, v, nodes, local, shares, g, h, bent, wanted):
     """Return l = sum_s |y_s|, y_s = sum_a shares_sa x_a, of one line and its rate; fill g = dl/dx.
@@ -131,6 +136,8 @@ def stretch_of(x, v, nodes, local, shares, g, h, bent, wanted):
             for i in range(3):
                 y[i] += shares[s, k] * x[3 * nodes[local[s, k]] + i]
         length = math.sqrt(y[0] ** 2 + y[1] ** 2 + y[2] ** 2)
+        if length < POINT:
+            length = math.nan
         total += length
         y /= length
         for k in range(local.shape[1]):

@@ -66,7 +66,7 @@ class _Meeting(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """A shape that no force moves, at a state: its owner, code, size (or row of a mesh), frame and speed [m/s]."""
+    """A shape at a state: its owner, code, size (or row of a mesh), frame, speed [m/s]; whether no force moves it."""
 
     name: str
     kind: int
@@ -74,29 +74,35 @@ class Surface(NamedTuple):
     rotation: FloatArray
     position: FloatArray
     speed: float
+    still: bool
 
     def gaps(self, places: FloatArray) -> FloatArray:
         """Return the signed distances of places (n, 3) [m]."""
         return shape_of(self.kind).gaps(self.size, (places - self.position) @ self.rotation)
 
 
-def still_surfaces(model: Model, kin: Kinematics, theta: FloatArray) -> list[Surface]:
-    """Return the shapes of obstacles and of bodies that move as given, at ``kin`` of X."""
+def surfaces(model: Model, kin: Kinematics, theta: FloatArray, among: frozenset[str] | None = None) -> list[Surface]:
+    """Return the shapes of obstacles and of bodies, or of some of these, at ``kin`` of X."""
     out = []
     for item in model.obstacles:
+        if among is not None and item.name not in among:
+            continue
         row = np.array(item.size) if item.mesh is None else item.mesh.row
         speed = float(np.linalg.norm(item.velocity))
-        out.append(Surface(item.name, item.kind, row, item.rotation, item.position + kin.t * item.velocity, speed))
+        out.append(
+            Surface(item.name, item.kind, row, item.rotation, item.position + kin.t * item.velocity, speed, True)
+        )
     for body in model.bodies:
-        if body.moves or isinstance(body, LinkBody) or not body.shapes:
+        if not body.shapes or (among is not None and body.name not in among):
             continue
+        still = not body.moves and not isinstance(body, LinkBody)
         start, centre = model.lift.rows[body.name].start, body.centre(model.layouts)
         turn = rotation_matrix(kin.q[start + 3 : start + 6])
         for shape in body.shapes:
             row = np.array(shape.size) if shape.mesh is None else shape.mesh.row
             place = kin.q[start : start + 3] + turn @ (shape.position - _values(theta, centre))
             speed = float(np.linalg.norm(kin.v[start : start + 3]))
-            out.append(Surface(body.name, shape.kind, row, turn @ shape.rotation, place, speed))
+            out.append(Surface(body.name, shape.kind, row, turn @ shape.rotation, place, speed, still))
     return out
 
 

@@ -196,6 +196,9 @@ def failure(
         remedy += ", time.substeps 'auto', a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
         remedy = JUMPS  # smaller steps end there, too
+    lost = [text for term in assembler.system.terms if (text := term.lost(result.kin))]
+    if lost:
+        place, remedy = "; ".join([place, *lost[:-1]]), lost[-1]
     if report.status is Status.BLOCKED:
         tight = [text for term in assembler.system.deciding if (text := term.tightest(result.kin, theta))]
         if tight:

@@ -28,7 +28,17 @@ from add.kernels.arena import (
 )
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.muscles import ACTIVE_STRESS, BY_ACTIVATION, BY_NUMBERS, COLUMNS, HILL, TENSION, stretch_of, tension
+from add.kernels.muscles import (
+    ACTIVE_STRESS,
+    BY_ACTIVATION,
+    BY_NUMBERS,
+    COLUMNS,
+    HILL,
+    POINT,
+    TENSION,
+    stretch_of,
+    tension,
+)
 from add.materials import Elements, element_loops, formula_law
 from add.terms.elastic import element_slots
 from add.terms.pressure import signal_value
@@ -238,10 +248,22 @@ class Muscle(FamilyTerm):
 
     def stretches(self, kin: Kinematics) -> FloatArray:
         """Return l of each line (n_lines,)."""
+        return np.add.reduceat(self._segments(kin), self.lines.segment[:-1])
+
+    def lost(self, kin: Kinematics) -> str:
+        """Return whether a line has drawn itself to a point."""
+        if self._segments(kin).min(initial=np.inf) > 1e3 * POINT:  # a step fails before it is there
+            return ""
+        return (
+            f"the muscle '{self.name}' has drawn a line to a point, where it has no direction: less tension, or more "
+            "stiffness against it, leaves it a length"
+        )
+
+    def _segments(self, kin: Kinematics) -> FloatArray:
         own, places = self.lines, kin.q.reshape(-1, 3)
         start = np.repeat(own.first[:-1], np.diff(own.segment))
         y = np.einsum("sk,ski->si", own.shares, places[own.nodes[start[:, None] + own.local]])
-        return np.add.reduceat(np.linalg.norm(y, axis=1), own.segment[:-1])
+        return np.asarray(np.linalg.norm(y, axis=1))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return weight W(l) at this activation, dW/dl = T [J].

@@ -14,9 +14,10 @@ from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
 from add.scene.build.default_contact import fast_impacts
-from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts, unread, unread_signals
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
+from add.scene.build.unread import unread, unread_signals
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import AttachmentSpec, _PairSpec
@@ -141,7 +142,7 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
 
 
 def _round(built: BuiltScene) -> Iterator[str]:
-    """Balls and capsules that fit through a face whose nodes alone meet them, or press large ones at one place."""
+    """Bodies that fit through a face whose nodes alone meet them, and balls that press large ones at one place."""
     model = built.model
     small: list[tuple[str, str]] = []
     large: list[tuple[str, str]] = []
@@ -149,7 +150,9 @@ def _round(built: BuiltScene) -> Iterator[str]:
         return
     by_meshes = {frozenset(pair) for pair in meeting_names(model)}
     nets = [(body, mesh) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.faces.size]
-    balls = [(body, mesh.radius) for body in model.bodies if (mesh := body.contact_mesh()) is not None and mesh.radius]
+    solids = [(body, mesh) for body in model.bodies if body.shapes and (mesh := body.contact_mesh()) is not None]
+    balls = [(body, mesh.radius or 0.5 * float(np.linalg.norm(np.ptp(mesh.points, axis=0)))) for body, mesh in solids]
+    thick = {body.name for body, mesh in solids if mesh.radius}
     for net, mesh in nets:
         corners = mesh.points[mesh.faces]
         sides = np.linalg.norm(corners - corners[:, [1, 2, 0]], axis=2)
@@ -160,9 +163,9 @@ def _round(built: BuiltScene) -> Iterator[str]:
             classes = model.contact.class_of(pair[0]), model.contact.class_of(pair[1])
             met = not (classes in model.contact.disabled or model.contact.keeps_apart(*pair))
             if frozenset(pair) in by_meshes:
-                if mesh.nodes is not None and radius > LARGE * round_corners:
+                if one.name in thick and mesh.nodes is not None and radius > LARGE * round_corners:
                     large.append((one.name, net.name))
-            elif met and one.shapes and not net.shapes and net.contact_points().radii.size and radius < round_corners:
+            elif met and not net.shapes and net.contact_points().radii.size and radius < round_corners:
                 small.append((one.name, net.name))
     for pairs, text in (
         (small, "is so small that it may pass between nodes of the second, which alone meet its shape; a row of "

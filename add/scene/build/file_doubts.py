@@ -1,29 +1,22 @@
-"""Doubts about the files of a scene: what recordings and robots say that it does not take, and what nothing reads."""
+"""Doubts about the files of a scene: what recordings and robots say that it does not take."""
 
 from collections.abc import Iterator
-from functools import reduce
 from itertools import permutations, product
-from typing import Any
 
 import numpy as np
 
 from add.bodies import TreeBody
-from add.bodies.nodal import NodalBody
-from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.mocap import Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
-from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.common import Facts, objects_in
-from add.scene.spec.couplings import HingeSpec
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.markers import CloudObjectiveSpec, DirectionMarkerSpec, RecordingSpec
 from add.summary import as_point, counted, few
@@ -343,45 +336,3 @@ def _moved_starts(built: BuiltScene) -> Iterator[str]:
 
 def _listed(names: list[str]) -> str:
     return few([f"'{name}'" for name in names], _SHOWN)
-
-
-# --- Settings of the scene's file that nothing reads; the specs say of their fields when that is so -------------------
-
-
-def unread(built: BuiltScene) -> Iterator[str]:
-    """Yield one text for each value that a file gives, other than by default, and no part of the run reads."""
-    scene, numbers = built.scene, built.numbers
-    known = {entry.name: entry.indices.ravel() for entry in numbers.layout.entries}
-    wanted = {item.path for item in scene.parameters}
-
-    def vanishes(path: str) -> bool:
-        if path in wanted:
-            return False
-        return path not in known or not numbers.values[known[path]].any()
-
-    meshes_meet = bool(meeting_meshes(built.model.bodies, built.model.contact).pairs)
-    starts = (item.b.body for item in scene.couplings.values() if isinstance(item, HingeSpec) and item.start)
-    facts = Facts(
-        scene.contact.friction_law,
-        meshes_meet,
-        meshes_meet or bool(built.model.term(BodyContact)),
-        any(isinstance(body, NodalBody) for body in built.model.bodies),
-        frozenset(name for name in starts if name is not None),
-        vanishes,
-    )
-    for path, spec in objects_in(scene, ""):
-        for key, why in spec.unread(facts, path).items():
-            *outer, name = key.split(".")
-            owner: Any = reduce(getattr, outer, spec)
-            if owner.says(name):
-                place = f"{path}.{key}" if path else key
-                yield f"{place}: nothing reads this: {why}"
-
-
-def unread_signals(built: BuiltScene) -> Iterator[str]:
-    """Yield one text for each signal that nothing follows."""
-    scene = built.scene
-    asked = {getattr(spec, "signal", None) for _, spec in objects_in(scene, "")}
-    for name in scene.signals:
-        if name not in asked:
-            yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"

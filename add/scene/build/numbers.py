@@ -265,6 +265,11 @@ class SceneParameters:
         rule = DampingFromRestitution(touching, self._adhesive_damping)
         return Derived((f"{name}.k_d",), rule, (OfScene(path), f"{name}.k_n", *masses))
 
+    def targets(self, path: str) -> set[str]:
+        """Return the names of the blocks of theta that a number of contact is copied to, or a damping's by it."""
+        restituted = [f"contact.{a}.{b}.k_d" for (a, b), (own, _) in self._restitutions.items() if own == path]
+        return {name for source, name, _ in self._copies if source == path} | {*restituted}
+
     def root(self, path: str) -> str:
         """Return the path of the whole number, vector or table that a parameter path names, or names an entry of.
 

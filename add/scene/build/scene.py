@@ -85,8 +85,8 @@ def with_contact(scene: S) -> S:
     if not without_numbers(scene):
         return scene
     built = _with_any_numbers(scene)
-    numbers: dict[str, float | str] = dict(default_contact(scene, built))
     meets = contact_terms(built.model.system)
+    numbers: dict[str, float | str] = dict(default_contact(scene, built)) if meets else {}
     points = any(isinstance(term, BodyContact) and term.met_shapes() for _, term in meets)
     chosen = scene.contact.mesh.stiffness is not None and not points
     if scene.time.substeps is None and meets and not chosen and isinstance(built.simulation.stepper, Substeps):

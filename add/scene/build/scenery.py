@@ -12,7 +12,7 @@ from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model import Obstacle
-from add.model.overlaps import Surface, may_touch, still_surfaces
+from add.model.overlaps import Surface, may_touch, surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene, SceneParts
@@ -63,7 +63,7 @@ class Scenery:
         self.masses = model.node_masses(theta)
         self.pull = np.array(model.system.parameters.view(theta, "gravity"))
         self.gravity = float(np.linalg.norm(self.pull))
-        self.still = still_surfaces(model, self.kin, theta)
+        self.still = [item for item in surfaces(model, self.kin, theta) if item.still]
         self.moving = list(self._moving())
         self._partners: dict[str, list[Moving]] = {}
 
@@ -95,7 +95,7 @@ class Scenery:
                 thin = max(thin, THIN_LINKS * float(np.ptp(places, axis=0).max()))
             speed = max(self._speed(part) for part in parts)
             fall = max(self._fall(part, met) for part in parts) if self.gravity else 0.0
-            still = min([_thickness(item.kind, item.size) for item in met], default=np.inf)
+            still = min([thickness(item.kind, item.size) for item in met], default=np.inf)
             coming = max([item.speed for item in met], default=0.0)
             yield Moving(body.name, mass, min(thin, still), fall, speed, coming, names)
 
@@ -121,7 +121,7 @@ class Scenery:
                 out = min(out, 6.0 * mass / density / area) if area > 0.0 else out
             return max(out, self._width(body))
         if body.shapes:
-            return min(_thickness(shape.kind, shape.size) for shape in body.shapes)
+            return min(thickness(shape.kind, shape.size) for shape in body.shapes)
         points = body.contact_points()
         if points.radii.size and points.radii.max() > 0.0:
             return 2.0 * float(points.radii.max())
@@ -207,7 +207,7 @@ def _least_extent(points: FloatArray) -> float:
     return float(np.ptp(middle @ axes, axis=0).min()) if len(points) > 1 else 0.0
 
 
-def _thickness(kind: int, size: Any) -> float:
+def thickness(kind: int, size: Any) -> float:
     """Return the thinnest part of a shape [m]; of a mesh that of the box around it, of what has no end inf."""
     a, b, c = (float(x) for x in tuple(size)[:3])
     if kind == PLANE:

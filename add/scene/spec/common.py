@@ -63,7 +63,7 @@ class Spec(BaseModel):
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
 
-        The one place that knows this is beside the fields; `add.scene.build.file_doubts` names those that a file gives.
+        Beside the fields, so that one place knows it; `add.scene.build.unread` names those that a file gives.
         """
         return {}
 
@@ -74,8 +74,8 @@ class Facts(NamedTuple):
     Attributes
     ----------
     friction_law : of `contact`
-    meshes_meet : whether bodies meet each other by their meshes
-    touching : whether anything may touch anything
+    meshes_meet, touching : whether bodies meet each other by their meshes, and anything may touch anything
+    idle : whether no two things that may touch take the number of contact at a path of the scene
     nodes_meet : whether a body has nodes, which meet shapes
     on_hinges : bodies whose start a coupling says
     vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
@@ -84,6 +84,7 @@ class Facts(NamedTuple):
     friction_law: str
     meshes_meet: bool
     touching: bool
+    idle: Callable[[str], bool]
     nodes_meet: bool
     on_hinges: frozenset[str]
     vanishes: Callable[[str], bool]

@@ -61,9 +61,8 @@ class ContactPairSpec(_FurtherFriction):
         if facts.friction_law == "none":
             out |= dict.fromkeys(("friction", "stick_stiffness"), _NO_FRICTION)
         if not self.enabled:
-            keys = ("stiffness", "friction", "damping", "restitution", "touching", "stick_stiffness", "thickness")
-            out |= dict.fromkeys(keys, "the pair is switched off")
-        return out
+            out |= dict.fromkeys((*_OF_PAIRS, "touching"), "the pair is switched off")
+        return dict.fromkeys(_idle(facts, path, _OF_PAIRS), _IDLE) | out
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -86,6 +85,13 @@ class ContactPairSpec(_FurtherFriction):
 
 
 _NO_FRICTION, _NO_DAMPING = "there is no friction", "there is no damping"
+_IDLE = "no two things that may touch take it"
+_OF_ALL = ("stiffness", "damping", "stick_stiffness", "friction", "thickness", *_FurtherFriction.model_fields)
+_OF_PAIRS = (*_OF_ALL, "restitution")
+
+
+def _idle(facts: Facts, path: str, keys: tuple[str, ...]) -> list[str]:
+    return [key for key in keys if facts.idle(f"{path}.{key}")]
 
 
 def _no_penalties(facts: Facts) -> str:
@@ -108,8 +114,11 @@ class NodeContactSpec(Spec, numbers=Role.PROPERTY):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        why = _no_penalties(facts) if facts.without_penalties else "no body has nodes that meet shapes"
-        return dict.fromkeys(type(self).model_fields, why) if facts.without_penalties or not facts.nodes_meet else {}
+        keys = tuple(type(self).model_fields)
+        if facts.without_penalties:
+            return dict.fromkeys(keys, _no_penalties(facts))
+        idle = _idle(facts, path, keys)
+        return dict.fromkeys(idle, _IDLE if facts.nodes_meet else "no body has nodes that meet shapes")
 
 
 class MeshContactSpec(Spec, numbers=Role.PROPERTY):
@@ -141,8 +150,9 @@ class MeshContactSpec(Spec, numbers=Role.PROPERTY):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        why = "no two bodies meet by their meshes"
-        return {} if facts.meshes_meet else dict.fromkeys(type(self).model_fields, why)
+        if not facts.meshes_meet:
+            return dict.fromkeys(type(self).model_fields, "no two bodies meet by their meshes")
+        return dict.fromkeys(_idle(facts, path, tuple(type(self).model_fields)), _IDLE)
 
 
 class ContactSpec(_FurtherFriction):
@@ -238,12 +248,11 @@ class ContactSpec(_FurtherFriction):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if not facts.touching:
-            # Not those that a scene that leaves them open gets: whether it gave them is not known here.
-            of_none = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction",
-                    "stick_stiffness", "stick_stiffness_rule", "law", "thickness", "stiffness_per", "coulomb_normal",
-                    "adhesive_damping")  # fmt: skip
-            return dict.fromkeys(of_none, "nothing can touch anything")
-        out = {}
+            settings = ("friction_curve", "friction_cone", "impact_time", "stick_stiffness_rule", "law", "onset",
+                        "damping_ramp", "stiffness_per", "coulomb_normal", "adhesive_damping")  # fmt: skip
+            law = () if facts.without_penalties else ("friction_law",)
+            return dict.fromkeys((*_OF_ALL, *settings, *law), "nothing can touch anything")
+        out = dict.fromkeys(_idle(facts, path, _OF_ALL), _IDLE)
         if self.stick_stiffness is not None:
             out["stick_stiffness_rule"] = "'stick_stiffness' is given"
         if facts.without_penalties:

@@ -10,6 +10,7 @@ from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
 from add.scene.spec.common import (
     BodyName,
     Direction,
+    Facts,
     Flag,
     Name,
     NonNegative,
@@ -53,6 +54,9 @@ class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     columns: ClassVar[dict[str, str]] = {}
 
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {} if isinstance(self, _PairSpec | AttachmentSpec) else {"collide": "it acts on one body"}
 
     def column(self, key: str) -> float | None:
         """Return a number of the law by its key in ``columns``."""

@@ -6,8 +6,8 @@ import pytest
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
-from add.scene.build.file_doubts import unread
 from add.scene.build.recordings import load_recording
+from add.scene.build.unread import unread
 
 RELEASE, NOISE, DT = 0.503, 2e-3, 0.005
 TIMES = np.arange(120) / 100.0

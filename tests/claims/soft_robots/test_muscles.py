@@ -8,7 +8,7 @@ from support.tiers import long_case
 
 from add.equations.memory import Timing
 from add.equations.signals import Constant
-from add.errors import InputError
+from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 from add.scene.build.materials import ElementSource
 from add.terms import Activation, Muscle
@@ -230,3 +230,20 @@ def test_activation_starts_at_rest_and_needs_whole_steps() -> None:
     scene["time"]["substeps"] = "auto"
     with pytest.raises(InputError, match="activations that follow"):
         scene_from_dict(scene).build()
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_a_line_that_draws_itself_to_a_point_is_refused(integrator: str) -> None:
+    """It has no direction there, and is so stiff that hundreds of newtons were taken for its rounding."""
+    line = {"type": "active-stress", "points": [[-0.04, 0, 0], [0, 0.01, 0.01], [0.04, -0.02, 0]], "strength": 2e4,
+            "activation": 0.6062623934924263}  # fmt: skip
+    fibre = {"around": [0, 0, 1], "point": [0.5, 0.1, 0], "pitch": 0.6}
+    hgo = {"model": "hgo", "c": 5e3, "k1": 6e3, "k2": 0.8, "dispersion": 0.1, "kappa": 8e4, "fibres": {"fibre": fibre}}
+    body = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.08, 0.06], "divisions": [1, 1, 1]},
+            "element": "hex8", "mean_dilatation": True, "material": hgo | {"density": 1000.0},
+            "muscles": {"m": line},
+            "velocity": [0.1, 0.2, 0.3], "angular_velocity": [1, 2, -1]}  # fmt: skip
+    raw = {"schema": "add-scene/1", "bodies": {"b": body}, "gravity": [1, 2, 3]}
+    raw["time"] = {"dt": 0.002, "steps": 6, "integrator": integrator, "substeps": "off"}
+    with pytest.raises(SolverError, match="less tension, or more stiffness against it"):
+        scene_from_dict(raw).build().run()

@@ -7,7 +7,8 @@ from support.impulse_scenes import CUBE, scene
 from support.places import SCENES
 
 import add
-from add.scene.build.file_doubts import doubts_of_recording, unread, unread_signals
+from add.scene.build.file_doubts import doubts_of_recording
+from add.scene.build.unread import unread, unread_signals
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -71,6 +72,20 @@ def alone(**contact: object) -> dict:
     return raw
 
 
+def of_frame(**contact: object) -> dict:
+    """A body and another one without a surface."""
+    raw = of_contact("linear", **contact)
+    raw["bodies"]["frame"] = {"type": "rigid", "mass": 1.0, "inertia": [1, 1, 1, 0, 0, 0]}
+    return raw
+
+
+PULL = {"type": "force", "on": {"body": "body"}, "force": [1, 0, 0], "collide": True}
+LONE = {"between_bodies": False}
+FRAME, CURVE = {"between": ["frame", "floor"]}, {"coefficient": "0.3 + slope*u", "numbers": {"slope": 0.1}}
+IDLE = {
+    "stiffness": 1e5, "damping": 5.0, "onset": 1e-3, "damping_ramp": 1e-3, "friction": 0.3, "stick_stiffness": 30.0,
+    "rolling_friction": 0.1, "friction_curve": CURVE, "coulomb_normal": "total", "stiffness_per": "area",
+}  # fmt: skip
 HARD = {
     "stiffness": 1e5, "damping": 5.0, "stick_stiffness": 10.0, "onset": 1e-3, "damping_ramp": 1e-3,
     "adhesive_damping": True, "coulomb_normal": "total", "stiffness_per": "area",
@@ -112,8 +127,16 @@ CASES = [
     (of_hinge(position=[0, 0, 1]), "bodies.arm.position"),
     (of_hinge(velocity=[0, 0, 1]), "bodies.arm.velocity"),
     (of_hinge(angular_velocity=[0, 0, 1]), "bodies.arm.angular_velocity"),
-    (alone(friction=0.3), "contact.friction"),
-    (alone(stick_stiffness=30.0), "contact.stick_stiffness"),
+    *((alone(**{key: value}), f"contact.{key}") for key, value in IDLE.items()),
+    (alone() | {"contact": {"friction_law": "hybrid"}}, "contact.friction_law"),
+    (of_contact("linear", friction=0.7, pairs=[PAIR | {"friction": 0.5}]), "contact.friction"),
+    (of_contact("linear", stiffness=1e4, damping=9.0, pairs=[PAIR | {"restitution": 0.5}]), "contact.damping"),
+    (of_contact("linear", friction=0.7, friction_curve=CURVE), "contact.friction"),
+    (of_contact("linear", friction_curve=CURVE, pairs=[PAIR | {"friction": 0.5}]), "contact.pairs.0.friction"),
+    *((of_frame(pairs=[FRAME | {key: 0.5}]), f"contact.pairs.0.{key}") for key in ("stiffness", "friction")),
+    (of_frame(pairs=[PAIR, FRAME | {"restitution": 0.5}]), "contact.pairs.1.restitution"),
+    (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
+    (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
 ]
 
@@ -135,9 +158,8 @@ def test_named(raw: dict, place: str) -> None:
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
         of_hinge(orientation=[0.6, 0, 0.8, 0]),
-        alone(stiffness=1e5),
         of_contact("linear", stiffness=1e4, damping_ramp=0.01, pairs=[PAIR | {"restitution": 0.5}]),
-        of_contact("linear", friction=0.0, stiffness=1e4, stick_stiffness=5.0, pairs=[PAIR | {"friction": 0.5}]),
+        of_contact("linear", stiffness=1e4, stick_stiffness=5.0, pairs=[PAIR | {"friction": 0.5}]),
         of_contact("linear", stiffness=1e4, damping=0.0, damping_ramp=0.01)
         | {"parameters": [{"path": "contact.damping"}]},
     ],

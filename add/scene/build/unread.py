@@ -1,0 +1,87 @@
+"""What a scene's file says and no part of the run reads; the specs say of their fields when that is so."""
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from add.bodies.nodal import NodalBody
+from add.contact import BodyContact, MeshContact
+from add.kernels.contact_detection import GROUP, meeting_pairs
+from add.model import meeting_meshes
+from add.scene.build.built import BuiltScene
+from add.scene.build.default_contact import NUMBERS, default_contact
+from add.scene.spec.common import Facts, objects_in
+from add.scene.spec.contact import NodeContactSpec
+from add.scene.spec.couplings import HingeSpec
+
+
+def unread(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each value that a file gives, other than by default, and no part of the run reads."""
+    scene, numbers = built.scene, built.numbers
+    known = {entry.name: entry.indices.ravel() for entry in numbers.layout.entries}
+    wanted = {item.path for item in scene.parameters}
+
+    def vanishes(path: str) -> bool:
+        if path in wanted:
+            return False
+        return path not in known or not numbers.values[known[path]].any()
+
+    def idle(path: str) -> bool:
+        if path in wanted:
+            return False
+        targets = {theta[name].start for name in numbers.targets(path) if not (by_formula and name.endswith(".c_f"))}
+        return targets.isdisjoint(of_contact)
+
+    theta, of_contact = built.model.system.parameters, _of_contact(built)
+    by_formula = not built.model.contact.curve.takes_friction
+    meshes_meet = bool(meeting_meshes(built.model.bodies, built.model.contact).pairs)
+    starts = (item.b.body for item in scene.couplings.values() if isinstance(item, HingeSpec) and item.start)
+    facts = Facts(
+        scene.contact.friction_law,
+        meshes_meet,
+        bool(of_contact),
+        idle,
+        any(isinstance(body, NodalBody) for body in built.model.bodies),
+        frozenset(name for name in starts if name is not None),
+        vanishes,
+    )
+    for path, spec in objects_in(scene, ""):
+        for key, why in spec.unread(facts, path).items():
+            *outer, name = key.split(".")
+            owner: Any = reduce(getattr, outer, spec)
+            place = f"{path}.{key}" if path else key
+            if not owner.says(name):
+                continue
+            if path.partition(".")[0] != "contact" or _by_rule(built).get(place) != getattr(owner, name):
+                yield f"{place}: nothing reads this: {why}"
+
+
+def _by_rule(built: BuiltScene) -> dict[str, float]:
+    """Return path -> value of the numbers that contact has by weight and size: no file need have given them."""
+    contact, none = built.scene.contact, dict.fromkeys(NUMBERS)
+    own = none | {"nodes": NodeContactSpec(), "mesh": contact.mesh.model_copy(update=none | {"stick_stiffness": None})}
+    return default_contact(built.scene.model_copy(update={"contact": contact.model_copy(update=own)}), built)
+
+
+def _of_contact(built: BuiltScene) -> set[int]:
+    """Return where numbers of theta are that contact reads between what may touch."""
+    found: set[int] = set()
+    for points in built.model.term(BodyContact):
+        arrays = points.arrays
+        run, shape = meeting_pairs(arrays).T
+        rows = np.unique(np.stack([arrays.runs[run, GROUP], arrays.columns[shape, 0]]), axis=1)
+        found |= {*arrays.tables[rows[0], rows[1]].ravel().tolist()}
+    for meshes in built.model.term(MeshContact):
+        found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
+    return found
+
+
+def unread_signals(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each signal that nothing follows."""
+    scene = built.scene
+    asked = {getattr(spec, "signal", None) for _, spec in objects_in(scene, "")}
+    for name in scene.signals:
+        if name not in asked:
+            yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"

@@ -1,0 +1,94 @@
+"""A body whose middle goes below a surface that it should meet from outside is said, whatever both are."""
+
+from typing import Any
+
+import pytest
+
+from add.commands.sunk_log import SunkLog
+from add.scene import scene_from_dict
+from add.scene.build.doubts import doubts
+
+CAPSULE = {"geometry": {"shape": "capsule", "radius": 0.03, "half_length": 0.1}}
+MATERIAL = {"model": "neo-hookean", "young": 1e5, "poisson": 0.3, "density": 2000.0, "viscosity": 5.0}
+CLOTH = {"density": 2000.0, "thickness": 1e-3, "membrane": {"young": 1e6, "poisson": 0.3}}
+THIN = {
+    "net": {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.2, 0.2], "divisions": [3, 3]}, "mass": 2.0,
+            "stiffness": 500.0, "damping": 1.0},
+    "point": {"type": "mass-spring", "mesh": {"points": [[0, 0, 0]]}, "mass": 2.0},
+    "cloth": {"type": "cloth", "mesh": {"shape": "rectangle", "size": [0.2, 0.2], "cells": [3, 3]}, "material": CLOTH},
+    "rod": {"type": "rod", "mesh": {"shape": "line", "length": 0.3, "segments": 4}, "density": 5.0, "stretching": 1e3},
+}  # fmt: skip
+BODIES = THIN | {
+    "rigid": {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.1, 0.1]}, "mass": 5.0},
+    "link": {"type": "articulated", "base": "free", "links": {"l": {"mass": 3.0, "shapes": [CAPSULE]}},
+             "joints": {"l": {}}},
+    "soft": {"type": "soft", "element": "tet4", "material": MATERIAL,
+             "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]}},
+}  # fmt: skip
+BLOCK = {"shape": "box", "size": [4, 4, 2]}
+TABLE = {"mass": 1e6, "shapes": [{"geometry": BLOCK}]}
+SIDES: dict[str, dict[str, Any]] = {
+    "plane": {"obstacles": {"s": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}},
+    "plate": {"obstacles": {"s": {"shape": "box", "center": [0, 0, -0.05], "half_size": [2, 2, 0.05]}}},
+    "rigid": {"s": {"type": "rigid", "geometry": BLOCK, "mass": 1e9, "position": [0, 0, -1]}},
+    "link": {"s": {"type": "articulated", "base": "fixed", "position": [0, 0, -1], "links": {"t": TABLE},
+                   "joints": {"t": {"type": "hinge", "axis": [0, 0, 1], "damping": 1e3}}}},
+}  # fmt: skip
+
+
+def seen(body: str, side: str, **contact: Any) -> set[tuple[str, str]]:
+    """Return what the run of a body that falls on a side says."""
+    more = SIDES[side]
+    bodies = {"b": BODIES[body] | {"position": [0, 0, 0.12]}} | ({} if "obstacles" in more else more)
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "duration": 0.5}, "bodies": bodies, "contact": contact}
+    raw |= {"obstacles": more["obstacles"]} if "obstacles" in more else {}
+    if side == "rigid":  # which would fall, too
+        raw["gravity"] = [0, 0, 0]
+        bodies["b"]["velocity"] = [0, 0, -2.0]
+    built = scene_from_dict(raw).build()
+    log = SunkLog()
+    for record in built.run().records:
+        log.add(built, record, built.theta)
+    assert SunkLog.parsed(log.plain()) == log
+    return set(log.seen)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("body", BODIES)
+def test_what_sinks_is_said(body: str, side: str) -> None:
+    """Under forces that carry nothing, also of bodies that forces move, and between the ends of a capsule."""
+    name, other = "b/l" if body == "link" else "b", "s/t" if side == "link" else "s"
+    assert (name, other) in seen(body, side, stiffness=10.0, damping=0.1)
+
+
+@pytest.mark.parametrize("body", THIN)
+def test_what_lies_flat_has_not_sunk(body: str) -> None:
+    """All of its nodes are below the surface."""
+    assert not seen(body, "plane")
+
+
+def test_links_without_shapes_hang_into_moving_bodies_unsaid() -> None:
+    """The hand of a gripper may be inside what it holds; that is of its file."""
+    hand = {"mass": 0.1, "inertia": [1e-4, 1e-4, 1e-4, 0, 0, 0]}
+    bar = {"mass": 1.0, "shapes": [CAPSULE | {"position": [1, 0, 0]}]}
+    joints = {"hand": {"type": "slide", "axis": [0, 0, 1], "rate": -1.0}, "bar": {"type": "hinge", "axis": [0, 0, 1]}}
+    tree = {"type": "articulated", "base": "fixed", "links": {"hand": hand, "bar": bar}, "joints": joints}
+    for kind, wanted in (("rigid", set()), ("kinematic", {("t/hand", "b")})):
+        block = {"type": kind, "geometry": BLOCK, "position": [0, 0, -1.1]} | ({"mass": 5.0} if kind == "rigid" else {})
+        raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 40}, "gravity": [0, 0, 0]}
+        built = scene_from_dict(raw | {"bodies": {"t": tree, "b": block}}).build()
+        log = SunkLog()
+        for record in built.run().records:
+            log.add(built, record, built.theta)
+        assert set(log.seen) == wanted
+
+
+@pytest.mark.parametrize(("edge", "said"), [(0.1, True), (0.9, False)])
+def test_a_box_that_fits_between_the_nodes_it_meets_is_doubted(edge: float, said: bool) -> None:
+    """Nodes of a coarse block alone meet the shape of a small box."""
+    mesh = {"shape": "box", "size": [2, 2, 1], "divisions": [2, 2, 1]}
+    block = {"type": "soft", "element": "tet4", "mesh": mesh, "material": MATERIAL, "position": [0, 0, -0.5]}
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [edge] * 3}, "mass": 1.0, "position": [0.3, 0.2, 0.6]}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 20}, "bodies": {"block": block, "box": box}}
+    texts = doubts(scene_from_dict(raw).build())
+    assert any("box and block" in text and "pass between nodes" in text for text in texts) == said
