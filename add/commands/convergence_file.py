@@ -59,7 +59,8 @@ def with_shorter_steps(scene: Scene, factor: float) -> Scene:
         rule = 2.0 / 3.0 if contact.stick_stiffness_rule == "effective-dt" and scene.time.integrator == "bdf2" else 1.0
         own_contact = raw.setdefault("contact", {})
         if contact.stick_stiffness is None:
-            own_contact["stick_stiffness"] = (contact.stiffness or 0.0) * rule * before
+            if contact.stiffness is not None:  # which none has where nothing can touch
+                own_contact["stick_stiffness"] = contact.stiffness * rule * before
             for section, said in (("nodes", contact.nodes), ("mesh", contact.mesh)):
                 if said.stiffness is not None and said.stick_stiffness is None:
                     own_contact.setdefault(section, {})["stick_stiffness"] = said.stiffness * rule * before
