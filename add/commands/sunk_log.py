@@ -342,8 +342,8 @@ def _isolated(built: BuiltScene, initial: Trajectory) -> bool:
 
 def _passive(system: System) -> bool:
     terms = [*system.terms, *system.deciding]
-    terms_of = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
-    return all(isinstance(term, _PASSIVE) for term in terms_of)
+    inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
+    return all(isinstance(term, _PASSIVE) for term in inner)
 
 
 def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class BallLimits(BallLaw):
 
     @property
     def numbers(self) -> tuple[IntArray, ...]:
-        """Those of the limit, stiffness and damping."""
+        """Indices in theta of limits, stiffnesses and dampings."""
         return self.upper, self.stiffness, self.damping
 
     @property

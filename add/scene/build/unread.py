@@ -1,4 +1,4 @@
-"""What a scene's file says and no part of the run reads; the specs say of their fields when that is so."""
+"""Values of a scene's file that no part of the run reads; the specs say of their fields when that is so."""
 
 from collections.abc import Iterator
 from functools import reduce
