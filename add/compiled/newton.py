@@ -15,6 +15,7 @@ from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
+from add.kernels.contact_pairs import ACTIVE, BITS, SLIP
 from add.linalg.blas import of_two
 from add.typing import FloatArray, IntArray
 
@@ -52,7 +53,11 @@ class Criteria(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The arguments of one step: formula and criteria, q_star and v_star (2, n), signals, theta; whether replayed."""
+    """The arguments of one step.
+
+    Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed, and whether equations hold
+    what touches and does not slip, which are not here.
+    """
 
     formula: Formula
     criteria: Criteria
@@ -60,6 +65,7 @@ class Step(NamedTuple):
     signals: Signals
     theta: FloatArray
     replay: bool
+    holds: bool
 
 
 class Iterate(NamedTuple):
@@ -243,6 +249,16 @@ FRESH = Begun(0, 0, -1.0, np.zeros(0))
 
 
 @njit(**CALLED)
+def to_hold(step, chosen):
+    """Whether a pair touches that equations would hold: one that does not slip, under hybrid friction."""
+    if step.holds:
+        for k in range(chosen.rows.shape[0]):
+            if chosen.rows[k, BITS] & (ACTIVE | SLIP) == ACTIVE:
+                return True
+    return False
+
+
+@njit(**CALLED)
 def tolerated(criteria, scale):
     """Return the tolerance of a step [N] from the size of its forces at the first guess."""
     return criteria.atol + criteria.rtol * scale
@@ -253,7 +269,8 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates. See `Begun`.
 
     Returns how it ended, iterations and factorisations done, the size of the forces at the first guess that the
-    tolerance follows, whether the last iterate is in ``trial`` in place of ``point``, and the choices made there.
+    tolerance follows (negative where the terms begin anew), whether the last iterate is in ``trial`` in place of
+    ``point``, and the choices made there.
     """
     formula, criteria = step.formula, step.criteria
     free, c, norm = point.free, formula.c, criteria.norm
@@ -266,6 +283,8 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
+    if to_hold(step, chosen):  # what rests is held from the first iterate on
+        return GIVEN_UP, iterations, factorizations, -1.0, swapped, chosen
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
         if merit <= tolerance:

@@ -265,7 +265,12 @@ class _Packing:
 
     def _layout(self, n_values: int) -> tuple[AnyArray, ...]:
         system = self.system
-        return system.partition.free, system.partition.prescribed, system.rotations, np.array([system.n, n_values])
+        return (
+            system.partition.free,
+            system.partition.prescribed,
+            system.rotations,
+            np.array([system.n, n_values, bool(system.sticking)]),
+        )
 
     def _moves(self) -> tuple[AnyArray, ...]:
         moves, table = self.system.motion.moves, []

@@ -14,6 +14,7 @@ from add.compiled.newton import (
     new_iterate,
     new_room,
     solve_step,
+    to_hold,
     tolerated,
 )
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
@@ -157,12 +158,14 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
         whole = replay or begun.scale >= 0.0
         if routines.limit and not whole and not _reach(routines, layout, old_q[0], stars[0], point):
             break
+        step = Step(formula, criteria, stars, now, theta, replay, not replay and layout.size[2] != 0)
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
-            arrays, routines, Step(formula, criteria, stars, now, theta, replay), none, begun, point, trial, room,
-            merits[k],
-        )  # fmt: skip
+            arrays, routines, step, none, begun, point, trial, room, merits[k]
+        )
         if swapped:
             point, trial = trial, point
+        if status != GIVEN_UP and to_hold(step, chosen):
+            break
         if status == GIVEN_UP:
             left = (point.u, chosen, iterations, factorizations, scale)
             break

@@ -20,7 +20,8 @@ class Layout(NamedTuple):
     ----------
     free, prescribed : coordinates, sorted
     rotations : first coordinates of the rotation vectors that change chart
-    size : (2,) number of coordinates n, and of values of a matrix over them
+    size : (3,) number of coordinates n, and of values of a matrix over them; whether equations hold what touches and
+        does not slip: compiled steps lack these
     """
 
     free: Ints

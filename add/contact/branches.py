@@ -9,7 +9,6 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
-from add.equations.family import NotCompiled
 from add.equations.kinematics import Kinematics
 from add.equations.sticking import StickingRows
 from add.equations.term import Candidates, Decision, StickingTerm, Term
@@ -224,9 +223,3 @@ class ContactBranch(Term):
 def _sticks(decision: Decision) -> BoolArray:
     """Return which rows stick."""
     return np.asarray(decision[:, BITS] & STICKS != 0)
-
-
-def refuse_laws(contact: RowContact) -> None:
-    """Raise `NotCompiled` for a law that compiled steps lack."""
-    if contact.is_hybrid:
-        raise NotCompiled("hybrid friction")

@@ -8,7 +8,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import mesh_family, nothing_near
-from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts
 from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
@@ -217,7 +217,6 @@ class MeshContact(RowContact):
 
     def family(self) -> Family:
         """Return the forces as compiled steps take them, without the pairs of a step."""
-        refuse_laws(self)
         return self.family_of_step(NO_CONTACT, None)
 
     def family_of_step(self, decision: Decision, candidates: Candidates | None) -> Family:

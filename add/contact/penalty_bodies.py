@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts, refuse_laws
+from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
     FrictionCurve,
@@ -192,7 +192,6 @@ class BodyContact(PairContact):
 
     def family(self) -> Family:
         """See `DecidingTerm.family`."""
-        refuse_laws(self)
         if self.sizes is not None:
             raise NotCompiled("sizes of shapes that are numbers")
         return body_family(self.arrays, self.packed, self.blocks)

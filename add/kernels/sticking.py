@@ -214,6 +214,26 @@ def meet(dofs, taken):
     return False
 
 
+@njit(cache=True)
+def groups(column, point, label):
+    """Fill the number (n_points,) of the group of each point: points of a group share coordinates in turn.
+
+    ``column`` and ``point`` (k,) are the coordinates that each point acts on; a group's number is its first point.
+    """
+    first = np.full(column.max() + 1 if column.size else 0, -1)
+    for i in range(label.size):
+        label[i] = i
+    for k in range(column.size):
+        i = point[k]
+        if first[column[k]] < 0:
+            first[column[k]] = i
+            continue
+        one, other = label[i], label[first[column[k]]]
+        for j in range(label.size if one != other else 0):
+            if label[j] == max(one, other):
+                label[j] = min(one, other)
+
+
 @njit(cache=True, error_model="numpy")
 def add_forces(dofs, by_v, reactions, out):
     """Add by_v^T reactions to ``out``; by_v (k, 3, m), reactions (k, 3)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from add.compiled.members import CompiledMembers, Members
 from add.compiled.newton import AT_ROUND_OFF, Criteria
-from add.compiled.run import Block
+from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import (
     Columns,
@@ -150,6 +150,11 @@ class Records(Sequence[Record]):
 MOST_TANGENTS = 1 << 21
 
 
+def _compiled(assembler: Assembler, record: Record) -> CompiledRun | None:
+    """Return the compiled steps; None where equations hold something in a step, which they lack."""
+    return None if record.mu.size else assembler.compiled
+
+
 @final
 @dataclass(frozen=True)
 class BDF(BlockStepper):
@@ -209,7 +214,7 @@ class BDF(BlockStepper):
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
-        compiled = assembler.compiled
+        compiled = assembler.compiled if replay is None else _compiled(assembler, replay)
         if compiled is not None:
             given = None if replay is None else (replay.kin.v / replay.c, replay.decisions, replay.solution.candidates)
             block = compiled.take(self.formula.timing(state.step), self._criteria, (state.q, state.v), 1, theta, given)
@@ -224,7 +229,7 @@ class BDF(BlockStepper):
             block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
             if block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
                 return block
-            if self.attempts == 0 and not block.n:
+            if self.attempts == 0 and not block.n and not assembler.system.sticking:
                 raise SolverError(f"step {state.step + 1}: Newton's method finds no solution from the first guess")
         return self._by_terms(assembler, state, theta, None)
 
@@ -251,14 +256,14 @@ class BDF(BlockStepper):
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Assemble and factor J = dr/dq + c dr/dv + c^2 dr/da; see `DifferentiableStepper.linearise`."""
-        compiled = assembler.compiled
+        compiled = _compiled(assembler, record)
         if compiled is not None and compiled.dense:
             return None
         return linearise(assembler, record.solution, theta)
 
     def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
-        compiled, kin = step.assembler.compiled, step.record.kin
+        compiled, kin = _compiled(step.assembler, step.record), step.record.kin
         if compiled is None or not compiled.dense:
             return None
         timing = self.formula.timing(kin.step - 1)
@@ -266,7 +271,7 @@ class BDF(BlockStepper):
 
     def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
-        compiled, record = step.assembler.compiled, step.record
+        compiled, record = _compiled(step.assembler, step.record), step.record
         if compiled is None or not compiled.dense:
             return None
         if record.unchanged is not None or step.assembler.system.partition.prescribed.size:
@@ -279,7 +284,7 @@ class BDF(BlockStepper):
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through one step; see `StepPart.pull`."""
-        compiled, kin = step.assembler.compiled, step.record.kin
+        compiled, kin = _compiled(step.assembler, step.record), step.record.kin
         if compiled is not None and step.linearised is None:
             block = compiled.block_of(
                 self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions,

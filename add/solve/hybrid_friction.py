@@ -27,13 +27,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
-from add.kernels.sticking import beyond, meet
+from add.kernels.sticking import beyond, groups, meet
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
 from add.typing import FloatArray, IntArray
@@ -89,10 +87,9 @@ class StickingPoints:
     @cached_property
     def label(self) -> IntArray:
         """Number of the group (n_points,) that each point is in: points of a group share coordinates in turn."""
-        _, column = np.unique(self.column, return_inverse=True)
-        shape = (self.n_points, int(column.max(initial=-1)) + 1)
-        incidence = sp.csr_array((np.ones(column.size), (self.point, column)), shape=shape)
-        return np.asarray(connected_components(incidence @ incidence.T, directed=False)[1], dtype=np.int64)
+        label = np.empty(self.n_points, dtype=np.int64)
+        groups(self.column, self.point, label)
+        return label
 
     def distribute_reactions(self, reactions: FloatArray) -> FloatArray:
         """Return the reactions (n_points, 3) that count, of which ``reactions`` are some with the same effect [N]."""
