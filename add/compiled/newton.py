@@ -28,6 +28,12 @@ MOST_SHORTENED = 8
 ROUND_OFF = 64.0
 EPS = float(np.finfo(float).eps)
 
+#: Share of the largest force family below which a residual is small enough to judge what is to be held.
+LOOSE_SHARE = 1e-4
+
+#: In place of a scale, of a step that the terms are to begin anew: everything rests, or something is to be held.
+RESTING, HOLDING = -1.0, -2.0
+
 #: How an iteration ended.
 CONVERGED, AT_ROUND_OFF, GIVEN_UP = range(3)
 
@@ -250,12 +256,15 @@ FRESH = Begun(0, 0, -1.0, np.zeros(0))
 
 @njit(**CALLED)
 def to_hold(step, chosen):
-    """Whether a pair touches that equations would hold: one that does not slip, under hybrid friction."""
+    """Return how many pairs equations would hold, those that do not slip under hybrid friction, and how many touch."""
+    held, touching = 0, 0
     if step.holds:
         for k in range(chosen.rows.shape[0]):
-            if chosen.rows[k, BITS] & (ACTIVE | SLIP) == ACTIVE:
-                return True
-    return False
+            bits = chosen.rows[k, BITS]
+            if bits & ACTIVE != 0:
+                touching += 1
+                held += bits & SLIP == 0
+    return held, touching
 
 
 @njit(**CALLED)
@@ -269,7 +278,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates. See `Begun`.
 
     Returns how it ended, iterations and factorisations done, the size of the forces at the first guess that the
-    tolerance follows (negative where the terms begin anew), whether the last iterate is in ``trial`` in place of
+    tolerance follows, `RESTING` or `HOLDING`, whether the last iterate is in ``trial`` in place of
     ``point``, and the choices made there.
     """
     formula, criteria = step.formula, step.criteria
@@ -283,10 +292,13 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     merits[iterations] = merit
     if not np.isfinite(merit):
         return GIVEN_UP, iterations, factorizations, scale, swapped, chosen
-    if to_hold(step, chosen):  # what rests is held from the first iterate on
-        return GIVEN_UP, iterations, factorizations, -1.0, swapped, chosen
+    held, touching = to_hold(step, chosen)
+    if held > 0 and held == touching:  # what rests is held from the first iterate on
+        return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
+        if merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(step, chosen)[0] > 0:
+            return GIVEN_UP, iterations, factorizations, HOLDING, swapped, chosen
         if merit <= tolerance:
             return CONVERGED, iterations, factorizations, scale, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)

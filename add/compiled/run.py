@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
-from add.compiled.newton import FRESH, Begun, Criteria
+from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import Tableau, pull_back_stages, take_stages
@@ -67,7 +67,7 @@ class CompiledRun:
     """
 
     def __init__(self, system: PackedSystem) -> None:
-        self.system, self._failed_at = system, (0.0, -1)
+        self.system, self._failed = system, (0.0, -1, _NOTHING, _NOTHING)
         self._none = no_choices(len(system.system.deciding))
         self._nothing: Decisions = (self._none.rows,) * len(system.system.deciding)
         self._theta: FloatArray | None = None
@@ -88,10 +88,14 @@ class CompiledRun:
         """Whether matrices are dense; sparse ones are not handed out, and tangents take those of the terms."""
         return not self.system.sparse
 
-    def fails(self, timing: Timing, theta: FloatArray) -> bool:
-        """Whether the last call found no first step of these with these numbers: it is not to be tried again."""
-        same = self._theta is not None and np.array_equal(self._theta, theta)
-        return self._failed_at == (timing.dt, timing.first) and same
+    def failed(self, timing: Timing, q: FloatArray, theta: FloatArray) -> FloatArray | None:
+        """Return what the last call ended with where it did not find the step after q (n,); None where it did not try.
+
+        That is u where something is to be held by equations, as loosely solved as shows it, and empty elsewhere.
+        """
+        dt, step, before, u = self._failed
+        tried = (dt, step) == (timing.dt, timing.first) and np.array_equal(before, q)
+        return u if tried and self._theta is not None and np.array_equal(self._theta, theta) else None
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -179,7 +183,7 @@ class CompiledRun:
             arena, routines = self._common(asked, candidates)
             if self._limit is not None:
                 routines = routines._replace(limit=self._limit.asked_at(theta))
-            taken, *fields, (u, chosen, iterations, factorizations, scale) = take_steps(
+            taken, *fields, (u_left, chosen, iterations, factorizations, scale) = take_steps(
                 arena, routines, timing, criteria, (q, v),
                 self._start, self._signals(timing, n), theta, replay is not None, (u, held, begun),
             )  # fmt: skip
@@ -190,9 +194,11 @@ class CompiledRun:
             if wider is candidates:
                 break
             # What acts by now had no places in the matrix.
-            candidates, begun = wider, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
-        self._failed_at = timing.dt, timing.first + taken if taken < n else -1
+            candidates, u, begun = wider, u_left, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
         steps = Steps(*fields)
+        if taken < n:
+            ahead = steps.states_q[taken - 1].copy() if taken else q[0].copy()
+            self._failed = timing.dt, timing.first + taken, ahead, u_left if scale == HOLDING else _NOTHING
         if not steps.turned.any():  # states are solutions: kept once
             steps = steps._replace(states_q=steps.q, states_v=steps.v)
         return Block(self.system, timing, steps, taken, q[0], v[0], candidates)

@@ -7,7 +7,9 @@ import numpy as np
 from add.compiled.linear import Linear, new_linear
 from add.compiled.newton import (
     GIVEN_UP,
+    HOLDING,
     MOST_SHORTENED,
+    RESTING,
     Formula,
     Step,
     free_share,
@@ -123,7 +125,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     on, u to begin with (n,), the choices to hold, and what is `Begun` of it.
 
     Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the choices
-    there, iterations, factorisations and scale of `Begun`; no scale where there is nothing to go on from.
+    there, iterations, factorisations and scale of `Begun`; a negative scale where there is nothing to go on from.
     """
     layout = layout_of(arrays)
     q_before, v_before = before
@@ -139,7 +141,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
     point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(arrays)
     old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
-    done, left = 0, (u_given, none, 0, 0, -1.0)
+    done, left = 0, (u_given, none, 0, 0, RESTING)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
@@ -164,8 +166,8 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
         )
         if swapped:
             point, trial = trial, point
-        if status != GIVEN_UP and to_hold(step, chosen):
-            break
+        if status != GIVEN_UP and to_hold(step, chosen)[0] > 0:
+            status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
             left = (point.u, chosen, iterations, factorizations, scale)
             break

@@ -224,9 +224,9 @@ class BDF(BlockStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once; see `BlockStepper.steps`."""
-        timing = self.formula.timing(state.step)
-        if assembler.compiled is not None and not assembler.compiled.fails(timing, theta):
-            block = assembler.compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
+        timing, compiled = self.formula.timing(state.step), assembler.compiled
+        if compiled is not None and compiled.failed(timing, state.q[0], theta) is None:
+            block = compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
             if block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
                 return block
             if self.attempts == 0 and not block.n and not assembler.system.sticking:
@@ -250,6 +250,10 @@ class BDF(BlockStepper):
         known = replay.solution if replay else None
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
+        if replay is None and assembler.compiled is not None:
+            loose = assembler.compiled.failed(formula.timing(state.step), state.q[0], theta)
+            if loose is not None and loose.size:
+                guesses = [loose, *guesses]
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
         charts = replay.charts if replay else NO_CHARTS if self.one_chart else None
         return formula.finish(assembler.system, state, solution, charts)
