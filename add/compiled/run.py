@@ -196,9 +196,9 @@ class CompiledRun:
             # What acts by now had no places in the matrix.
             candidates, u, begun = wider, u_left, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
         steps = Steps(*fields)
-        if taken < n:
-            ahead = steps.states_q[taken - 1].copy() if taken else q[0].copy()
-            self._failed = timing.dt, timing.first + taken, ahead, u_left if scale == HOLDING else _NOTHING
+        ahead = steps.states_q[taken - 1] if taken else q[0]
+        loose = u_left if scale == HOLDING else _NOTHING
+        self._failed = timing.dt, timing.first + taken if taken < n else -1, ahead, loose
         if not steps.turned.any():  # states are solutions: kept once
             steps = steps._replace(states_q=steps.q, states_v=steps.v)
         return Block(self.system, timing, steps, taken, q[0], v[0], candidates)

@@ -24,7 +24,7 @@ from add.equations.term import DecidingTerm, Term
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
-from add.simulation.bdf import Records
+from add.simulation.bdf import Records, state_after
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
 from add.solve.step_matrix import NewtonOptions
@@ -418,7 +418,8 @@ def test_a_hard_step_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(self, timing, criteria, before, n, theta, replay=None):
         block = take(self, timing, criteria, before, n, theta, replay)
-        if self.fails(timing._replace(first=timing.first + block.n), theta):
+        ahead = state_after(block, block.n - 1).q[0] if block.n else before[0][0]
+        if self.failed(timing._replace(first=timing.first + block.n), ahead, theta) is not None:
             ended.append(timing.first + block.n)
             cut.append(block.n)
         return block
