@@ -145,7 +145,7 @@ class PackedSystem:
         arrays_at |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
         arrays_at |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
         structure = _sparse_structure(whole, self.system.partition.free) | {
-            Layout: (*self.parts[: len(Layout._fields) - 1], np.array([self.system.n, whole.nnz]))
+            Layout: (*self.parts[: len(Layout._fields) - 1], _sizes(self.system, whole.nnz))
         }
         for kind, arrays in structure.items():
             arrays_at |= dict(enumerate(arrays, FIRST[STRUCTURE.index(kind)]))
@@ -265,12 +265,7 @@ class _Packing:
 
     def _layout(self, n_values: int) -> tuple[AnyArray, ...]:
         system = self.system
-        return (
-            system.partition.free,
-            system.partition.prescribed,
-            system.rotations,
-            np.array([system.n, n_values, bool(system.sticking)]),
-        )
+        return system.partition.free, system.partition.prescribed, system.rotations, _sizes(system, n_values)
 
     def _moves(self) -> tuple[AnyArray, ...]:
         moves, table = self.system.motion.moves, []
@@ -312,6 +307,11 @@ class _Packing:
         joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
         tree_arrays = (*joined[:-1], self.trees[0].tree.gravity)
         return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}
+
+
+def _sizes(system: System, n_values: int) -> IntArray:
+    """Return `Layout.size`."""
+    return np.array([system.n, n_values, bool(system.sticking)])
 
 
 def _in_full(family: Family, n: int) -> IntArray:
