@@ -101,6 +101,13 @@ def add_link_sizes(link: RobotLink, spec: LinkSpec | None, at: str, parts: Scene
             _add(shape.in_theta, geometry, parts)
 
 
+def least_inertias(model: Model, theta: FloatArray) -> dict[str, float]:
+    """Return the least principal inertia of each rigid body that moves [kg m^2], by its name."""
+    names = [body.name for body in model.bodies if isinstance(body, RigidBody) and body.moves]
+    sixes = {name: model.system.parameters.view(theta, f"bodies.{name}.inertia") for name in names}
+    return {name: float(np.linalg.eigvalsh(from_six(six))[0]) for name, six in sixes.items()}
+
+
 def following_masses(at: str, body: RigidBodySpec, parts: SceneParts) -> None:
     """Let follow what does of a body's mass and inertia from its sizes, instead of from its mass or density alone.
 

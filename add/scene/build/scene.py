@@ -1,5 +1,6 @@
 """From a `SceneSpec` to what runs: the only place where the scene's words become objects."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers, embed
-from add.scene.build.default_contact import changes_numbers, default_contact, impacts, without_numbers
+from add.scene.build.default_contact import WEIGHT, changes_numbers, default_contact, impacts, without_numbers
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.materials import remembering
@@ -34,7 +35,7 @@ from add.scene.build.mesh_contact import (
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.recordings import placement_numbers
-from add.scene.build.rigid_bodies import refuse_sizes, rigid_body, with_radii
+from add.scene.build.rigid_bodies import least_inertias, refuse_sizes, rigid_body, with_radii
 from add.scene.build.scenery import adjustable_obstacle, obstacle
 from add.scene.build.selections import marker_map, marker_numbers, pose_points
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
@@ -50,7 +51,7 @@ from add.scene.spec.extension import answer
 from add.scene.spec.links import all_bodies, named_places, strings_in
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, RigidBodySpec
-from add.scene.spec.scene import IntegratorExtension, SceneSpec, SolverExtension
+from add.scene.spec.scene import IntegratorExtension, NewtonSpec, SceneSpec, SolverExtension
 from add.simulation import BDF, StartUp, Stepper
 from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
@@ -61,6 +62,10 @@ from add.typing import FloatArray
 
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
+#: Angular acceleration that steps may leave to the lightest rigid body, and beside the weight of others [rad/s^2].
+UNSEEN, BESIDE = 1e-3, 0.1
+#: Tolerances relative to forces below this one ask for no more.
+FINEST = 1e-14
 
 
 def build(scene: SceneSpec) -> BuiltScene:
@@ -196,8 +201,7 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
     """Return the simulation of a model, with contact that is solved for where its law says so."""
     time = spec.time
     newton = NewtonOptions(
-        time.newton.atol,
-        time.newton.rtol,
+        *_tolerances(time.newton, model, theta),
         _NORMS[time.newton.norm],
         time.newton.max_iterations,
         time.newton.reuse,
@@ -219,6 +223,22 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
         )
         simulation = with_impulse_contact(simulation, options, bounces=True)
     return simulation
+
+
+def _tolerances(spec: NewtonSpec, model: Model, theta: FloatArray) -> tuple[float, float]:
+    """Return atol and rtol; those that are not given are so small that they turn no rigid body in flight.
+
+    At 1e-9 N m a body of millimetres may turn by 100 rad/s^2: the first guess of a step is good enough for the forces
+    of all others, and so is never improved.
+    """
+    least = min(least_inertias(model, theta).values(), default=math.inf)
+    atol = min(NewtonOptions.atol, UNSEEN * least) if spec.atol is None else spec.atol
+    if spec.rtol is not None or math.isinf(least):
+        return atol, NewtonOptions.rtol if spec.rtol is None else spec.rtol
+    kin, masses = model.at_start(theta), model.node_masses(theta)
+    states = [body.state(kin, masses, theta, model.layouts) for body in model.bodies if body.moves]
+    weight = WEIGHT * sum(state.get("mass", 0.0) for state in states)
+    return atol, max(min(NewtonOptions.rtol, BESIDE * least / weight), FINEST)
 
 
 def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:

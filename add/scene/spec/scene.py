@@ -83,8 +83,16 @@ LinearSolverSpec = Annotated[Literal["auto", "cholmod"] | SolverExtension, _BY_W
 class NewtonSpec(Spec):
     """When a step counts as solved: |r| <= atol + rtol * (scale of the forces)."""
 
-    atol: NonNegative = Field(1e-9, description="absolute tolerance of the residual [N]")
-    rtol: NonNegative = Field(1e-10, description="tolerance relative to the forces of the step [-]")
+    atol: NonNegative | None = Field(
+        None,
+        description="absolute tolerance of the residual [N]; null = 1e-9, or what turns the lightest rigid body by "
+        "0.001 rad/s^2, if that is less",
+    )
+    rtol: NonNegative | None = Field(
+        None,
+        description="tolerance relative to the forces of the step [-]; null = 1e-10, or what the weight of all bodies "
+        "turns the lightest rigid one by 0.1 rad/s^2 at, if that is less",
+    )
     norm: Literal["l2", "l1"] = Field("l2", description="norm of the residual")
     max_iterations: Count = Field(50, description="largest number of iterations in a step")
     reuse: Share = Field(
