@@ -32,7 +32,7 @@ from add.typing import FloatArray, IntArray
 
 # --- The contacts and stops that a step with contact in velocities keeps and hands on ---------------------------------
 
-_NO_NUMBERS: IntArray = np.zeros(0, dtype=np.int64)
+_NOTHING_NEAR = Carry(np.zeros((1, 1)), (np.zeros(0, dtype=np.int64),) * 4)
 
 #: The marks of an impact: at the beginning of the step, at a time within it, the latter to stay there.
 _IMPACT, _TIMED, _RESTS = 1, 2, 3
@@ -66,7 +66,8 @@ class CarriedImpulses:
     @classmethod
     def of(cls, carry: Carry) -> CarriedImpulses:
         """Return what a record keeps; nothing is near in a compiled step."""
-        pair, impact, modes, number = carry.marks or (_NO_NUMBERS,) * 4
+        carry = carry if carry.marks else _NOTHING_NEAR
+        pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()
         n, last = k + m, 4 * k + 2 * m  # slopes first, then forces, margins and the natural map
         near = NearPairs(pair, memory[:k], impact >= _IMPACT, impact >= _TIMED, impact == _RESTS)
