@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -34,6 +35,8 @@ from add.typing import FloatArray
 
 #: Steps that are taken at once while nothing is near: those behind a touch are taken again.
 FLIGHT = 16
+#: Share of the tolerance of other steps.
+_FINER = 1e-3
 
 
 @final
@@ -102,16 +105,22 @@ class ImpulseContact(StepsInParts, BlockStepper):
         inner = last.inner if len(taken) == 1 else tuple(record for _, record in taken)
         return following, replace(record, solution=last.solution, inner=inner)
 
-    @property
+    @cached_property
     def _flight(self) -> BDF:
         """The steps in which nothing is near."""
         return BDF(self.dt, 1, StartUp.BDF1, self.newton)
+
+    @cached_property
+    def _small_flight(self) -> BDF:
+        """The same of few coordinates: the first guess is so good that light bodies would never be solved for."""
+        return BDF(self.dt, 1, StartUp.BDF1, replace(self.newton, atol=0.0, rtol=_FINER * self.newton.rtol))
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once while nothing is near, or one; see `BlockStepper.steps`."""
         system, q, v = assembler.system, state.q[:1], state.v[:1]
         if assembler.compiled is not None and self.whole.apart(system, state, q, (v, v), theta):
-            block = self._flight.steps(assembler, state, theta, min(n, FLIGHT))
+            flight = self._small_flight if assembler.compiled.dense else self._flight
+            block = flight.steps(assembler, state, theta, min(n, FLIGHT))
             if isinstance(block, Block):
                 steps, last = block.steps, block.n - 1
                 q, v = np.concatenate([q, steps.states_q[:last]]), np.concatenate([v, steps.states_v[:last]])
