@@ -12,6 +12,8 @@ from add.errors import InputError, SolverError
 from add.gym.env import Env, HeldAction
 from add.scene.build.inputs import of_member
 from add.scene.build.step_batch import steps_of
+from add.simulation import BDF
+from add.simulation.substeps import whole_steps
 from add.typing import BoolArray, FloatArray, as_numbers
 
 #: As `Env.step` returns it.
@@ -72,7 +74,10 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._begun = False
         self._own_steps = type(env).step is not Env.step
         reason = f"{type(env).__name__} has a step of its own" if self._own_steps else ""
-        self.loop_reason = reason or env.built.simulation.by_terms
+        simulation = env.built.simulation
+        stepper = whole_steps(simulation.stepper)
+        alone = "" if isinstance(stepper, BDF) else f"steps of {type(stepper).__name__}"
+        self.loop_reason = reason or simulation.by_terms or alone
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

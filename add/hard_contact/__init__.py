@@ -8,8 +8,9 @@ scene, or `with_exact_contact`.
 
 from add.hard_contact.exact_coupling import CarriedContacts, ContactState
 from add.hard_contact.geometry import ContactPairs, contact_term
+from add.hard_contact.impulse_stepper import ImpulseContact, with_impulse_contact
 from add.hard_contact.law import Branch, ExactOptions, ImpulseOptions
-from add.hard_contact.stepper import ExactContact, ImpulseContact, with_exact_contact, with_impulse_contact
+from add.hard_contact.stepper import ExactContact, with_exact_contact
 
 __all__ = [
     "Branch",

@@ -196,6 +196,12 @@ class ImpactTimes:
         return push([ThetaMap(jvp, vjp)], self.is_free.size, directions)
 
 
+def resting_speed(system: System, theta: FloatArray, dt: float) -> float:
+    """Return the speed up to which an approach may be that of a body at rest: twice what gravity does in a step."""
+    layout = system.parameters
+    return 2.0 * dt * math.hypot(*layout.view(theta, "gravity")) if "gravity" in layout else 0.0
+
+
 @final
 class NearSearch:
     """Contacts that touch before a step or would be passed through in it; pairs first, then stops.
@@ -235,11 +241,8 @@ class NearSearch:
 
     @cached_property
     def resting(self) -> float:
-        """The speed up to which an approach may be that of a body at rest: twice what gravity does in a whole step."""
-        layout = self.system.parameters
-        if "gravity" not in layout:
-            return 0.0
-        return 2.0 * self.whole * math.hypot(*layout.view(self.before.theta, "gravity"))
+        """See `resting_speed`."""
+        return resting_speed(self.system, self.before.theta, self.whole)
 
     @cached_property
     def _movable(self) -> BoolArray:

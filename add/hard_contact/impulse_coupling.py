@@ -32,6 +32,8 @@ from add.typing import FloatArray, IntArray
 
 # --- The contacts and stops that a step with contact in velocities keeps and hands on ---------------------------------
 
+_NOTHING_NEAR = Carry(np.zeros((1, 1)), (np.zeros(0, dtype=np.int64),) * 4)
+
 #: The marks of an impact: at the beginning of the step, at a time within it, the latter to stay there.
 _IMPACT, _TIMED, _RESTS = 1, 2, 3
 
@@ -63,7 +65,8 @@ class CarriedImpulses:
 
     @classmethod
     def of(cls, carry: Carry) -> CarriedImpulses:
-        """Return what a record keeps."""
+        """Return what a record keeps; nothing is near in a compiled step."""
+        carry = carry if carry.marks else _NOTHING_NEAR
         pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()
         n, last = k + m, 4 * k + 2 * m  # slopes first, then forces, margins and the natural map

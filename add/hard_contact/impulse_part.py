@@ -8,9 +8,10 @@ import numpy as np
 from add.cones import WEAK
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents, Weights
 from add.equations.lift import Lift
+from add.equations.system import System
 from add.errors import InputError
 from add.hard_contact.geometry import ContactPairs, Touches
-from add.hard_contact.impact_times import ImpactTimes, NearSearch
+from add.hard_contact.impact_times import ImpactTimes, NearSearch, resting_speed
 from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
@@ -18,6 +19,7 @@ from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_changes import StepChanges
 from add.hard_contact.step_rows import Beginning, JointStops, NearStops, StepRows, StopRows
 from add.kernels.cone_modes import SEPARATE, STICK
+from add.kernels.contact_rows import steps_apart
 from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.derivative import Instant, Linearised, linearise
@@ -150,6 +152,27 @@ class ImpulsePart(StepPart):
             if after + 0.5 * (here + there) @ (end - other.q)[free] <= (1.0 + share) * kinetic:
                 return False
         return True
+
+    def apart(
+        self,
+        system: System,
+        state: State,
+        q: FloatArray,
+        v: tuple[FloatArray, FloatArray],
+        theta: FloatArray,
+    ) -> int:
+        """Return how many steps from q (k, n), with v (k, n) before and behind, surely end without anything near.
+
+        See `add.kernels.contact_rows.steps_apart`; none where links or stops are asked about.
+        """
+        if self.stops.n or not self.lift.is_identity:
+            return 0
+        resting = resting_speed(system, theta, self.whole)
+        return int(
+            steps_apart(
+                state.t, self.dt, (q, *v), theta, self.pairs.packed, self.pairs.number, resting, self.options.touching
+            )
+        )
 
     def follow(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record

@@ -17,7 +17,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import unpacked
+from add.kernels.contact_arrays import Motion, unpacked
 from add.kernels.contact_blocks import (
     ARM,
     BODY,
@@ -69,6 +69,33 @@ def _fill_touches(motion, contacts, number, out, floats, integers):
             normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
             place[k, r] = scratch.x[0, r] - lever * scratch.S[0, r]
             arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
+
+
+@njit(**_JIT)
+def steps_apart(t, dt, states, theta, packed, number, resting, touching):
+    """Return how many steps of dt pass before a pair is as near as it could come to touch within one.
+
+    That is a gap that its approach, before the step or behind it, closes up to ``touching`` [m]; before it with
+    ``resting`` [m/s] more, which gravity may add. ``states`` are q and v (k, n) before the steps, from t on, and v
+    behind them.
+    """
+    contacts = unpacked(packed.ints, packed.floats, packed.places)
+    return _steps_apart(t, dt, states, theta, contacts, number, resting, touching, *new_store())
+
+
+@njit(**_JIT)
+def _steps_apart(t, dt, states, theta, contacts, number, resting, touching, floats, integers):
+    scratch, (q, v, after) = scratch_in(floats), states
+    for k in range(q.shape[0]):
+        for behind in range(2):
+            motion = Motion(t + k * dt, q[k], after[k] if behind else v[k], theta)
+            frames, more = frames_of(0, motion, contacts), 0.0 if behind else resting
+            for i in number:
+                gap, S = _met(i, 1, motion, contacts, frames, scratch)[5], scratch.S
+                speed = S[0, 0] * S[1, 0] + S[0, 1] * S[1, 1] + S[0, 2] * S[1, 2]
+                if gap + dt * min(speed - more, 0.0) <= touching:
+                    return k
+    return q.shape[0]
 
 
 @njit(**_JIT)

@@ -198,15 +198,16 @@ class KeptSteps:
             last = last if _equal(last, near) else near
             candidates.append(last)
         # Of steps that are kept whole nothing is kept here: another one's stands in.
-        plain = next((record.carry for record in records if not record.composed), NO_CARRY)
-        carries = [plain if record.composed else record.carry for record in records]
+        plain = next((record.carry for record in records if record.carry.marks and not record.composed), NO_CARRY)
+        nothing = Carry(np.zeros(0), (np.zeros(0, dtype=np.int64),) * len(plain.marks))  # of steps that hand nothing on
+        carries = [plain if record.composed else record.carry if record.carry.marks else nothing for record in records]
         kept = cls(
             before, q, v, {}, shifted,
             {k: record.charts for k, record in enumerate(records) if record.charts.size},
             formulas, which,
             Ragged.of([record.mu for record in records]),
             tuple(map(Ragged.of, zip(*(record.decisions for record in records), strict=True))),
-            Ragged.of([carry.memory.ravel() for carry in carries]) if carries[0].marks else None,
+            Ragged.of([carry.memory.ravel() for carry in carries]) if plain.marks else None,
             records[0].begun,
             tuple(map(Ragged.of, zip(*(carry.marks for carry in carries), strict=True))),
             tuple(candidates),
@@ -236,7 +237,7 @@ class KeptSteps:
             a = self.own[k] if k in self.own else np.asarray(c * (self.v[k] - v_star))
             kin = Kinematics(self.q[k], self.v[k], a, step * dt, step)
             carry = NO_CARRY
-            if self.memory is not None:
+            if self.memory is not None and (self.memory[k].size or any(marks[k].size for marks in self.marks)):
                 carry = Carry(self.memory[k].reshape(1, -1), tuple(marks[k] for marks in self.marks))
             solution = Solution(
                 kin, self.mu[k], tuple(rows[k] for rows in self.decisions), c, dt, _SOLVED, carry, self.candidates[k]

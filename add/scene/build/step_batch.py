@@ -167,7 +167,8 @@ def steps_of(function: StepFunction, states: Sequence[State], values: FloatArray
 
 def _compiled(function: StepFunction) -> bool:
     """Whether steps of many states can be compiled ones."""
-    return function.simulation.packed is not None and not function.simulation.packed.alone
+    packed = function.simulation.packed
+    return packed is not None and not packed.alone and isinstance(function.simulation.stepper, BDF)
 
 
 def _taken(
