@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies import Body, ContactPoints, LinkBody, SoftBody
-from add.contact import MeshContact
+from add.contact import BodyContact, MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -42,6 +42,8 @@ from add.terms import (
 from add.terms.held_friction import HeldFriction
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: What helps where points of one are in the other.
+STIFFER = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
 #: Share of the thinnest part by which nodes of a net are below a surface at the least where it has sunk in.
 THIN = 0.3
 
@@ -141,10 +143,10 @@ class SunkLog:
 
     Attributes
     ----------
-    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], whether it has none
+    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], what helps
     """
 
-    seen: dict[tuple[str, str], tuple[float, float, bool]] = field(default_factory=dict)
+    seen: dict[tuple[str, str], tuple[float, float, str]] = field(default_factory=dict)
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
@@ -164,12 +166,13 @@ class SunkLog:
         gaps = _gaps(built, middles, kin, theta)
         for i, k in np.argwhere((gaps < -middles.allowed) & middles.meets):
             key = middles.names[i], middles.surfaces[k]
-            first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, middles.names[i] in middles.bare))
-            self.seen[key] = first, max(depth, -float(gaps[i, k])), bare
+            if key not in self.seen:
+                self.seen[key] = float(kin.t), 0.0, _remedy(built, middles, kin, theta, key)
+            first, depth, remedy = self.seen[key]
+            self.seen[key] = first, max(depth, -float(gaps[i, k])), remedy
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
-        held = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
         return [
             {
                 "bodies": list(pair),
@@ -177,9 +180,9 @@ class SunkLog:
                 "depth": depth,
                 "warning": True,
                 "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {first:.6g} s on, {depth:.3g} m deep: "
-                + ("this link has no shapes by which it could touch" if bare else held),
+                + remedy,
             }
-            for pair, (first, depth, bare) in sorted(self.seen.items(), key=lambda item: -item[1][1])
+            for pair, (first, depth, remedy) in sorted(self.seen.items(), key=lambda item: -item[1][1])
         ]
 
     def plain(self) -> list[Any]:
@@ -195,7 +198,28 @@ class SunkLog:
         ValueError, TypeError
             If it is none.
         """
-        return cls({(str(a), str(b)): (float(time), float(depth), any(bare)) for a, b, time, depth, *bare in found})
+        return cls(
+            {
+                (str(a), str(b)): (float(time), float(depth), "".join(x for x in said if isinstance(x, str)) or STIFFER)
+                for a, b, time, depth, *said in found  # earlier versions had a flag
+            }
+        )
+
+
+def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray, pair: tuple[str, str]) -> str:
+    """Return what helps a body inside a surface: one into which it has no point is narrower than these are apart."""
+    if pair[0] in found.bare:
+        return "this link has no shapes by which it could touch"
+    names = (*(body.name for body in built.model.bodies), *(item.name for item in built.model.obstacles))
+    for term in built.model.term(BodyContact):
+        points, shapes = np.divmod(term.decide(kin, theta)[:, 0], term.kind.size)
+        for point, shape in zip(term.owner[points].tolist(), term.shape_owner[shapes].tolist(), strict=True):
+            if {names[point], names[shape]} == {*pair}:
+                return STIFFER
+    tree, _, link = pair[0].partition("/")
+    rigid = pair[0] in found.names[: found.starts.size]
+    key = f"bodies.{tree}.{'spacing' if link else 'collision.spacing'}" if rigid else "its mesh"
+    return f"no point of one is in the other, they pass beside each other: a finer {key} holds it"
 
 
 def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from add.bodies import LinkBody
 from add.bodies.nodal import NodalBody
 from add.contact import BodyContact, MeshContact
 from add.kernels.contact_detection import GROUP, meeting_pairs
@@ -46,11 +47,14 @@ def unread(built: BuiltScene) -> Iterator[str]:
         any(isinstance(body, NodalBody) for body in built.model.bodies),
         frozenset(name for name in starts if name is not None),
         vanishes,
+        frozenset(side for row in scene.contact.pairs for side in row.sides),
+        _meet_themselves(built),
     )
     for path, spec in objects_in(scene, ""):
         for key, why in spec.unread(facts, path).items():
             *outer, name = key.split(".")
             owner: Any = reduce(getattr, outer, spec)
+            key = type(owner).model_fields[name].alias or key
             place = f"{path}.{key}" if path else key
             if not owner.says(name):
                 continue
@@ -76,6 +80,16 @@ def _of_contact(built: BuiltScene) -> set[int]:
     for meshes in built.model.term(MeshContact):
         found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
     return found
+
+
+def _meet_themselves(built: BuiltScene) -> frozenset[str]:
+    """Return the articulated bodies of which a link has points that may meet the shape of another."""
+    tree = {k: body.tree for k, body in enumerate(built.model.bodies) if isinstance(body, LinkBody)}
+    found: set[str | None] = set()
+    for term in built.model.term(BodyContact):
+        for owner, shapes in term.met_shapes().items():
+            found |= {tree.get(owner)} & {tree.get(k) for k in term.shape_owner[shapes].tolist()}
+    return frozenset(name for name in found if name is not None)
 
 
 def unread_signals(built: BuiltScene) -> Iterator[str]:

@@ -243,6 +243,11 @@ class ArticulatedBodySpec(Spec):
     #: That of the file, where somebody has read it before.
     _read: Robot | None = PrivateAttr(default=None)
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        if path.partition(".")[2] in facts.meet_themselves:
+            return {}
+        return {"self_collision": "no two of its links can touch each other"}
+
     def model_post_init(self, context: Any) -> None:
         if self.model is None:
             if not self.joints or not self.links:

@@ -66,6 +66,20 @@ def of_net(**body: object) -> dict:
     return raw
 
 
+def of_tree(n: int, **body: object) -> dict:
+    """A chain of capsules, each of which a hinge joins to the one before."""
+    raw = of_contact("linear")
+    capsule = {"geometry": {"shape": "capsule", "radius": 0.02, "half_length": 0.05}, "position": [0, 0, -0.06]}
+    hinges = [{"type": "hinge", "axis": [0, 1, 0], "parent": f"l{k}", "position": [0, 0, -0.12]} for k in range(n - 1)]
+    raw["bodies"]["t"] = {
+        "type": "articulated",
+        "base": "free",
+        "links": {f"l{k}": {"mass": 0.3, "shapes": [capsule]} for k in range(n)},
+        "joints": {f"l{k}": joint for k, joint in enumerate([{}, *hinges])},
+    } | body
+    return raw
+
+
 def alone(**contact: object) -> dict:
     raw = of_contact("linear", **contact)
     del raw["obstacles"]
@@ -138,6 +152,9 @@ CASES = [
     (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
     (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
+    (of_body({}, CUBE | {"contact": {"class": "cubes"}}), "bodies.body.contact.class"),
+    (of_tree(2, self_collision=True), "bodies.t.self_collision"),
+    (of_tree(3, self_collision=True, contact={"class": "arms"}), "bodies.t.contact.class"),
 ]
 
 
@@ -155,6 +172,8 @@ def test_named(raw: dict, place: str) -> None:
         of_body({"spacing": 0.05}),
         of_optimizer(method="adam", rate=0.5, beta1=0.8),
         of_joint(rest=0.1, stiffness=3.0),
+        of_tree(3, self_collision=True),
+        of_tree(2, contact={"class": "arms"}) | {"contact": {"pairs": [{"between": ["arms", "floor"], "friction": 0}]}},
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
         of_hinge(orientation=[0.6, 0, 0.8, 0]),
