@@ -23,8 +23,9 @@ from add.kernels.distance import distance_bound
 from add.model.overlaps import may_touch, surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.scenery import Scenery, thickness
-from add.simulation import Record
+from add.simulation import BDF, Record
 from add.simulation.run import Trajectory
+from add.simulation.substeps import Substeps
 from add.terms import (
     BallFriction,
     BallLimits,
@@ -389,9 +390,9 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
     moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"]))
     if gain <= GAIN * moves:
         return {}
-    time, law = built.scene.time, built.scene.contact.friction_law
-    divides = time.substeps != "auto" and time.integrator != "rk4" and law not in ("exact", "impulse")
-    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * time.dt:.1g} s,"
+    dt, stepper = built.scene.time.dt, built.simulation.stepper
+    divides = isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
+    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
     text = (
         f"energy grows by {gain:.3g} J, {gain / moves:.0%} of what moves, until t = {data.t[most]:.6g} s, and nothing "
         f"feeds it: {remedy} helps"
