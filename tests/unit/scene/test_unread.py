@@ -124,6 +124,7 @@ CASES = [
     (of_contact("linear", stiffness=1e4, adhesive_damping=True), "contact.adhesive_damping"),
     (of_contact("linear", nodes={"stiffness": 1e3}), "contact.nodes.stiffness"),
     (of_net(stiffness=5.0), "bodies.net.stiffness"),
+    (of_net(angular_velocity=[0, 0, 1]), "bodies.net.angular_velocity"),
     (of_time(newton={"reuse": 0.1}) | {"contact": {"friction_law": "impulse"}}, "time.newton.reuse"),
     (of_time(start="straight-line"), "time.start"),
     (of_body({"closed": True}), "bodies.body.collision.closed"),
@@ -154,6 +155,8 @@ CASES = [
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
     (of_body({}, CUBE | {"contact": {"class": "cubes"}}), "bodies.body.contact.class"),
     (of_tree(2, self_collision=True), "bodies.t.self_collision"),
+    (of_tree(2, dry_friction_law="hybrid"), "bodies.t.dry_friction_law"),
+    (of_tree(2, limit_onset=0.01), "bodies.t.limit_onset"),
     (of_tree(3, self_collision=True, contact={"class": "arms"}), "bodies.t.contact.class"),
 ]
 
