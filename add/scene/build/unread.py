@@ -13,6 +13,7 @@ from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact
+from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
@@ -83,9 +84,10 @@ def _of_contact(built: BuiltScene) -> set[int]:
 
 
 def _meet_themselves(built: BuiltScene) -> frozenset[str]:
-    """Return the articulated bodies of which a link has points that may meet the shape of another."""
+    """Return the articulated bodies of which one link may meet another, by points and shapes or by meshes."""
     tree = {k: body.tree for k, body in enumerate(built.model.bodies) if isinstance(body, LinkBody)}
-    found: set[str | None] = set()
+    by_name = {body.name: tree.get(k) for k, body in enumerate(built.model.bodies)}
+    found: set[str | None] = {by_name[a] for a, b in meeting_names(built.model) if by_name[a] == by_name[b]}
     for term in built.model.term(BodyContact):
         for owner, shapes in term.met_shapes().items():
             found |= {tree.get(owner)} & {tree.get(k) for k in term.shape_owner[shapes].tolist()}

@@ -80,6 +80,15 @@ def of_tree(n: int, **body: object) -> dict:
     return raw
 
 
+def of_boxes() -> dict:
+    """A chain of three boxes of which the first and the last meet by their edges and faces."""
+    raw = of_tree(3, self_collision=True)
+    for link in raw["bodies"]["t"]["links"].values():
+        link["shapes"] = [{"geometry": {"shape": "box", "size": [0.04, 0.04, 0.1]}, "position": [0, 0, -0.06]}]
+    raw["contact"]["pairs"] = [{"between": ["t/l0", "t/l2"], "by_meshes": True}]
+    return raw
+
+
 def alone(**contact: object) -> dict:
     raw = of_contact("linear", **contact)
     del raw["obstacles"]
@@ -176,6 +185,7 @@ def test_named(raw: dict, place: str) -> None:
         of_optimizer(method="adam", rate=0.5, beta1=0.8),
         of_joint(rest=0.1, stiffness=3.0),
         of_tree(3, self_collision=True),
+        of_boxes(),
         of_tree(2, contact={"class": "arms"}) | {"contact": {"pairs": [{"between": ["arms", "floor"], "friction": 0}]}},
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
