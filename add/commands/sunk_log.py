@@ -22,6 +22,7 @@ from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, Joi
 from add.kernels.distance import distance_bound
 from add.model.overlaps import may_touch, surfaces
 from add.scene.build.built import BuiltScene
+from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.scenery import Scenery, thickness
 from add.simulation import BDF, Record
 from add.simulation.run import Trajectory
@@ -95,8 +96,7 @@ def _middles(built: BuiltScene) -> _Middles:
         if _within(body, middles[k] + origin):  # a place of the body, whatever is between its points
             arms[k] = middles[k : k + 1]
     names = tuple(body.name for body, _ in (*frames, *nets))
-    nowhere = np.zeros(model.lift.rows.n)
-    others = surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta)
+    others = surfaces(model, model.at_start(theta), theta)
     meets = np.zeros((len(names), len(others)), dtype=bool)
     for (i, name), (k, other) in product(enumerate(names), enumerate(others)):
         alike = name == other.name or (name in bare and not other.still)
@@ -156,9 +156,8 @@ class SunkLog:
             middles = _middles(built)
             start = built.model.at_start(theta)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                middles = middles._replace(
-                    meets=middles.meets & (_gaps(built, middles, start, theta) >= -middles.allowed)
-                )
+                outside = _gaps(built, middles, start, theta) >= -middles.allowed
+                middles = middles._replace(meets=middles.meets & outside)
             self._of.append(middles)
         middles = self._of[0]
         if not middles.meets.any():
@@ -211,12 +210,13 @@ def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArr
     """Return what helps a body inside a surface: one into which it has no point is narrower than these are apart."""
     if pair[0] in found.bare:
         return "this link has no shapes by which it could touch"
-    names = (*(body.name for body in built.model.bodies), *(item.name for item in built.model.obstacles))
+    names = np.array([*(body.name for body in built.model.bodies), *(item.name for item in built.model.obstacles)])
+    met = [*meeting_names(built.model)]
     for term in built.model.term(BodyContact):
         points, shapes = np.divmod(term.decide(kin, theta)[:, 0], term.kind.size)
-        for point, shape in zip(term.owner[points].tolist(), term.shape_owner[shapes].tolist(), strict=True):
-            if {names[point], names[shape]} == {*pair}:
-                return STIFFER
+        met += zip(names[term.owner[points]], names[term.shape_owner[shapes]], strict=True)
+    if any({*two} == {*pair} for two in met):
+        return STIFFER
     tree, _, link = pair[0].partition("/")
     rigid = pair[0] in found.names[: found.starts.size]
     key = f"bodies.{tree}.{'spacing' if link else 'collision.spacing'}" if rigid else "its mesh"
