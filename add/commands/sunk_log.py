@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies import Body, ContactPoints, LinkBody, SoftBody
-from add.contact import MeshContact
+from add.contact import BodyContact, MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -22,9 +22,11 @@ from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, Joi
 from add.kernels.distance import distance_bound
 from add.model.overlaps import may_touch, surfaces
 from add.scene.build.built import BuiltScene
+from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.scenery import Scenery, thickness
-from add.simulation import Record
+from add.simulation import BDF, Record
 from add.simulation.run import Trajectory
+from add.simulation.substeps import Substeps
 from add.terms import (
     BallFriction,
     BallLimits,
@@ -42,6 +44,8 @@ from add.terms import (
 from add.terms.held_friction import HeldFriction
 from add.typing import BoolArray, FloatArray, IntArray
 
+#: What helps where points of one are in the other.
+STIFFER = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
 #: Share of the thinnest part by which nodes of a net are below a surface at the least where it has sunk in.
 THIN = 0.3
 
@@ -92,8 +96,7 @@ def _middles(built: BuiltScene) -> _Middles:
         if _within(body, middles[k] + origin):  # a place of the body, whatever is between its points
             arms[k] = middles[k : k + 1]
     names = tuple(body.name for body, _ in (*frames, *nets))
-    nowhere = np.zeros(model.lift.rows.n)
-    others = surfaces(model, Kinematics(nowhere, nowhere, nowhere, 0.0, 0), theta)
+    others = surfaces(model, model.at_start(theta), theta)
     meets = np.zeros((len(names), len(others)), dtype=bool)
     for (i, name), (k, other) in product(enumerate(names), enumerate(others)):
         alike = name == other.name or (name in bare and not other.still)
@@ -141,10 +144,10 @@ class SunkLog:
 
     Attributes
     ----------
-    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], whether it has none
+    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], what helps
     """
 
-    seen: dict[tuple[str, str], tuple[float, float, bool]] = field(default_factory=dict)
+    seen: dict[tuple[str, str], tuple[float, float, str]] = field(default_factory=dict)
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
@@ -153,9 +156,8 @@ class SunkLog:
             middles = _middles(built)
             start = built.model.at_start(theta)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                middles = middles._replace(
-                    meets=middles.meets & (_gaps(built, middles, start, theta) >= -middles.allowed)
-                )
+                outside = _gaps(built, middles, start, theta) >= -middles.allowed
+                middles = middles._replace(meets=middles.meets & outside)
             self._of.append(middles)
         middles = self._of[0]
         if not middles.meets.any():
@@ -164,12 +166,13 @@ class SunkLog:
         gaps = _gaps(built, middles, kin, theta)
         for i, k in np.argwhere((gaps < -middles.allowed) & middles.meets):
             key = middles.names[i], middles.surfaces[k]
-            first, depth, bare = self.seen.get(key, (float(kin.t), 0.0, middles.names[i] in middles.bare))
-            self.seen[key] = first, max(depth, -float(gaps[i, k])), bare
+            if key not in self.seen:
+                self.seen[key] = float(kin.t), 0.0, _remedy(built, middles, kin, theta, key)
+            first, depth, remedy = self.seen[key]
+            self.seen[key] = first, max(depth, -float(gaps[i, k])), remedy
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
-        held = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
         return [
             {
                 "bodies": list(pair),
@@ -177,9 +180,9 @@ class SunkLog:
                 "depth": depth,
                 "warning": True,
                 "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {first:.6g} s on, {depth:.3g} m deep: "
-                + ("this link has no shapes by which it could touch" if bare else held),
+                + remedy,
             }
-            for pair, (first, depth, bare) in sorted(self.seen.items(), key=lambda item: -item[1][1])
+            for pair, (first, depth, remedy) in sorted(self.seen.items(), key=lambda item: -item[1][1])
         ]
 
     def plain(self) -> list[Any]:
@@ -195,7 +198,29 @@ class SunkLog:
         ValueError, TypeError
             If it is none.
         """
-        return cls({(str(a), str(b)): (float(time), float(depth), any(bare)) for a, b, time, depth, *bare in found})
+        return cls(
+            {
+                (str(a), str(b)): (float(time), float(depth), "".join(x for x in said if isinstance(x, str)) or STIFFER)
+                for a, b, time, depth, *said in found  # earlier versions had a flag
+            }
+        )
+
+
+def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray, pair: tuple[str, str]) -> str:
+    """Return what helps a body inside a surface: one into which it has no point is narrower than these are apart."""
+    if pair[0] in found.bare:
+        return "this link has no shapes by which it could touch"
+    names = np.array([*(body.name for body in built.model.bodies), *(item.name for item in built.model.obstacles)])
+    met = [*meeting_names(built.model)]
+    for term in built.model.term(BodyContact):
+        points, shapes = np.divmod(term.decide(kin, theta)[:, 0], term.kind.size)
+        met += zip(names[term.owner[points]], names[term.shape_owner[shapes]], strict=True)
+    if any({*two} == {*pair} for two in met):
+        return STIFFER
+    tree, _, link = pair[0].partition("/")
+    rigid = pair[0] in found.names[: found.starts.size]
+    key = f"bodies.{tree}.{'spacing' if link else 'collision.spacing'}" if rigid else "its mesh"
+    return f"no point of one is in the other, they pass beside each other: a finer {key} holds it"
 
 
 def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:
@@ -365,9 +390,9 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
     moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"]))
     if gain <= GAIN * moves:
         return {}
-    time, law = built.scene.time, built.scene.contact.friction_law
-    divides = time.substeps != "auto" and time.integrator != "rk4" and law not in ("exact", "impulse")
-    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * time.dt:.1g} s,"
+    dt, stepper = built.scene.time.dt, built.simulation.stepper
+    divides = isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
+    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
     text = (
         f"energy grows by {gain:.3g} J, {gain / moves:.0%} of what moves, until t = {data.t[most]:.6g} s, and nothing "
         f"feeds it: {remedy} helps"

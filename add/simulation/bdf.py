@@ -21,6 +21,7 @@ from add.equations.kinematics import (
     StateTangents,
     StretchTangents,
 )
+from add.equations.system import System
 from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp
@@ -88,6 +89,33 @@ def stepwise(taken: Block | tuple[State, Record]) -> Iterator[tuple[State, Recor
             yield state_after(taken, k), record_of(taken, k)
     else:
         yield taken
+
+
+#: Speed that nothing reaches [m/s], [rad/s], three times that of light.
+FLED = 1e9
+
+
+def sound(system: System, piece: Block | tuple[State, Record]) -> Block | tuple[State, Record]:
+    """Return steps up to one after which something is beyond `FLED`: it may be solved as well as any other.
+
+    Raises
+    ------
+    SolverError
+        If that is the first.
+    """
+    v = piece.steps.states_v[: piece.n] if isinstance(piece, Block) else piece[0].v[:1]
+    if not v.size or np.abs(v).max() <= FLED:
+        return piece
+    n = int(np.argmax(np.abs(v).max(axis=1) > FLED))
+    if n and isinstance(piece, Block):
+        return replace(piece, n=n)
+    state = state_after(piece, 0) if isinstance(piece, Block) else piece[0]
+    worst = int(np.argmax(np.abs(v[0])))
+    raise SolverError(
+        f"step {state.step} (t={state.t:.6g} s): the run leaves every scale: {system.dofs.describe(worst)} moves at "
+        f"{v[0, worst]:.3g} m/s (or rad/s), faster than light; what drives it has no end: try weaker loads, muscles, "
+        "chambers or drives"
+    )
 
 
 @final

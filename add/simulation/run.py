@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 from add.compiled.available import packed_or_reason
 from add.compiled.pack import PackedSystem
 from add.compiled.run import Block, CompiledRun
-from add.equations import charts
-from add.equations.charts import Chart
+from add.equations.charts import Chart, change
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
-from add.simulation.bdf import Records, state_after, stepwise
+from add.simulation.bdf import Records, sound, state_after, stepwise
 from add.simulation.start import Start
 from add.simulation.step_jacobians import Dynamics, Step, StepDerivatives, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
@@ -83,7 +82,7 @@ class Trajectory(Summarised):
             return self.initial
         unchanged = self.records[k - 1].unchanged
         if unchanged is not None:
-            return charts.change(unchanged, self.records[k - 1].charts)
+            return change(unchanged, self.records[k - 1].charts)
         q0, v0 = self.q[k], self.v[k]
         step = self.initial.step + k
         q, v = np.stack([q0, self.q[k - 1]]), np.stack([v0, self.v[k - 1]])
@@ -285,6 +284,7 @@ class Simulation(Summarised):
                 piece = stepper.steps(assembler, state, theta, n_steps - k)
             else:
                 piece = self.advance(assembler, state, theta, replay.records[k] if replay else None)
+            piece = sound(self.system, piece)
             if isinstance(piece, Block):
                 state = state_after(piece, piece.n - 1)
                 k += piece.n

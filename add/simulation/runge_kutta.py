@@ -11,6 +11,7 @@ from add.compiled.run import WITHIN, CompiledRun
 from add.compiled.stages import Tableau
 from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
+from add.simulation.bdf import FLED
 from add.simulation.derivative import Linearised, Solution
 from add.simulation.run import Simulation
 from add.simulation.start import finished
@@ -76,9 +77,9 @@ class RungeKutta4(DifferentiableStepper):
         """Take one step; see `Stepper.step`."""
         number, t = state.step + 1, (state.step + 1) * self.dt
         taken = _compiled(assembler).stages(RK4, self._begins(number), (state.q[0], state.v[0]), theta)
-        if taken is None:
+        if taken is None or not np.abs(taken[2]).max(initial=0.0) <= FLED:
             raise SolverError(
-                f"step {number} (t={t:.6g} s): the explicit step leaves the finite numbers, or a mass matrix is "
+                f"step {number} (t={t:.6g} s): the explicit step leaves every scale, or a mass matrix is "
                 f"singular; try time.dt = {0.25 * self.dt:.3g} s, or bdf2 for what is stiff"
             )
         stages, q, v = taken

@@ -101,8 +101,10 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             state = replace(state, v=np.stack([state.v[0], state.v[0]]))
         try:
             piece = stepper.steps(assembler, state, theta, most)
-        except SolverError:
-            return self._divided(assembler, state, theta, 4, None)
+        except SolverError as error:
+            # With all fallbacks, and of BDF1: what would be tried at last has been.
+            tried = not self._eager and len(stepper.formula.coefficients(state.step)[1]) == 1
+            return self._divided(assembler, state, theta, 4, error if tried else None)
         if self.impacts is None:
             return piece
         if isinstance(piece, Block):
@@ -154,11 +156,11 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         return State(state.t, state.step * n, np.stack([q, q - h * v]), np.stack([v, v - (v - state.v[1]) / n]))
 
     def _divided(
-        self, assembler: Assembler, state: State, theta: FloatArray, n: int, whole: BDF | None
+        self, assembler: Assembler, state: State, theta: FloatArray, n: int, whole: BDF | SolverError | None
     ) -> tuple[State, Record]:
         """Take a step in n parts, in more, in n or more with some fallbacks, or at last as one.
 
-        That is by ``whole``, if it finds the step, else one of BDF1 with all fallbacks.
+        That is by ``whole``, if it finds the step, else one of BDF1 with all fallbacks; an error if that has failed.
         """
         for parts, attempts in WAYS:
             if parts < n:
@@ -181,9 +183,11 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                     n = self.impacts.enough(parts, float(moved.max()))
                 if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)
-        if whole is not None:
+        if isinstance(whole, BDF):
             return next(stepwise(whole.steps(assembler, state, theta, 1)))
         try:
+            if whole is not None:
+                raise whole
             return replace(self._restarted, attempts=None).step(assembler, state, theta)
         except SolverError as error:
             raise SolverError(f"{error}; its parts, up to {MOST}, found none either") from error

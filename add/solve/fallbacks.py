@@ -134,6 +134,8 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
     if result.report.status.success or attempts == 0:
         return result
     ends = [result]
+    # Where a run begins, or behind an impact, some are the same: they would end in the same place.
+    guesses = [u for k, u in enumerate(guesses) if not any(np.array_equal(u, earlier) for earlier in guesses[:k])]
     for attempt, guess in enumerate(guesses[1:], start=1):
         points.append(work.guess(guess))
         result = work.iterate(points[-1], 0.0, attempt, share)

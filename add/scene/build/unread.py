@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from add.bodies import LinkBody
 from add.bodies.nodal import NodalBody
 from add.contact import BodyContact, MeshContact
 from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact
+from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
@@ -46,11 +48,14 @@ def unread(built: BuiltScene) -> Iterator[str]:
         any(isinstance(body, NodalBody) for body in built.model.bodies),
         frozenset(name for name in starts if name is not None),
         vanishes,
+        frozenset(side for row in scene.contact.pairs for side in row.sides),
+        _meet_themselves(built),
     )
     for path, spec in objects_in(scene, ""):
         for key, why in spec.unread(facts, path).items():
             *outer, name = key.split(".")
             owner: Any = reduce(getattr, outer, spec)
+            key = type(owner).model_fields[name].alias or key
             place = f"{path}.{key}" if path else key
             if not owner.says(name):
                 continue
@@ -76,6 +81,17 @@ def _of_contact(built: BuiltScene) -> set[int]:
     for meshes in built.model.term(MeshContact):
         found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
     return found
+
+
+def _meet_themselves(built: BuiltScene) -> frozenset[str]:
+    """Return the articulated bodies of which one link may meet another, by points and shapes or by meshes."""
+    tree = {k: body.tree for k, body in enumerate(built.model.bodies) if isinstance(body, LinkBody)}
+    by_name = {body.name: tree.get(k) for k, body in enumerate(built.model.bodies)}
+    found: set[str | None] = {by_name[a] for a, b in meeting_names(built.model) if by_name[a] == by_name[b]}
+    for term in built.model.term(BodyContact):
+        for owner, shapes in term.met_shapes().items():
+            found |= {tree.get(owner)} & {tree.get(k) for k in term.shape_owner[shapes].tolist()}
+    return frozenset(name for name in found if name is not None)
 
 
 def unread_signals(built: BuiltScene) -> Iterator[str]:

@@ -243,6 +243,15 @@ class ArticulatedBodySpec(Spec):
     #: That of the file, where somebody has read it before.
     _read: Robot | None = PrivateAttr(default=None)
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        name, joints = path.partition(".")[2], self._robot.joints if self._robot else ()
+        out = {} if name in facts.meet_themselves else {"self_collision": "no two of its links can touch each other"}
+        if all(facts.vanishes(f"{path}.joints.{joint.name}.dry_friction") for joint in joints):
+            out["dry_friction_law"] = "no joint has dry friction"
+        if all(facts.vanishes(f"{path}.joints.{joint.name}.limit_stiffness") for joint in joints):
+            out |= dict.fromkeys(("limit_onset", "limits"), "no joint has a lower or upper limit")
+        return out
+
     def model_post_init(self, context: Any) -> None:
         if self.model is None:
             if not self.joints or not self.links:

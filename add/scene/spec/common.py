@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
-from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -13,7 +12,6 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
-from add.summary import counted
 from add.typing import FloatArray
 
 T = TypeVar("T")
@@ -79,6 +77,7 @@ class Facts(NamedTuple):
     nodes_meet : whether a body has nodes, which meet shapes
     on_hinges : bodies whose start a coupling says
     vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
+    sides, meet_themselves : what rows of `contact.pairs` name; articulated bodies whose links may touch each other
     """
 
     friction_law: str
@@ -88,6 +87,8 @@ class Facts(NamedTuple):
     nodes_meet: bool
     on_hinges: frozenset[str]
     vanishes: Callable[[str], bool]
+    sides: frozenset[str]
+    meet_themselves: frozenset[str]
 
     @property
     def without_penalties(self) -> bool:
@@ -199,20 +200,6 @@ def _ordered(window: tuple[float, float]) -> tuple[float, float]:
     return window
 
 
-def check_samples(times: tuple[float, ...], values: tuple[Any, ...]) -> None:
-    """Raise unless the times of samples increase and every one has its value."""
-    for k, (before, after) in enumerate(pairwise(times)):
-        if after <= before:
-            raise problem("times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}")
-    if len(values) != len(times):
-        raise problem(
-            "as many values as times are needed",
-            key="values",
-            found=counted(len(values), "value"),
-            expected=f"{len(times)}",
-        )
-
-
 def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Validator of a list whose entries have to differ."""
     seen = set()
@@ -274,7 +261,8 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
     )
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return {} if facts.meshes_meet else {"thickness": "no two meshes meet"}
+        skin = {} if facts.meshes_meet else {"thickness": "no two meshes meet"}
+        return skin | ({} if self.class_ in facts.sides else {"class_": "no row of `contact.pairs` names it"})
 
 
 # --- selectors: which nodes, in the rest frame of the mesh -----------------------------------------------------------

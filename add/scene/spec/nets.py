@@ -94,7 +94,8 @@ class MassSpringBodySpec(NetSpec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         none = isinstance(self.mesh, PointsMeshSpec) and not self.mesh.edges
-        return dict.fromkeys(("stiffness", "damping"), "no edge joins its points") if none else {}
+        turns = {"angular_velocity": "one point does not turn"} if self.is_handle else {}
+        return turns | (dict.fromkeys(("stiffness", "damping"), "no edge joins its points") if none else {})
 
     @property
     def expected_nodes(self) -> float:

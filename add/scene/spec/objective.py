@@ -26,14 +26,13 @@ from add.scene.spec.common import (
     TimeOrEndSpec,
     Vector3,
     Window,
-    check_samples,
     exactly_one,
     problem,
     unique,
 )
 from add.scene.spec.extension import Extension
 from add.scene.spec.markers import CloudObjectiveSpec, _ObjectiveSpec, _RobustSpec
-from add.scene.spec.signals import Values
+from add.scene.spec.signals import Values, check_samples
 from add.scene.spec.unions import by_value
 
 # --- objective -------------------------------------------------------------------------------------------------------

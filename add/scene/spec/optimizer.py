@@ -98,7 +98,9 @@ class OptimizerSpec(Spec):
     beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
     beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
     starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
-    max_evaluations: Count = Field(100, description="largest number of simulations")
+    max_evaluations: Count = Field(
+        100, description="largest number of simulations; `l-bfgs-b` finishes the line search that it is in"
+    )
     gradient_tolerance: NonNegative = Field(
         1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
     )

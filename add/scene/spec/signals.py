@@ -1,5 +1,6 @@
 """Values of the scene format: signals over time, fields and directions over the elements of a mesh."""
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -17,7 +18,6 @@ from add.scene.spec.common import (
     SelectorSpec,
     Spec,
     Vector3,
-    check_samples,
     problem,
 )
 from add.scene.spec.unions import by_key, by_type, by_value
@@ -38,6 +38,20 @@ def _one_width(values: tuple[float | Vector3, ...]) -> tuple[float | Vector3, ..
 
 
 Values = Annotated[tuple[NumberOrVectorSpec, ...], AfterValidator(_one_width)]
+
+
+def check_samples(times: tuple[float, ...], values: tuple[Any, ...]) -> None:
+    """Raise unless the times of samples increase and every one has its value."""
+    for k, (before, after) in enumerate(pairwise(times)):
+        if after <= before:
+            raise problem("times must increase", key=f"times.{k + 1}", found=f"{after:g}", expected=f"above {before:g}")
+    if len(values) != len(times):
+        raise problem(
+            "as many values as times are needed",
+            key="values",
+            found=counted(len(values), "value"),
+            expected=f"{len(times)}",
+        )
 
 
 class ConstantSignalSpec(Spec, numbers=Role.DRIVE):

@@ -67,6 +67,26 @@ def test_what_lies_flat_has_not_sunk(body: str) -> None:
     assert not seen(body, "plane")
 
 
+@pytest.mark.parametrize(
+    ("body", "remedy"),
+    [
+        (BODIES["rigid"], "a finer bodies.b.collision.spacing"),
+        (BODIES["rigid"] | {"collision": {"spacing": 0.015}}, "a stiffer contact.stiffness"),
+        (BODIES["link"] | {"orientation": [0.8, 0, 0.6, 0]}, "a finer bodies.b.spacing"),
+    ],
+)
+def test_what_a_thin_post_goes_through_between_its_points(body: dict[str, Any], remedy: str) -> None:
+    """No stiffness holds a body none of whose points touches."""
+    post = {"shape": "box", "center": [0, 0, -0.1], "half_size": [0.01, 0.01, 0.1]}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 50}, "obstacles": {"post": post}}
+    raw |= {"bodies": {"b": body | {"position": [0, 0, 0.12]}}, "contact": {"stiffness": 10.0, "damping": 0.1}}
+    built = scene_from_dict(raw).build()
+    log = SunkLog()
+    for record in built.run().records:
+        log.add(built, record, built.theta)
+    assert [entry["text"].partition(": ")[2] for entry in log.described() if remedy in entry["text"]]
+
+
 def test_links_without_shapes_hang_into_moving_bodies_unsaid() -> None:
     """The hand of a gripper may be inside what it holds; that is of its file."""
     hand = {"mass": 0.1, "inertia": [1e-4, 1e-4, 1e-4, 0, 0, 0]}

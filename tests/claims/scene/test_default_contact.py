@@ -260,8 +260,9 @@ def test_energy_that_a_run_gains_is_said(change: str, tmp_path: Path, caplog: py
 def test_the_remedy_is_one_of_the_scene() -> None:
     """Where no step is divided, or all are that ask for it, only smaller ones are left."""
     data = SimpleNamespace(t=[0.0, 0.1], energy={"kinetic": np.array([1.0, 1.5]), "gravity": np.zeros(2)})
-    for law in ("impulse", "linear"):
-        raw = ball(dt=0.01, contact={"friction_law": law})
+    given = {"stiffness": 1e4, "damping": 1.0}
+    for contact in ({"friction_law": "impulse"}, {"friction_law": "linear"}, given):
+        raw = ball(dt=0.01, contact=contact)
         built = scene_from_dict(raw | {"time": raw["time"] | {"integrator": "bdf1"}}).build()
         (said,) = gained(built, built.run(n_steps=0), data)["gained"]
         assert "grows by 0.5 J, 33% of what moves, until t = 0.1 s" in said["text"]

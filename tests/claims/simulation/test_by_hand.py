@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from add.errors import InputError
+from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 
 BALL = {
@@ -48,6 +48,19 @@ def test_a_given_history_goes_on(integrator):
     state = simulation.state(whole.q[[7, 6]], whole.v[[7, 6]], step=7)
     assert np.array_equal(simulation.step(state)[0].q[0], whole.q[8])
     assert np.array_equal(simulation.run(state=state).q, whole.q[7:])
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_a_run_that_leaves_every_scale_ends(integrator):
+    """Each step of a body that falls for ever is solved: it ends where light would be slower, with what was before."""
+    raw = {"schema": "add-scene/1", "time": {"dt": 1e-4, "steps": 70, "integrator": integrator, "substeps": "off"}}
+    raw |= {"gravity": [0, 0, -5e11], "bodies": {"ball": BALL}}
+    with pytest.raises(SolverError, match=r"^step \d+ \(t=0.00\d+ s\).*ball/position/z.*try weaker loads") as error:
+        scene_from_dict(raw).build().run()
+    assert 10 < error.value.trajectory.n_steps < 25
+    assert 0.9e9 < -error.value.trajectory.v[-1, 2] <= 1e9
+    raw["gravity"] = [0, 0, -1e11]
+    assert scene_from_dict(raw).build().run().n_steps == 70
 
 
 def test_one_pair_later_has_a_straight_history():

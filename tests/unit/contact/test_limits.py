@@ -53,6 +53,14 @@ def test_no_time_is_later_than_the_exact_one():
     assert alarms <= 5 and max(early) < 0.25
 
 
+@pytest.mark.parametrize(("height", "least", "most"), [(1e-3, 1.0, 1.0), (1e-7, 0.01, 0.1)])
+def test_a_way_along_a_surface_ends_where_it_takes_too_many_steps(height, least, most):
+    """Each step is no longer than the distance; the toolkit's own limit takes two seconds."""
+    x0 = np.array([[0.2, 0.2, 0.2 + height], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    x1 = x0 + np.outer([1, 0, 0, 0], [0.2, 0.2, 0.2])
+    assert least <= free_share(toolkit_mesh(pair("vf")), x0, x1) <= most
+
+
 def test_crossings_are_those_of_the_oracle():
     rng = np.random.default_rng(1)
     x, primitives = joined([sheet(8, wave=0.1), sheet(7, (0.05, 0.02, 0.01), wave=0.1)], itself=[0])

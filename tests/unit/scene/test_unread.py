@@ -66,6 +66,29 @@ def of_net(**body: object) -> dict:
     return raw
 
 
+def of_tree(n: int, **body: object) -> dict:
+    """A chain of capsules, each of which a hinge joins to the one before."""
+    raw = of_contact("linear")
+    capsule = {"geometry": {"shape": "capsule", "radius": 0.02, "half_length": 0.05}, "position": [0, 0, -0.06]}
+    hinges = [{"type": "hinge", "axis": [0, 1, 0], "parent": f"l{k}", "position": [0, 0, -0.12]} for k in range(n - 1)]
+    raw["bodies"]["t"] = {
+        "type": "articulated",
+        "base": "free",
+        "links": {f"l{k}": {"mass": 0.3, "shapes": [capsule]} for k in range(n)},
+        "joints": {f"l{k}": joint for k, joint in enumerate([{}, *hinges])},
+    } | body
+    return raw
+
+
+def of_boxes() -> dict:
+    """A chain of three boxes of which the first and the last meet by their edges and faces."""
+    raw = of_tree(3, self_collision=True)
+    for link in raw["bodies"]["t"]["links"].values():
+        link["shapes"] = [{"geometry": {"shape": "box", "size": [0.04, 0.04, 0.1]}, "position": [0, 0, -0.06]}]
+    raw["contact"]["pairs"] = [{"between": ["t/l0", "t/l2"], "by_meshes": True}]
+    return raw
+
+
 def alone(**contact: object) -> dict:
     raw = of_contact("linear", **contact)
     del raw["obstacles"]
@@ -110,6 +133,7 @@ CASES = [
     (of_contact("linear", stiffness=1e4, adhesive_damping=True), "contact.adhesive_damping"),
     (of_contact("linear", nodes={"stiffness": 1e3}), "contact.nodes.stiffness"),
     (of_net(stiffness=5.0), "bodies.net.stiffness"),
+    (of_net(angular_velocity=[0, 0, 1]), "bodies.net.angular_velocity"),
     (of_time(newton={"reuse": 0.1}) | {"contact": {"friction_law": "impulse"}}, "time.newton.reuse"),
     (of_time(start="straight-line"), "time.start"),
     (of_body({"closed": True}), "bodies.body.collision.closed"),
@@ -138,6 +162,11 @@ CASES = [
     (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
     (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
+    (of_body({}, CUBE | {"contact": {"class": "cubes"}}), "bodies.body.contact.class"),
+    (of_tree(2, self_collision=True), "bodies.t.self_collision"),
+    (of_tree(2, dry_friction_law="hybrid"), "bodies.t.dry_friction_law"),
+    (of_tree(2, limit_onset=0.01), "bodies.t.limit_onset"),
+    (of_tree(3, self_collision=True, contact={"class": "arms"}), "bodies.t.contact.class"),
 ]
 
 
@@ -155,6 +184,9 @@ def test_named(raw: dict, place: str) -> None:
         of_body({"spacing": 0.05}),
         of_optimizer(method="adam", rate=0.5, beta1=0.8),
         of_joint(rest=0.1, stiffness=3.0),
+        of_tree(3, self_collision=True),
+        of_boxes(),
+        of_tree(2, contact={"class": "arms"}) | {"contact": {"pairs": [{"between": ["arms", "floor"], "friction": 0}]}},
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
         of_hinge(orientation=[0.6, 0, 0.8, 0]),
