@@ -19,6 +19,8 @@ _PARTS = json.loads(Path(__file__).with_name("template_scenes.json").read_text(e
 _LOG = {"transform": "log", "scale": 0.3}
 #: A servo gives what its joint can at this error [rad, m]; a first guess of a damping that a file does not say.
 AT_EFFORT, DAMPING = 0.1, 0.01
+#: Friction of what a robot touches, where its file says none, or several.
+FRICTION = 0.6
 
 
 def _made(part: str, *values: Mapping[str, Any], **own: Any) -> Any:
@@ -111,8 +113,17 @@ def robot(given: Answers) -> dict[str, Any]:
     hand = given["hand"] or model.links[-1].name
     aim = ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
     scene: dict[str, Any] = _made("robot", given, robot=model.name, aim=aim, body=body, link=hand)
-    if any(joint.kind == "free" for joint in model.joints):
+    free = any(joint.kind == "free" for joint in model.joints)
+    standing = [shape for shape in model.static.collision if shape.shape != "mesh"]
+    if free or standing:
+        mu = {shape.friction for link in (*model.links, model.static) for shape in link.collision} - {None}
+        scene["contact"] = {"friction": mu.pop() if len(mu) == 1 else FRICTION}
+    if standing:
+        body["static_shapes"] = True
+    if free and not standing:
         scene |= _made("robot on a floor")
+    if model.gravity is not None and not np.allclose(model.gravity, [0, 0, -9.81]):
+        scene["gravity"] = [float(x) for x in model.gravity]
     if given["target"]:
         body["drives"] = {}
         for joint in moved:
@@ -128,7 +139,6 @@ def robot(given: Answers) -> dict[str, Any]:
         while link in above:
             leading.add(above[link].name)
             link = above[link].parent
-        free = any(joint.kind == "free" for joint in model.joints)
         parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
         if not parameters:
             raise InputError("no joint with a servo moves this link", place="hand", found=hand,

@@ -14,6 +14,7 @@ from add.commands.templates import TEMPLATES
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene
+from add.scene.build.doubts import doubts
 from add.scene.build.write_back import with_values
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper">{0}</link><link name="fore">{0}</link>
@@ -144,6 +145,32 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
     assert isinstance(run(*said, "--force").exception, InputError)
     drives = json.loads(new("robot", tmp_path, monkeypatch).read_text())["bodies"]["robot"]["drives"]
     assert [(drive["stiffness"], drive["limit"]) for drive in drives.values()] == [(90.0, "file")] * 2
+
+
+WORLD = """<mujoco><option gravity="0 0 -1.62"/><worldbody>
+<geom name="ground" type="plane" size="5 5 1" {0}/><geom name="stair" type="box" pos="1 0 0.1" size="0.3 1 0.1" {0}/>
+<body name="trunk" pos="0 0 0.5">{1}<geom type="box" size="0.2 0.1 0.05" {0}/><body name="leg" pos="0 0 -0.1">
+<joint name="hip" axis="0 1 0"/><geom name="foot" type="sphere" size="0.05" {2}/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("joint", ["<freejoint/>", ""])
+def test_a_robot_stands_in_the_world_of_its_file(joint, tmp_path, monkeypatch):
+    """Floor, stairs, friction and gravity of a file are the scene's; it gets a floor only where the file has none."""
+    monkeypatch.chdir(tmp_path)
+
+    def made(text):
+        (tmp_path / "r.xml").write_text(text)
+        asked = run("robot", "--defaults", "-o", "a.json", "--force", "--set", "model=r.xml")
+        assert asked.exit_code == 0, asked.output
+        return load_scene(tmp_path / "a.json")
+
+    of_file = made(WORLD.format('friction="0.9"', joint, 'friction="0.9"'))
+    assert {"robot ground", "robot stair"} <= set(of_file.obstacles) and not doubts(of_file.build())
+    assert of_file.gravity == (0.0, 0.0, -1.62) and of_file.contact.friction == 0.9
+    several = made(WORLD.format('friction="0.9"', joint, 'friction="0.4"'))
+    assert several.contact.friction == 0.6
+    bare = made(WORLD.format('contype="0" conaffinity="0"', joint, ""))
+    assert list(bare.obstacles) == (["floor"] if joint else [])
 
 
 def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):
