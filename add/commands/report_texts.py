@@ -251,8 +251,8 @@ def gradient_text(item: Any) -> str:
         f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
     )
     lines.append(
-        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
-        f"{item.signal:.3g} of their scatter"
+        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; a line through the gradients within "
+        f"1 % says {item.signal:.3g} times what it leaves"
     )
     if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
         lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")
