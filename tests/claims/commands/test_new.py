@@ -173,6 +173,28 @@ def test_a_robot_stands_in_the_world_of_its_file(joint, tmp_path, monkeypatch):
     assert list(bare.obstacles) == (["floor"] if joint else [])
 
 
+def test_what_looks_mistaken_in_a_recording_is_masked(tmp_path, monkeypatch):
+    """A ghost and two exchanged markers are left out of a scene from a recording, on its clock, and said."""
+    monkeypatch.chdir(tmp_path)
+    t = 0.01 * np.arange(60)
+    a, b, c = (
+        np.stack([0.1 + 0 * t, y + 0 * t, z + 0.01 * np.sin(8 * t)], axis=1) for y, z in ((0, 0.03), (0.03, 0), (0, 0))
+    )
+    a[40:46], b[40:46] = b[40:46].copy(), a[40:46].copy()
+    c[20] += 0.4
+    rows = [",".join(map(str, row)) for row in np.column_stack([t, a, b, c])]
+    names = ",".join(f"{name}_{axis}_m" for name in "abc" for axis in "xyz")
+    (tmp_path / "take.csv").write_text("\n".join([f"time_s,{names}", *rows]))
+    said = ["--set", "markers=a=0.1,0,0.03; b=0.1,0.03,0; c=0.1,0,0", "--set", "recording=take.csv"]
+    asked = run("specimen", "--defaults", "-o", "s.json", *said, "--set", "release=0.1", "--set", "duration=0.4")
+    assert asked.exit_code == 0, asked.output
+    mask = json.loads((tmp_path / "s.json").read_text())["recording"]["mask"]
+    assert [(item["marker"], item["from"], item["to"]) for item in mask] == [
+        ("c", 0.0995, 0.1005), ("a", 0.2995, 0.3505), ("b", 0.2995, 0.3505),
+    ]  # fmt: skip
+    assert "recording.mask): c from 0.0995 to 0.1005 s" in asked.output and not doubts(load_scene("s.json").build())
+
+
 def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):
     """Joints that do not lead to the hand have servos and are not looked for; a base that floats needs all of them."""
     monkeypatch.chdir(tmp_path)
