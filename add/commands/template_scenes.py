@@ -108,6 +108,9 @@ def robot(given: Answers) -> dict[str, Any]:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
     moved = [joint for joint in model.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
     body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
+    starts = {joint.name: float(np.clip(joint.start, joint.lower, joint.upper)) for joint in moved}
+    if beyond := {joint.name: {"value": starts[joint.name]} for joint in moved if starts[joint.name] != joint.start}:
+        body["joints"] = beyond  # the file poses them beyond their stops
     if given["height"]:
         body["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
     hand = given["hand"] or model.links[-1].name
@@ -133,7 +136,7 @@ def robot(given: Answers) -> dict[str, Any]:
             servo |= {"stiffness": given["servo"] or effort, "damping": 0.05 * (given["servo"] or effort)}
             body["drives"][joint.name] = servo | ({"limit": "file"} if limited else {})
         times = [given["duration"] * k / 4 for k in range(5)]
-        signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
+        signals = {j.name: {"type": "spline", "times": times, "values": [starts[j.name]] * 5} for j in moved}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
         leading, link, above = set(), model.place(hand)[0], {joint.child: joint for joint in model.joints}
         while link in above:
@@ -152,7 +155,7 @@ def robot(given: Answers) -> dict[str, Any]:
                              else "markers", found=str(given["target"] or "nothing"))  # fmt: skip
         places = {name: (link or hand, point) for name, (link, point) in given["markers"].items()}
         scene["markers"] = {name: {"body": f"robot/{link}", "point": point} for name, (link, point) in places.items()}
-        values = given["start"] or [joint.start for joint in moved]
+        values = given["start"] or list(starts.values())
         if len(values) != len(moved):
             raise InputError("a value for each joint", place="start", found=f"{len(values)}",
                              expected=", ".join(joint.name for joint in moved))  # fmt: skip
@@ -160,8 +163,8 @@ def robot(given: Answers) -> dict[str, Any]:
             j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(moved, values, strict=True)
         }
         dampings = [{"path": f"bodies.robot.joints.{joint.name}.damping", **_LOG} for joint in moved]
-        starts = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
-        _fit(scene, given, dampings + starts, 40, markers={name: name for name in places})
+        angles = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
+        _fit(scene, given, dampings + angles, 40, markers={name: name for name in places})
     return scene
 
 

@@ -15,6 +15,7 @@ from add.scene.build.built import BuiltScene, size_of
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
+from add.scene.build.unread import read_by_contact
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
@@ -308,7 +309,7 @@ def _frictions(robot: Robot, built: BuiltScene, at: str) -> Iterator[str]:
     shapes = [shape for link in (*robot.links, robot.static) for shape in link.collision if shape.friction is not None]
     mu = sorted({float(shape.friction or 0.0) for shape in shapes})
     scene = built.scene.contact.friction
-    if len(shapes) and built.model.system.deciding and any(abs(value - scene) > 1e-6 for value in mu):
+    if len(shapes) and read_by_contact(built) and any(abs(value - scene) > 1e-6 for value in mu):
         values = ", ".join(f"{value:g}" for value in mu[:_SHOWN]) + (" ..." if len(mu) > _SHOWN else "")
         yield (
             f"{at}: shapes of the file have friction {values}, contact in the scene {scene:g}, which counts: "

@@ -34,7 +34,7 @@ def unread(built: BuiltScene) -> Iterator[str]:
         targets = {theta[name].start for name in numbers.targets(path) if not (by_formula and name.endswith(".c_f"))}
         return targets.isdisjoint(of_contact)
 
-    theta, of_contact = built.model.system.parameters, _of_contact(built)
+    theta, of_contact = built.model.system.parameters, read_by_contact(built)
     by_formula = not built.model.contact.curve.takes_friction
     meshes_meet = bool(meeting_meshes(built.model.bodies, built.model.contact).pairs)
     starts = (item.b.body for item in scene.couplings.values() if isinstance(item, HingeSpec) and item.start)
@@ -65,7 +65,7 @@ def _by_rule(built: BuiltScene) -> dict[str, float]:
     return default_contact(built.scene.model_copy(update={"contact": contact.model_copy(update=own)}), built)
 
 
-def _of_contact(built: BuiltScene) -> set[int]:
+def read_by_contact(built: BuiltScene) -> set[int]:
     """Return where numbers of theta are that contact reads between what may touch."""
     found: set[int] = set()
     for points in built.model.term(BodyContact):

@@ -171,6 +171,10 @@ def test_a_robot_stands_in_the_world_of_its_file(joint, tmp_path, monkeypatch):
     assert several.contact.friction == 0.6
     bare = made(WORLD.format('contype="0" conaffinity="0"', joint, ""))
     assert list(bare.obstacles) == (["floor"] if joint else [])
+    pinched = made(WORLD.format("", joint, "").replace('axis="0 1 0"', 'axis="0 1 0" limited="true" range="10 90"'))
+    assert pinched.bodies["robot"].joints["hip"].value == pytest.approx(np.radians(10.0))  # at its stop, not beyond it
+    alone = '<body pos="0 0 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02"/></body>'
+    assert not doubts(made(f"<mujoco><worldbody>{alone}</worldbody></mujoco>").build())  # its friction does not matter
 
 
 def test_what_looks_mistaken_in_a_recording_is_masked(tmp_path, monkeypatch):
