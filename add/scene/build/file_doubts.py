@@ -250,10 +250,11 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
         still = [shape for shape in robot.static.collision if not body.static_shapes or shape.shape == "mesh"]
         if still:
             names = _listed([shape.name or shape.origin or shape.shape for shape in still])
+            only_meshes = all(shape.shape == "mesh" for shape in still)
             yield (
                 f"{at}: {names} of the file {'stand' if still[1:] else 'stands'} still and "
                 f"{'touch' if still[1:] else 'touches'} nothing: write "
-                + ("meshes as `obstacles`" if body.static_shapes else '"static_shapes": true, or `obstacles`')
+                + ("meshes as `obstacles`" if only_meshes else '"static_shapes": true, or `obstacles`')
             )
         yield from _actuators(robot, body, at)
         yield from _frictions(robot, built, at)

@@ -30,6 +30,15 @@ def test_of_an_mjcf(tmp_path):
     assert len(of(path, gravity=[0, -9.81, 0], contact={"friction": 1.0})) == 2
 
 
+def test_of_meshes_that_stand_still(tmp_path):
+    """`static_shapes` does not take them: only obstacles are named as the way."""
+    pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
+    asset = '<asset><mesh name="rock" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>'
+    rock = MJCF.replace("<worldbody>", asset).replace('type="plane" size="1 1 1"', 'type="mesh" mesh="rock"')
+    found = of(written(tmp_path, rock, "bot.xml"))
+    assert "stands still and touches nothing: write meshes as `obstacles`" in found[1]
+
+
 def test_of_what_a_scene_takes(tmp_path):
     """Actuators act and the floor is an obstacle when asked for: nothing is left in doubt."""
     pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'add-sim[robots]'")
