@@ -12,10 +12,10 @@ from add.mocap import Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
+from add.scene.build.default_contact import read_by_contact
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
-from add.scene.build.unread import read_by_contact
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees

@@ -14,6 +14,7 @@ from add.commands.templates import TEMPLATES
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene
+from add.scene.build.default_contact import said_numbers
 from add.scene.build.doubts import doubts
 from add.scene.build.write_back import with_values
 
@@ -174,7 +175,8 @@ def test_a_robot_stands_in_the_world_of_its_file(joint, tmp_path, monkeypatch):
     pinched = made(WORLD.format("", joint, "").replace('axis="0 1 0"', 'axis="0 1 0" limited="true" range="10 90"'))
     assert pinched.bodies["robot"].joints["hip"].value == pytest.approx(np.radians(10.0))  # at its stop, not beyond it
     alone = '<body pos="0 0 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02"/></body>'
-    assert not doubts(made(f"<mujoco><worldbody>{alone}</worldbody></mujoco>").build())  # its friction does not matter
+    swings = made(f"<mujoco><worldbody>{alone}</worldbody></mujoco>")
+    assert not doubts(swings.build()) and not said_numbers(swings, swings.build())  # of contact that it cannot have
 
 
 def test_what_looks_mistaken_in_a_recording_is_masked(tmp_path, monkeypatch):
