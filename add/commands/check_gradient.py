@@ -53,9 +53,9 @@ TOLERANCE = 1e-6
 #: The relative step over which the free slope is called coarse: about what an optimiser's line search sees.
 COARSE = 1e-2
 
-#: Gradients at points within `COARSE` whose scatter is the trust in one of them, and the growth of a slope from halfway
-#: on beyond which it is no power of time: 2 is that of a flight, 4 that of a force.
-NEARBY, GROWTH = 6, 20.0
+#: Pairs of gradients within `COARSE` that tell how far one of them may be believed; the growth of a slope from halfway
+#: on beyond which it is no power of time (2: a flight, 4: a force); how many times what it leaves a line is to say.
+NEARBY, GROWTH, STRAIGHT = 3, 20.0, 3.0
 
 
 @final
@@ -149,10 +149,10 @@ class GradientCheck:
     def warnings(self) -> list[str]:
         """Name contacts whose derivatives are one-sided, and the parameters whose free slope is not the adjoint's."""
         out = list(self.weak)
-        if self.growth > GROWTH or self.signal < 1.0:
+        if self.growth > GROWTH or self.signal < STRAIGHT:
             out.append(
-                f"a gradient to be trusted with care: slopes grow {self.growth:.3g} times from halfway to the end, the "
-                f"mean of gradients within {100 * COARSE:g} % is {self.signal:.3g} of their scatter"
+                f"a gradient to be trusted with care: slopes grow {self.growth:.3g} times from halfway to the end, a "
+                f"line through the gradients within {100 * COARSE:g} % says {self.signal:.3g} times what it leaves"
             )
         for p in self.parameters:
             if abs(p.coarse - p.adjoint) > 0.5 * max(abs(p.adjoint), 0.05 * self.norm):
@@ -279,7 +279,7 @@ def _check(
             counts.update(forces.counts)
             weak.add(built, record.kin.t, forces)
     texts = tuple(pair["text"] for pair in weak.described())
-    growth, signal = trust(tangents.q, gradient_at, s, scale, seed)
+    growth, signal = trust(tangents.q, gradient_at, s, gradient, scale, seed)
     return GradientCheck(
         name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
     )
@@ -362,25 +362,31 @@ def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tup
 
 
 def trust(
-    tangents: FloatArray, gradient: Callable[[FloatArray], FloatArray], s: FloatArray, scale: FloatArray, seed: int
-) -> tuple[float, float]:
-    """Return how far a gradient may be believed: the growth of slopes along the run, and signal over scatter.
+    tangents: FloatArray, gradient: Callable[[FloatArray], FloatArray], s: FloatArray, here: FloatArray,
+    scale: FloatArray, seed: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Return how far a gradient may be believed: the growth of slopes along the run, and how far gradients are a line.
 
-    Growth is |q_dot| at the end over that halfway, of the tangents (d, k + 1, n) of a run. Signal over scatter is
-    |mean| / rms |g - mean| of `NEARBY` gradients at s + 1e-2 scale N(0, 1), those that fail left out: below 1 most of a
-    gradient is the place where it was taken. NaN where slopes are zero halfway, or fewer than two gradients are there.
+    Growth is |q_dot| at the end over that halfway, of the tangents (d, k + 1, n) of a run. The other number is of
+    `NEARBY` pairs of gradients at s +- d, d = 1e-2 scale N(0, 1), with odd parts o = (g+ - g-)/2 and even parts
+    e = (g+ + g-)/2: sqrt(|mean e|^2 + mean |o|^2) / rms |e - g(s)|. Near a minimum gradients change their sign, and
+    are a line through it; in chaos even parts are as large as odd ones, and most of a gradient is the place where it
+    was taken: about 1. NaN where slopes are zero halfway, or no pair is there; pairs that fail are left out.
     """
-    rng, gradients = np.random.default_rng(seed), []
+    rng, pairs = np.random.default_rng(seed), []
     for _ in range(NEARBY):
+        step = COARSE * scale * rng.normal(size=s.size)
         try:
-            gradients.append(gradient(s + COARSE * scale * rng.normal(size=s.size)))
+            pairs.append((gradient(s + step), gradient(s - step)))
         except SolverError:
             continue
     sizes = np.linalg.norm(tangents, axis=(0, 2))
     half, end = sizes[len(sizes) // 2], sizes[-1]
     growth = float(end / half) if half > 0.0 else np.nan
-    if len(gradients) < 2:
+    if not pairs:
         return growth, np.nan
-    mean = np.mean(gradients, axis=0)
-    scatter = float(np.sqrt(np.mean([np.sum((g - mean) ** 2) for g in gradients])))
-    return growth, float(np.linalg.norm(mean)) / scatter if scatter > 0.0 else np.inf
+    ends = np.array(pairs)
+    even, odd = ends.mean(axis=1), 0.5 * (ends[:, 0] - ends[:, 1])
+    line = np.sum(even.mean(axis=0) ** 2) + np.mean(np.sum(odd**2, axis=1))
+    left = float(np.mean(np.sum((even - here) ** 2, axis=1)))
+    return growth, float(np.sqrt(line / left)) if left > 0.0 else np.inf

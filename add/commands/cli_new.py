@@ -54,9 +54,7 @@ def new(
     chosen = TEMPLATES[template]
     said = dict(named_value(text, "--set", "this is no answer") for text in given)
     answers = answered(chosen, said) if defaults else _asked(chosen, said)
-    raw = chosen.scene(answers)
-    made(chosen, answers, Path())
-    raw = {"$schema": f"./{SCHEMA}", **_beside(raw, path.parent)}
+    raw = {"$schema": f"./{SCHEMA}", **_beside(made(chosen, answers, Path()), path.parent)}
     with replacing(path) as temporary:
         temporary.write_text(_text(raw), encoding="utf-8")
     schema = path.parent / SCHEMA
@@ -64,6 +62,8 @@ def new(
         with replacing(schema) as temporary:
             temporary.write_text(schema_text(), encoding="utf-8")
     console.say(f"{path}: {raw['name']}")
+    for mask in raw.get("recording", {}).get("mask", ()):
+        console.say("  left out, as it looks mistaken (recording.mask): {marker} from {from} to {to} s".format(**mask))
     following = ["simulate", *(["optimize"] if "objective" in raw else [])]
     console.say("next: " + "; ".join(f"add {word} {path}" for word in ("check", *following)))
     console.result({"scene": str(path), "schema": str(schema), "template": template})

@@ -154,7 +154,8 @@ def view(
 
     if live and (screenshot or movie or html or not Path(run).is_dir()):
         raise click.UsageError("--live follows a run folder in the window.")
-    data = _run_data(console, run, options.pop("base"), options.pop("ignore"))
+    forces = options["arrows"] or options["colour"] == "contact" or not (screenshot or movie or html)
+    data = _run_data(console, run, options.pop("base"), options.pop("ignore"), forces)
     fps, speed = options.pop("fps"), options.pop("speed")
     look = Look(**options)
     written = []
@@ -193,7 +194,7 @@ def _more(folder: Path) -> Callable[[], Any]:
     return more
 
 
-def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...]) -> Any:
+def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...], forces: bool) -> Any:
     """Read a run folder, or build the first state of a scene or a robot."""
     from add.commands.folders import to_view
     from add.io.runfolder import RunFolder
@@ -206,7 +207,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
         raise click.UsageError("--base and --ignore are for a robot's file.")
     if robot or (path.is_file() and path.suffix == ".json"):
         built = (_robot_scene(console, path, base, ignore) if robot else loaded_scene(console, run)).build()
-        return start_data(built)
+        return start_data(built, contacts=forces)
     return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
 
 

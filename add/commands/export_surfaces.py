@@ -153,8 +153,9 @@ def _usd(path: Path, items: list[Shape], times: FloatArray) -> None:
     stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
-    second = float(1.0 / np.diff(times).min()) if times.size > 1 else 24.0
-    codes = times * second
+    # Without the rounding of times: players take frames that are whole.
+    second = round(float(1.0 / np.diff(times).min()), 6) if times.size > 1 else 24.0
+    codes = np.round(times * second, 6)
     stage.SetTimeCodesPerSecond(second)
     stage.SetFramesPerSecond(second)
     stage.SetStartTimeCode(float(codes[0]))

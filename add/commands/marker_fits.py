@@ -13,18 +13,12 @@ from add.inverse import Experiment, InverseProblem
 from add.inverse.between_takes import MOST_SHARED
 from add.inverse.uncertainty import Uncertainty
 from add.io.runfolder import RESIDUALS, RunFolder
-from add.objectives import Tracking, total
+from add.objectives import Tracking
 from add.scene import Scene
 from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.objective import (
-    ContactObjectiveSpec,
-    LineObjectiveSpec,
     MarkersObjectiveSpec,
-    NearestObjectiveSpec,
-    PointObjectiveSpec,
-    PoseObjectiveSpec,
     PriorObjectiveSpec,
-    TrackObjectiveSpec,
 )
 from add.scene.spec.roles import limits
 from add.simulation.run import Trajectory
@@ -149,30 +143,23 @@ def objective_text(scene: Scene, experiment: Experiment) -> str:
 
 def target_fits(scene: Scene, experiment: Experiment, run: Trajectory, theta: FloatArray) -> list[dict[str, Any]]:
     """Return how far a run is off each target, as ``result.json`` has it: ``rms`` of its samples, ``worst`` of them."""
-    out, parts = [], iter(experiment.objective.objectives)
-    for k, item in enumerate(scene.objective):
-        if isinstance(item, PriorObjectiveSpec):
+    out = []
+    items = [(k, item) for k, item in enumerate(scene.objective) if not isinstance(item, PriorObjectiveSpec)]
+    for (k, item), part in zip(items, experiment.objective.objectives, strict=True):
+        times, off = part.off(run, theta)
+        if not item.weight or part is experiment.tracking or not off.size:
             continue
-        part = next(parts)
-        if not item.weight:
-            continue
-        entry: dict[str, Any] = {"objective": f"objective.{k}", "type": item.type, "unit": "m"}
-        if isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
-            off = float(np.sqrt(max(total(part, run.states(), theta), 0.0)))
-            out.append(entry | {"of": item.marker, "rms": off, "worst": off, "time": None})
-        elif isinstance(item, PointObjectiveSpec | LineObjectiveSpec | TrackObjectiveSpec | PoseObjectiveSpec):
-            assert isinstance(part, Tracking)
-            found = [pair for state in run.states() for pair in part.differences(state, theta)]
-            if not found:
-                continue
-            lengths = np.linalg.norm([difference for _, difference in found], axis=2)
-            of = item.body if isinstance(item, PoseObjectiveSpec) else item.marker
-            if isinstance(scene.markers.get(of), DirectionMarkerSpec):
-                lengths, entry["unit"] = 2.0 * np.arcsin(np.minimum(0.5 * lengths, 1.0)), "rad"
-            worst = np.unravel_index(int(np.argmax(lengths)), lengths.shape)
-            time = float(part.times[found[worst[0]][0]])
-            off = float(np.sqrt(np.mean(lengths**2)))
-            out.append(entry | {"of": of, "rms": off, "worst": float(lengths[worst]), "time": time})
+        of, unit = getattr(item, "marker", getattr(item, "body", None)), item.unit.replace("^2", "")
+        if isinstance(scene.markers.get(of or ""), DirectionMarkerSpec):
+            off, unit = 2.0 * np.arcsin(np.minimum(0.5 * off, 1.0)), "rad"
+        worst = int(np.argmax(off))
+        out.append(
+            {
+                "objective": f"objective.{k}", "type": item.type, "unit": unit, "of": of,
+                "rms": float(np.sqrt(np.mean(off**2))), "worst": float(off[worst]),
+                "time": None if np.isnan(times[worst]) else float(times[worst]),
+            }
+        )  # fmt: skip
     return out
 
 

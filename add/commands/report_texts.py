@@ -71,16 +71,16 @@ def with_error(value: object, error: object) -> str:
 
 
 def how_far(value: object, unit: object = "m", digits: int = 4) -> str:
-    """Write how far something is off: a length in mm, an angle in rad.
+    """Write how far something is off: a length in mm, an angle in rad, what an extension measures in its unit.
 
     Examples
     --------
     >>> how_far(0.0123), how_far(0.0123, "rad"), how_far(None)
     ('12.3 mm', '0.0123 rad', '–')
     """
-    if unit == "rad" or not isinstance(value, int | float):
-        return f"{number(value, digits)} rad" if isinstance(value, int | float) else "–"
-    return f"{number(1e3 * value, digits)} mm"
+    if not isinstance(value, int | float):
+        return "–"
+    return f"{number(1e3 * value, digits)} mm" if unit == "m" else f"{number(value, digits)} {unit}".rstrip()
 
 
 def duration(seconds: float) -> str:
@@ -126,13 +126,12 @@ def targets_left(result: Mapping[str, Any]) -> list[str]:
     runs = result.get("experiments", {})
     found = [(name, item) for name, run in runs.items() for item in run.get("targets", ())]
     lines = []
-    for unit in ("m", "rad"):
+    for unit in dict.fromkeys(item["unit"] for _, item in found):
         items = [(name, item) for name, item in found if item["unit"] == unit]
-        if not items:
-            continue
         name, worst = max(items, key=lambda pair: float(pair[1]["worst"]))
         rms = sqrt(sum(item["rms"] ** 2 for _, item in items) / len(items))
-        which = f" ({worst['objective']}, {worst['type']} of {worst['of']}{f', {name}' if len(runs) > 1 else ''})"
+        of = " of ".join(filter(None, (worst["type"], worst["of"])))
+        which = f" ({worst['objective']}, {of}{f', {name}' if len(runs) > 1 else ''})"
         what = "the target" if len(items) == 1 else f"{len(items)} targets"
         mean = "" if rms == worst["worst"] else f"rms {how_far(rms, unit)}, at most "
         lines.append(f"off {what}: {mean}{how_far(worst['worst'], unit)}{which}")
@@ -252,8 +251,8 @@ def gradient_text(item: Any) -> str:
         f"forward against reverse mode {item.forward_error:.1e}: {'passed' if item.passed else 'FAILED'}"
     )
     lines.append(
-        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; the mean of gradients within 1 % is "
-        f"{item.signal:.3g} of their scatter"
+        f"trust: slopes grow {item.growth:.3g} times from halfway to the end; a line through the gradients within "
+        f"1 % says {item.signal:.3g} times what it leaves"
     )
     if not item.passed and item.value == 0.0 and not any(p.adjoint for p in item.parameters):
         lines.append("note: the objective is 0 in the window and nothing moves it; a longer one (--steps) may see more")

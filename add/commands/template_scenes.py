@@ -19,6 +19,8 @@ _PARTS = json.loads(Path(__file__).with_name("template_scenes.json").read_text(e
 _LOG = {"transform": "log", "scale": 0.3}
 #: A servo gives what its joint can at this error [rad, m]; a first guess of a damping that a file does not say.
 AT_EFFORT, DAMPING = 0.1, 0.01
+#: Friction of what a robot touches, where its file says none, or several.
+FRICTION = 0.6
 
 
 def _made(part: str, *values: Mapping[str, Any], **own: Any) -> Any:
@@ -106,13 +108,25 @@ def robot(given: Answers) -> dict[str, Any]:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
     moved = [joint for joint in model.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
     body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
+    starts = {joint.name: float(np.clip(joint.start, joint.lower, joint.upper)) for joint in moved}
+    if beyond := {joint.name: {"value": starts[joint.name]} for joint in moved if starts[joint.name] != joint.start}:
+        body["joints"] = beyond  # the file poses them beyond their stops
     if given["height"]:
         body["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
     hand = given["hand"] or model.links[-1].name
     aim = ", whose servos bring its hand to a target; their angles over time are found." if given["target"] else "."
     scene: dict[str, Any] = _made("robot", given, robot=model.name, aim=aim, body=body, link=hand)
-    if any(joint.kind == "free" for joint in model.joints):
+    free = any(joint.kind == "free" for joint in model.joints)
+    standing = [shape for shape in model.static.collision if shape.shape != "mesh"]
+    if free or standing:
+        mu = {shape.friction for link in (*model.links, model.static) for shape in link.collision} - {None}
+        scene["contact"] = {"friction": mu.pop() if len(mu) == 1 else FRICTION}
+    if standing:
+        body["static_shapes"] = True
+    if free and not standing:
         scene |= _made("robot on a floor")
+    if model.gravity is not None and not np.allclose(model.gravity, [0, 0, -9.81]):
+        scene["gravity"] = [float(x) for x in model.gravity]
     if given["target"]:
         body["drives"] = {}
         for joint in moved:
@@ -122,13 +136,12 @@ def robot(given: Answers) -> dict[str, Any]:
             servo |= {"stiffness": given["servo"] or effort, "damping": 0.05 * (given["servo"] or effort)}
             body["drives"][joint.name] = servo | ({"limit": "file"} if limited else {})
         times = [given["duration"] * k / 4 for k in range(5)]
-        signals = {j.name: {"type": "spline", "times": times, "values": [j.start] * 5} for j in moved}
+        signals = {j.name: {"type": "spline", "times": times, "values": [starts[j.name]] * 5} for j in moved}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
         leading, link, above = set(), model.place(hand)[0], {joint.child: joint for joint in model.joints}
         while link in above:
             leading.add(above[link].name)
             link = above[link].parent
-        free = any(joint.kind == "free" for joint in model.joints)
         parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
         if not parameters:
             raise InputError("no joint with a servo moves this link", place="hand", found=hand,
@@ -142,7 +155,7 @@ def robot(given: Answers) -> dict[str, Any]:
                              else "markers", found=str(given["target"] or "nothing"))  # fmt: skip
         places = {name: (link or hand, point) for name, (link, point) in given["markers"].items()}
         scene["markers"] = {name: {"body": f"robot/{link}", "point": point} for name, (link, point) in places.items()}
-        values = given["start"] or [joint.start for joint in moved]
+        values = given["start"] or list(starts.values())
         if len(values) != len(moved):
             raise InputError("a value for each joint", place="start", found=f"{len(values)}",
                              expected=", ".join(joint.name for joint in moved))  # fmt: skip
@@ -150,8 +163,8 @@ def robot(given: Answers) -> dict[str, Any]:
             j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(moved, values, strict=True)
         }
         dampings = [{"path": f"bodies.robot.joints.{joint.name}.damping", **_LOG} for joint in moved]
-        starts = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
-        _fit(scene, given, dampings + starts, 40, markers={name: name for name in places})
+        angles = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
+        _fit(scene, given, dampings + angles, 40, markers={name: name for name in places})
     return scene
 
 

@@ -8,8 +8,9 @@ from typing import Any, final
 
 from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
 from add.errors import InputError
-from add.scene import Scene, scene_from_dict
-from add.scene.build.recordings import load_recording
+from add.mocap.suspects import masks
+from add.scene import scene_from_dict
+from add.scene.build.recordings import load_recording, whole_recording
 
 
 @final
@@ -83,13 +84,21 @@ def answered(template: Template, given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def made(template: Template, answers: Answers, folder: Path) -> Scene:
-    """Return the scene of the answers, checked; its files count from ``folder``."""
-    scene = scene_from_dict(template.scene(answers), folder=folder)
+def made(template: Template, answers: Answers, folder: Path) -> dict[str, Any]:
+    """Return the scene of the answers, checked, with masks for spikes and exchanges of recorded markers.
+
+    Its files count from ``folder``.
+    """
+    raw = template.scene(answers)
+    scene = scene_from_dict(raw, folder=folder)
     scene.build()
     if scene.recording is not None:
         load_recording(scene, "recording")  # its markers are those of the file
-    return scene
+        own, end = scene.recording.markers or {}, scene.time.end
+        found = masks(whole_recording(scene), {y: x for x, y in own.items()}) if own else []
+        if kept := [item for item in found if item["marker"] in own and item["from"] < end and item["to"] > 0.0]:
+            raw["recording"]["mask"] = kept
+    return raw
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class Term(ABC):
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add dr/dtheta theta_dot to ``out`` (n,)."""
 
-    def lost(self, kin: Kinematics) -> str:
+    def lost(self, kin: Kinematics, theta: FloatArray) -> str:
         """Return in words what has no direction near ``kin``, for the error of a step that fails; may be empty."""
         return ""
 

@@ -193,6 +193,8 @@ def _angle(y: FloatArray) -> FloatArray:
     return np.arctan2((y[:, 1] * y[:, 2]).sum(axis=1), (y[:, 0] * y[:, 2]).sum(axis=1))
 
 
+#: A distance below which two places have met [m].
+MET = 1e-6
 #: The distance of two places [m].
 LINE = Measure(("l", "l_dot"), True, (PLACE, PLACE), _length, line_law)
 #: The angle of a hinge [rad] between -pi and pi, of two directions across the axis in one body and one in the other.
@@ -318,3 +320,16 @@ class FormulaJoint(JointLaw):
     def law(self) -> Law:  # type: ignore[override]
         """The law of the formula."""
         return self.formula.law
+
+    def lost(self, kin: Kinematics, theta: FloatArray) -> str:
+        """Return whether ends have met that are drawn together even there."""
+        if self.formula.measure is not LINE:
+            return ""
+        at = Evaluation(self.sites, self.values, kin.q, kin.v, kin.t, theta)
+        numbers = dict(zip(self.formula.numbers, at.p.T, strict=True))
+        pull = np.broadcast_to(evaluate(self.formula.force, {"l": 0.0, "l_dot": 0.0} | numbers), self.sites.n)
+        drawn = pull[(LINE.of(at.y.reshape(-1, 2, 3)) < MET) & (pull > 0.0)]
+        return drawn.size * (
+            f"the ends of a coupling have met that draws them together with {drawn.max(initial=0.0):.3g} N even there, "
+            "without a direction: let the force vanish with l, as with sqrt(l**2 + c**2) in the place of l + c"
+        )

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -127,11 +127,26 @@ def _jumps(times: FloatArray) -> list[str]:
     ]
 
 
+def masks(recording: Recording, names: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Return the masks of a scene's recording that leave spikes and exchanged markers out; parameters of `suspects`."""
+    known, (swapped, mended) = names or {}, exchanges(recording)
+    spiked = [mask for *_, part in _spiked(mended, known) for mask in part]
+    return spiked + [mask for item in swapped for mask in _of_exchange(item, known, float(recording.times[-1]))]
+
+
 def spikes(recording: Recording, names: Mapping[str, str] | None = None) -> list[str]:
     """Return a sentence for each marker, of the worst ones, that goes far out and comes back within a few frames.
 
     It has the masks to paste; ``names`` as in `suspects`.
     """
+    out = _spiked(recording, names or {})
+    left = len(out) - _SHOWN
+    shown = [f"{text}. To leave that out: {_pasted(part)}" for _, text, part in out[:_SHOWN]]
+    return [*shown, *([f"{left} more markers have such spikes"] if left > 0 else [])]
+
+
+def _spiked(recording: Recording, names: Mapping[str, str]) -> list[tuple[float, str, list[dict[str, Any]]]]:
+    """Return how far each marker with spikes goes out, the worst first, a sentence, and masks."""
     out = []
     for k, name in enumerate(recording.names):
         frames = np.flatnonzero(recording.valid[:, k])
@@ -151,22 +166,27 @@ def spikes(recording: Recording, names: Mapping[str, str] | None = None) -> list
             more = f" ({out_there.size - 1} more such frames)" if out_there.size > 1 else ""
             stretches = np.split(out_there, np.flatnonzero(np.diff(out_there) > 1) + 1)
             ends = [(float(recording.times[item[0]]), float(recording.times[item[-1]])) for item in stretches]
-            mask = _masks([(names or {}).get(name, name)], ends)
             out.append((
                 float(away.max()),
                 f"marker '{name}' is {away.max():.3g} m away at {recording.times[worst]:.4g} s (frame {worst}) and "
-                f"back at once, where all markers keep within {extent:.3g} m{more}. To leave that out: {mask}",
+                f"back at once, where all markers keep within {extent:.3g} m{more}",
+                _masks([names.get(name, name)], ends),
             ))  # fmt: skip
-    out.sort(key=lambda item: -item[0])
-    left = len(out) - _SHOWN
-    return [*(text for _, text in out[:_SHOWN]), *([f"{left} more markers have such spikes"] if left > 0 else [])]
+    return sorted(out, key=lambda item: -item[0])
 
 
-def _masks(markers: Sequence[str], ends: Sequence[tuple[float, float]]) -> str:
+def _masks(markers: Sequence[str], ends: Sequence[tuple[float, float]]) -> list[dict[str, Any]]:
     """Return what leaves stretches of markers out of a scene's recording; ends: times of first and last frames."""
     windows = [{"from": round(start - 5e-4, 4), "to": round(stop + 5e-4, 4)} for start, stop in ends]
-    text = ", ".join(json.dumps({"marker": name} | window) for name in markers for window in windows)
-    return f'"mask": [{text}]'
+    return [{"marker": name} | window for name in markers for window in windows]
+
+
+def _pasted(mask: list[dict[str, Any]]) -> str:
+    return f'"mask": {json.dumps(mask)}'
+
+
+def _of_exchange(item: Exchange, names: Mapping[str, str], end: float) -> list[dict[str, Any]]:
+    return _masks([names.get(name, name) for name in (item.one, item.two)], [(item.start, min(item.stop, end))])
 
 
 def _marked(shape: tuple[int, ...], frames: IntArray, marker: int) -> BoolArray:
@@ -199,7 +219,7 @@ def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> lis
         lasts = (
             f"from {item.start:.3f} to {item.stop:.3f} s" if np.isfinite(item.stop) else f"from {item.start:.3f} s on"
         )
-        mask = _masks([names.get(name, name) for name in (item.one, item.two)], [(item.start, min(item.stop, end))])
+        mask = _pasted(_of_exchange(item, names, end))
         out.append(f"{item.one} and {item.two} exchanged {lasts}? To leave that out: {mask}")
     more = len(swapped) - _SHOWN
     return out + ([f"{more} more such exchanges"] if more > 0 else [])

@@ -63,6 +63,13 @@ class Objective(ABC):
         """Whether any state of a run counts; not those of functions of theta alone."""
         return True
 
+    def off(self, run: Trajectory, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return times (k,) [s], NaN of none, and how far (k,) a run is off its target then; none where it has none.
+
+        In the root of the unit of the objective: m of one in m^2. Reports name its root mean square and its worst.
+        """
+        return np.zeros(0), np.zeros(0)
+
     def as_squares(self) -> list[tuple[float, LeastSquares]]:
         """Return the objective as weighted sums of squares: what Gauss-Newton asks for.
 

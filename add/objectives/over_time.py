@@ -13,7 +13,8 @@ from add.equations.kinematics import Columns, Directions, Kinematics, State, Sta
 from add.equations.points import Along, PointMap
 from add.errors import SolverError
 from add.kernels.distance import signed_distance
-from add.objectives.base import LeastSquares, Objective
+from add.objectives.base import LeastSquares, Objective, total
+from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -139,6 +140,11 @@ class _OverTime(Objective):
         first, stop_step = steps_within(self.dt, start, stop)
         ends = [self.last, stop_step] + ([] if last is None else [last])
         return self.over(max(self.first, first), min(ends))
+
+    @final
+    def off(self, run: Trajectory, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the root of the objective, at no time."""
+        return np.full(1, np.nan), np.sqrt(np.maximum([total(self, run.states(), theta)], 0.0))
 
     def _kin(self, state: State) -> Kinematics:
         return Kinematics(state.q[0], state.v[0], state.v[0], state.t, state.step)

@@ -206,6 +206,15 @@ class Tracking(LeastSquares):
             out.append((frame, np.sqrt(self.weights[frame])[:, None] * bent))
         return out
 
+    def off(self, run: Trajectory, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the times (k,) of the samples that count and that a run sees, and their distances |d| [m]."""
+        walked = self.for_run()
+        found = [pair for state in run.states() for pair in walked.differences(state, theta)]
+        frames = np.array([frame for frame, _ in found], dtype=np.int64)
+        seen, points = np.nonzero(self.weights[frames])
+        off = np.array([d for _, d in found]).reshape(-1, *self.targets.shape[1:])[seen, points]
+        return self.times[frames[seen]], np.linalg.norm(off, axis=1)
+
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return the part of the frames of this interval."""
         return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))

@@ -12,8 +12,8 @@ Contact that is solved for, rather than a force of a term, has equations of its 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import final
 
@@ -31,10 +31,11 @@ from add.equations.kinematics import (
     StateTangents,
     Weights,
 )
-from add.equations.system import BranchEquations
+from add.equations.system import BranchEquations, System
 from add.equations.term import AllCandidates, Decisions
+from add.errors import SolverError
 from add.linalg import DenseLU, LinearSolve
-from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, naming, solve
+from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, solve
 from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, StepEquations
 from add.typing import FloatArray
 
@@ -223,7 +224,7 @@ def linearise(assembler: Assembler, solution: Solution, theta: FloatArray) -> Li
         If J is singular.
     """
     branch = assembler.system.on_branch(solution.decisions, solution.candidates)
-    with named_instant(solution):
+    with named_instant(solution, assembler.system, theta):
         factors = assembler.factor(solution.kin, solution.mu, theta, solution.weights, branch)
     return Linearised(branch, factors)
 
@@ -262,7 +263,7 @@ class Instant:
         branch, factors = linearised.branch, linearised.factors
         u_bar, contact = q_bar + c * v_bar, None
         x_bar = np.concatenate([u_bar[free], np.zeros(mu.size)])
-        with named_instant(solution):
+        with named_instant(solution, system, theta):
             if isinstance(factors, Coupling):
                 both, contact = factors.solve_transposed(x_bar)
             else:
@@ -325,11 +326,11 @@ class Instant:
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
         if coupling is not None:
             phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs)
-            with named_instant(solution):
+            with named_instant(solution, system, theta):
                 dx = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
         else:
             solver = self._factors()
-            with named_instant(solution):
+            with named_instant(solution, system, theta):
                 dx = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
         q_dot[free] = dx[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
@@ -343,16 +344,22 @@ class Instant:
         c, free = self.solution.c, self.assembler.system.partition.free
         by_q, by_v, by_a = self.matrices[0]
         matrix, dense = by_q + c * (by_v + c * by_a), DenseLU()
-        with named_instant(self.solution):
+        with named_instant(self.solution, self.assembler.system, self.theta):
             dense.factor_matrix(
                 np.asfortranarray(matrix if free.size == matrix.shape[0] else matrix[np.ix_(free, free)])
             )
         return dense
 
 
-def named_instant(solution: Solution) -> AbstractContextManager[None]:
-    """Name the instant in the errors of its derivative."""
-    if not solution.dt:
-        return naming("derivative of the static equilibrium", NOT_HELD)
-    place = f"derivative of step {solution.kin.step} (t={solution.kin.t:.6g} s)"
-    return naming(place, SMALLER_STEP.format(dt=0.25 * solution.dt))
+@contextmanager
+def named_instant(solution: Solution, system: System, theta: FloatArray) -> Iterator[None]:
+    """Name the instant and a remedy in the errors of the linear solves of its derivative."""
+    try:
+        yield
+    except SolverError as error:
+        place, remedy = "derivative of the static equilibrium", NOT_HELD
+        if solution.dt:
+            place = f"derivative of step {solution.kin.step} (t={solution.kin.t:.6g} s)"
+            remedy = SMALLER_STEP.format(dt=0.25 * solution.dt)
+        lost = [text for term in system.terms if (text := term.lost(solution.kin, theta))]
+        raise SolverError(f"{place}: {error}; {'; '.join(lost) or remedy}") from error

@@ -209,7 +209,7 @@ def pull_rows(
         by_theta, (dq, dv, da) = matrices[1], matrices[0]
         rates = dv + c * da
         matrix, factors = dq + c * rates, DenseLU()
-        with named_instant(record.solution):
+        with named_instant(record.solution, system, theta):
             factors.factor_matrix(np.asfortranarray(matrix if free.size == n else matrix[np.ix_(free, free)]))
             adjoint[free] = factors.solve_transposed(u_bar[free])
         by_rates, by_a = rates.T @ adjoint, da.T @ adjoint
@@ -219,7 +219,7 @@ def pull_rows(
         linearised = linearise(assembler, record.solution, theta)
         branch, solver = linearised.branch, linearised.factors
         assert isinstance(solver, LinearSolve)
-        with named_instant(record.solution):
+        with named_instant(record.solution, system, theta):
             both = solver.solve_transposed(np.concatenate([u_bar[free], np.zeros((mu.size, count))]))
         adjoint[free], adjoint[n:] = both[: free.size], both[free.size :]
         by_theta = branch.parameter_tangents(kin, mu, theta, directions)

@@ -1,8 +1,7 @@
 """The solve of one implicit step: Newton, the fallbacks for hard steps, and hybrid friction."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -198,7 +197,7 @@ def failure(
         remedy += ", time.substeps 'auto', a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
         remedy = JUMPS  # smaller steps end there, too
-    lost = [text for term in assembler.system.terms if (text := term.lost(result.kin))]
+    lost = [text for term in assembler.system.terms if (text := term.lost(result.kin, theta))]
     if lost:
         place, remedy = "; ".join([place, *lost[:-1]]), lost[-1]
     if report.status is Status.BLOCKED:
@@ -240,12 +239,3 @@ def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations,
 
     pairs = ((change(k, NEAR), change(k, NEAR / NEARER)) for k in free)
     return any(near > 0.5 * far and near > 0.5 * result.report.residual for far, near in pairs)
-
-
-@contextmanager
-def naming(place: str, remedy: str) -> Iterator[None]:
-    """Name step and remedy in the errors of linear solves that have no iterate: those of derivatives."""
-    try:
-        yield
-    except SolverError as error:
-        raise SolverError(f"{place}: {error}; {remedy}") from error

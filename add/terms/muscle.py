@@ -250,7 +250,7 @@ class Muscle(FamilyTerm):
         """Return l of each line (n_lines,)."""
         return np.add.reduceat(self._segments(kin), self.lines.segment[:-1])
 
-    def lost(self, kin: Kinematics) -> str:
+    def lost(self, kin: Kinematics, theta: FloatArray) -> str:
         """Return whether a line has drawn itself to a point."""
         if self._segments(kin).min(initial=np.inf) > 1e3 * POINT:  # a step fails before it is there
             return ""

@@ -15,6 +15,8 @@ from support.run_checks import check_gradient_of_run
 
 import add
 from add.commands.cli import cli, main
+from add.commands.marker_fits import target_fits
+from add.commands.report_texts import targets_left
 from add.errors import InputError
 from add.extensions import CouplingExtension, Extension, ObjectiveExtension, PairExtension, SolverExtension, load_file
 from add.joints.law_term import TURN, JointFormula
@@ -93,6 +95,18 @@ def rod(segments, **time):
         "objective": [{"type": "calm", "body": "rod"}],
         "parameters": [{"path": "bodies.rod.bending"}],
     }  # fmt: skip
+
+
+def test_an_objective_says_how_far_it_is_off():
+    """What `off` returns stands in the result, in the root of the unit; of one without it nothing."""
+    scene = add.scene_from_dict(air_spring(steps=10))
+    built, (experiment,) = scene.build(), inverse_problem(scene).experiments
+    run = built.run()
+    (found,) = target_fits(scene, experiment, run, built.theta)
+    speeds = np.linalg.norm(run.v[6:], axis=1)
+    assert (found["type"], found["of"], found["unit"]) == ("calm", "ball", "m/s")
+    assert found["worst"] == pytest.approx(speeds.max()) and found["rms"] ** 2 == pytest.approx(np.mean(speeds**2))
+    assert targets_left({"experiments": {"run": {"targets": [found]}}})[0].endswith("m/s (objective.0, calm of ball)")
 
 
 def checked(scene, every=1):

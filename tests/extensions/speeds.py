@@ -1,7 +1,7 @@
 """An objective of its own: the mean squared speed of a body's coordinates after a time."""
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from pydantic import Field
@@ -30,9 +30,16 @@ class MeanSquaredSpeed(Objective):
         if state.t > self.after:
             state_bar.v[0, self.rows] += 2.0 * state.v[0, self.rows] / self.n_steps
 
+    def off(self, run, theta):
+        """Return the speeds, of which a report names the root mean square and the largest."""
+        counting = run.t > self.after
+        return run.t[counting], np.linalg.norm(run.v[counting, self.rows], axis=1)
+
 
 class Calm(ObjectiveExtension):
     """The mean squared speed of a body after a time [m^2/s^2]."""
+
+    unit: ClassVar[str] = "m^2/s^2"
 
     type: Literal["calm"] = Field("calm", description="kind of objective")
     body: Name = Field(description="name of a body")

@@ -26,6 +26,7 @@ import numpy as np
 from add.bodies import Body, LinkBody, NodalBody, RigidBody, SoftBody, TreeBody
 from add.contact import BodyContact, MeshContact
 from add.contact.restitution import clipped_restitution_from_damping
+from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.model import meeting_meshes
 from add.model.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene, contact_terms
@@ -293,6 +294,19 @@ FAST = 0.8
 LIGHT = 1e3
 
 
+def read_by_contact(built: BuiltScene) -> set[int]:
+    """Return where numbers of theta are that contact reads between what may touch."""
+    found: set[int] = set()
+    for points in built.model.term(BodyContact):
+        arrays = points.arrays
+        run, shape = meeting_pairs(arrays).T
+        rows = np.unique(np.stack([arrays.runs[run, GROUP], arrays.columns[shape, 0]]), axis=1)
+        found |= {*arrays.tables[rows[0], rows[1]].ravel().tolist()}
+    for meshes in built.model.term(MeshContact):
+        found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
+    return found
+
+
 def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     """Return in words the numbers of contact that a scene leaves open, and the step that resolves its impacts.
 
@@ -300,7 +314,7 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     ----------
     scene, built : the scene as it is given, and as it was built
     """
-    if not without_numbers(scene) or not any(built.model.term(kind) for kind in (BodyContact, MeshContact)):
+    if not without_numbers(scene) or not read_by_contact(built):
         return []
     contact = built.scene.contact
     numbers = [(f"contact.{key}", getattr(contact, key)) for key in NUMBERS]

@@ -12,6 +12,7 @@ from add.mocap import Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.suspects import spikes, suspects
 from add.scene.build.built import BuiltScene, size_of
+from add.scene.build.default_contact import read_by_contact
 from add.scene.build.link_contact import no_solid
 from add.scene.build.mesh_contact import left_out
 from add.scene.build.recordings import load_recording, placed_positions, recording_doubts, whole_recording
@@ -249,10 +250,11 @@ def robot_doubts(built: BuiltScene) -> Iterator[str]:
         still = [shape for shape in robot.static.collision if not body.static_shapes or shape.shape == "mesh"]
         if still:
             names = _listed([shape.name or shape.origin or shape.shape for shape in still])
+            only_meshes = all(shape.shape == "mesh" for shape in still)
             yield (
                 f"{at}: {names} of the file {'stand' if still[1:] else 'stands'} still and "
                 f"{'touch' if still[1:] else 'touches'} nothing: write "
-                + ("meshes as `obstacles`" if body.static_shapes else '"static_shapes": true, or `obstacles`')
+                + ("meshes as `obstacles`" if only_meshes else '"static_shapes": true, or `obstacles`')
             )
         yield from _actuators(robot, body, at)
         yield from _frictions(robot, built, at)
@@ -308,7 +310,7 @@ def _frictions(robot: Robot, built: BuiltScene, at: str) -> Iterator[str]:
     shapes = [shape for link in (*robot.links, robot.static) for shape in link.collision if shape.friction is not None]
     mu = sorted({float(shape.friction or 0.0) for shape in shapes})
     scene = built.scene.contact.friction
-    if len(shapes) and built.model.system.deciding and any(abs(value - scene) > 1e-6 for value in mu):
+    if len(shapes) and read_by_contact(built) and any(abs(value - scene) > 1e-6 for value in mu):
         values = ", ".join(f"{value:g}" for value in mu[:_SHOWN]) + (" ..." if len(mu) > _SHOWN else "")
         yield (
             f"{at}: shapes of the file have friction {values}, contact in the scene {scene:g}, which counts: "

@@ -276,13 +276,16 @@ class Energies:
         return float(sum(energies))
 
 
-def start_data(built: BuiltScene) -> RunData:
-    """Return a run of no step, for a picture: the start by the terms, since compiled steps take longer to load."""
+def start_data(built: BuiltScene, *, contacts: bool = True) -> RunData:
+    """Return a run of no step, for a picture: the start by the terms, since compiled steps take longer to load.
+
+    Without energies and, on request, contact forces: no picture shows them, and what finds them would be compiled.
+    """
     simulation = built.simulation
     assembler = Assembler(simulation.system, simulation.solver(simulation.system.n_unknowns))
     state, record = simulation.begin(assembler, built.theta)
     run = Trajectory(np.array([state.t]), state.q[:1], state.v[:1], record, [], state)
-    return run_data(built, run, built.theta)
+    return run_data(built, run, built.theta, energies=False, contacts=contacts)
 
 
 def run_data(
@@ -293,6 +296,8 @@ def run_data(
     every: int = 1,
     recording: Recording | None = None,
     origin: FloatArray | None = None,
+    energies: bool = True,
+    contacts: bool = True,
 ) -> RunData:
     """Return the states that are kept of a run: the first, every ``every``-th from t = 0, and the last.
 
@@ -304,12 +309,14 @@ def run_data(
         Its markers are the run's targets.
     origin : (n_markers of the recording, 3), optional
         Of a recording whose displacements count: where the simulated markers are at its first frame [m].
+    energies, contacts : bool
+        Whether these are found.
     """
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
     model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
-    energies = Energies(built, theta)
-    energy = {name: np.zeros(kept.size) for name in energies.names}
+    stored = Energies(built, theta)
+    energy = {name: np.zeros(kept.size) for name in stored.names if energies}
     q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
     markers = np.zeros((kept.size, len(built.marker_names), 3))
     joints, touching = JointTracks(built, theta, kept.size), ContactTracks(system)
@@ -317,13 +324,15 @@ def run_data(
         kin = trajectory.kinematics(int(k))
         at = model.lift.kinematics(kin, theta)
         q[i], v[i] = at.q, at.v
-        for name, value in energies.at(kin).items():
-            energy[name][i] = value
-        record = trajectory.records[k - 1] if k else None
-        solved = stepper.contact_forces(record, theta) if record else None
-        force[i] = contact_forces(model, built.simulation, kin, record, theta)
+        if energies:
+            for name, value in stored.at(kin).items():
+                energy[name][i] = value
         joints.record(i, kin)
-        touching.record(at, theta, record, solved)
+        if contacts:
+            record = trajectory.records[k - 1] if k else None
+            solved = stepper.contact_forces(record, theta) if record else None
+            force[i] = contact_forces(model, built.simulation, kin, record, theta)
+            touching.record(at, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
     iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
@@ -371,7 +380,7 @@ def run_data(
         solids=tuple(drawn["solids"]),
         lines=joints.lines(),
         joints=joints.joints(),
-        contacts=touching.data(),
+        contacts=touching.data() if contacts else ContactData(),
         goals=goals(built),
         carry=trajectory.state(trajectory.n_steps).carry,
     )

@@ -4,15 +4,11 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from add.bodies import LinkBody
 from add.bodies.nodal import NodalBody
-from add.contact import BodyContact, MeshContact
-from add.kernels.contact_detection import GROUP, meeting_pairs
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
-from add.scene.build.default_contact import NUMBERS, default_contact
+from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.contact import NodeContactSpec
@@ -36,7 +32,7 @@ def unread(built: BuiltScene) -> Iterator[str]:
         targets = {theta[name].start for name in numbers.targets(path) if not (by_formula and name.endswith(".c_f"))}
         return targets.isdisjoint(of_contact)
 
-    theta, of_contact = built.model.system.parameters, _of_contact(built)
+    theta, of_contact = built.model.system.parameters, read_by_contact(built)
     by_formula = not built.model.contact.curve.takes_friction
     meshes_meet = bool(meeting_meshes(built.model.bodies, built.model.contact).pairs)
     starts = (item.b.body for item in scene.couplings.values() if isinstance(item, HingeSpec) and item.start)
@@ -68,19 +64,6 @@ def _by_rule(built: BuiltScene) -> dict[str, float]:
     contact, none = built.scene.contact, dict.fromkeys(NUMBERS)
     own = none | {"nodes": NodeContactSpec(), "mesh": contact.mesh.model_copy(update=none | {"stick_stiffness": None})}
     return default_contact(built.scene.model_copy(update={"contact": contact.model_copy(update=own)}), built)
-
-
-def _of_contact(built: BuiltScene) -> set[int]:
-    """Return where numbers of theta are that contact reads between what may touch."""
-    found: set[int] = set()
-    for points in built.model.term(BodyContact):
-        arrays = points.arrays
-        run, shape = meeting_pairs(arrays).T
-        rows = np.unique(np.stack([arrays.runs[run, GROUP], arrays.columns[shape, 0]]), axis=1)
-        found |= {*arrays.tables[rows[0], rows[1]].ravel().tolist()}
-    for meshes in built.model.term(MeshContact):
-        found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
-    return found
 
 
 def _meet_themselves(built: BuiltScene) -> frozenset[str]:

@@ -326,7 +326,10 @@ class CouplingExtension(Extension, _CouplingSpec):
         ----------
         place : path of the coupling in the scene
         bodies : what `add.scene.build.joints.couplings` knows of the bodies
+            ``nodal[name]`` are those of nodes, ``framed[name]`` those with a frame, ``pose(name)`` is a start.
         parts : SceneParts, which takes them
+            ``number(path, value, unit)`` is the name of a new parameter; ``terms`` takes functions of all bodies and
+            their `Layouts` that return terms.
         driven : what makes signals of values
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is built")

@@ -116,6 +116,9 @@ def test_usd_has_every_surface_by_time(tmp_path, data, run):
             x = np.array(mesh.GetPointsAttr().Get(code))
             to_world = np.array(mesh.ComputeLocalToWorldTransform(code))
             assert x @ to_world[:3, :3] + to_world[3, :3] == pytest.approx(item.at(k), abs=2e-6)
+    last = export_surfaces(run, tmp_path / "b.usdc", 60.0) - 1
+    asked = Usd.Stage.Open(str(tmp_path / "b.usdc"))
+    assert (asked.GetTimeCodesPerSecond(), asked.GetEndTimeCode()) == (60.0, last)  # whole frames, for players
 
 
 @pytest.mark.parametrize("run", ["soft", "solids"])

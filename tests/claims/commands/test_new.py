@@ -14,6 +14,8 @@ from add.commands.templates import TEMPLATES
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.scene import apply_overrides, load_scene
+from add.scene.build.default_contact import said_numbers
+from add.scene.build.doubts import doubts
 from add.scene.build.write_back import with_values
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper">{0}</link><link name="fore">{0}</link>
@@ -144,6 +146,59 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
     assert isinstance(run(*said, "--force").exception, InputError)
     drives = json.loads(new("robot", tmp_path, monkeypatch).read_text())["bodies"]["robot"]["drives"]
     assert [(drive["stiffness"], drive["limit"]) for drive in drives.values()] == [(90.0, "file")] * 2
+
+
+WORLD = """<mujoco><option gravity="0 0 -1.62"/><worldbody>
+<geom name="ground" type="plane" size="5 5 1" {0}/><geom name="stair" type="box" pos="1 0 0.1" size="0.3 1 0.1" {0}/>
+<body name="trunk" pos="0 0 0.5">{1}<geom type="box" size="0.2 0.1 0.05" {0}/><body name="leg" pos="0 0 -0.1">
+<joint name="hip" axis="0 1 0"/><geom name="foot" type="sphere" size="0.05" {2}/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("joint", ["<freejoint/>", ""])
+def test_a_robot_stands_in_the_world_of_its_file(joint, tmp_path, monkeypatch):
+    """Floor, stairs, friction and gravity of a file are the scene's; it gets a floor only where the file has none."""
+    monkeypatch.chdir(tmp_path)
+
+    def made(text):
+        (tmp_path / "r.xml").write_text(text)
+        asked = run("robot", "--defaults", "-o", "a.json", "--force", "--set", "model=r.xml")
+        assert asked.exit_code == 0, asked.output
+        return load_scene(tmp_path / "a.json")
+
+    of_file = made(WORLD.format('friction="0.9"', joint, 'friction="0.9"'))
+    assert {"robot ground", "robot stair"} <= set(of_file.obstacles) and not doubts(of_file.build())
+    assert of_file.gravity == (0.0, 0.0, -1.62) and of_file.contact.friction == 0.9
+    several = made(WORLD.format('friction="0.9"', joint, 'friction="0.4"'))
+    assert several.contact.friction == 0.6
+    bare = made(WORLD.format('contype="0" conaffinity="0"', joint, ""))
+    assert list(bare.obstacles) == (["floor"] if joint else [])
+    pinched = made(WORLD.format("", joint, "").replace('axis="0 1 0"', 'axis="0 1 0" limited="true" range="10 90"'))
+    assert pinched.bodies["robot"].joints["hip"].value == pytest.approx(np.radians(10.0))  # at its stop, not beyond it
+    alone = '<body pos="0 0 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02"/></body>'
+    swings = made(f"<mujoco><worldbody>{alone}</worldbody></mujoco>")
+    assert not doubts(swings.build()) and not said_numbers(swings, swings.build())  # of contact that it cannot have
+
+
+def test_what_looks_mistaken_in_a_recording_is_masked(tmp_path, monkeypatch):
+    """A ghost and two exchanged markers are left out of a scene from a recording, on its clock, and said."""
+    monkeypatch.chdir(tmp_path)
+    t = 0.01 * np.arange(60)
+    a, b, c = (
+        np.stack([0.1 + 0 * t, y + 0 * t, z + 0.01 * np.sin(8 * t)], axis=1) for y, z in ((0, 0.03), (0.03, 0), (0, 0))
+    )
+    a[40:46], b[40:46] = b[40:46].copy(), a[40:46].copy()
+    c[20] += 0.4
+    rows = [",".join(map(str, row)) for row in np.column_stack([t, a, b, c])]
+    names = ",".join(f"{name}_{axis}_m" for name in "abc" for axis in "xyz")
+    (tmp_path / "take.csv").write_text("\n".join([f"time_s,{names}", *rows]))
+    said = ["--set", "markers=a=0.1,0,0.03; b=0.1,0.03,0; c=0.1,0,0", "--set", "recording=take.csv"]
+    asked = run("specimen", "--defaults", "-o", "s.json", *said, "--set", "release=0.1", "--set", "duration=0.4")
+    assert asked.exit_code == 0, asked.output
+    mask = json.loads((tmp_path / "s.json").read_text())["recording"]["mask"]
+    assert [(item["marker"], item["from"], item["to"]) for item in mask] == [
+        ("c", 0.0995, 0.1005), ("a", 0.2995, 0.3505), ("b", 0.2995, 0.3505),
+    ]  # fmt: skip
+    assert "recording.mask): c from 0.0995 to 0.1005 s" in asked.output and not doubts(load_scene("s.json").build())
 
 
 def test_fingers_hold_still_in_a_reach(tmp_path, monkeypatch):

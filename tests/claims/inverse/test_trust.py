@@ -1,4 +1,4 @@
-"""The figure of trust in a gradient: growth of slopes along a run, signal over scatter of gradients nearby."""
+"""The figure of trust in a gradient: growth of slopes along a run, and how far gradients nearby are a line."""
 
 from dataclasses import replace
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
-from add.commands.check_gradient import GROWTH, GradientCheck, check_gradients, trust
+from add.commands.check_gradient import GROWTH, STRAIGHT, GradientCheck, check_gradients, trust
 from add.commands.report_texts import gradient_text
+from add.errors import SolverError
 
 
 def pendulum(seconds):
@@ -32,7 +33,7 @@ def found(built, path):
         return run.vjp(q_bar)[path]
 
     tangent, _ = built.rollout({path: value}).jvp({path: np.eye(value.size)[0]})
-    return trust(tangent[None], gradient, value, np.full(value.size, np.abs(value).max()), 0)
+    return trust(tangent[None], gradient, value, gradient(value), np.full(value.size, np.abs(value).max()), 0)
 
 
 def test_chaos_is_seen_and_flight_is_not():
@@ -41,13 +42,31 @@ def test_chaos_is_seen_and_flight_is_not():
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 100}, "bodies": {"b": ball}}
     growth, signal = found(scene_from_dict(raw).build(), "bodies.b.velocity")
     assert growth == pytest.approx(2.0, rel=1e-6) and signal > 1e6
-    short, long = (found(pendulum(seconds), "bodies.p.joints.upper.value") for seconds in (1.0, 6.0))
-    assert short[0] < 5.0 < GROWTH < long[0] and long[1] < 1.0 < short[1]
+    short, long = (found(pendulum(seconds), "bodies.p.joints.upper.value") for seconds in (1.0, 5.0))
+    assert short[0] < 5.0 < GROWTH < long[0] and long[1] < STRAIGHT < 50.0 < short[1]
     said = [
         GradientCheck("p", 1, 1.0, 1.0, (), (2.0,), 0.0, {}, 1, growth=growth, signal=signal).warnings
         for growth, signal in (short, long)
     ]
     assert not said[0] and "to be trusted with care" in said[1][0]
+
+
+def test_a_valley_is_no_chaos():
+    """Gradients that change their sign at a minimum are a line; those of sin(1/x) near zero are none."""
+    growing, one = np.ones((1, 3, 1)), np.ones(2)
+
+    def signal(gradient, s):
+        return trust(growing, gradient, s, gradient(s), one, 0)[1]
+
+    assert signal(lambda s: 3.0 * s, np.zeros(2)) == np.inf
+    assert signal(lambda s: 3.0 * s + s**2, np.zeros(2)) > 30.0
+    assert signal(lambda s: np.sin(1e3 / (s + 1.0)), np.zeros(2)) < STRAIGHT
+    assert np.isnan(signal(lambda s: s if s[0] == 0.0 else failing(), np.zeros(2)))
+
+
+def failing():
+    """Fail as a run does."""
+    raise SolverError("no solution")
 
 
 def test_an_objective_that_nothing_moves_says_so():

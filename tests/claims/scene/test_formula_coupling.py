@@ -11,7 +11,8 @@ from support.places import SCENES
 
 from add import scene_from_dict
 from add.commands.check_gradient import check_gradients
-from add.errors import InputError
+from add.errors import InputError, SolverError
+from add.simulation.derivative import named_instant
 
 DUFFING = {
     "energy": "k/2*(l - L)**2 + k3/4*(l - L)**4",
@@ -103,6 +104,25 @@ def pendulum(formula: dict[str, Any]) -> dict[str, Any]:
 
 BUSHING = {"energy": "k*(1 - cos(angle)) + k3/4*angle**4", "resistance": "c*rate",
            "numbers": {"k": 0.3, "k3": 0.2, "c": 1e-3}}  # fmt: skip
+
+
+def test_ends_that_met_are_named() -> None:
+    """A pull that does not vanish with the distance has no direction where ends meet: steps and derivatives say so."""
+    magnet = {"energy": "-k/(l + c)", "resistance": "d*l_dot", "numbers": {"k": 9, "c": 1, "d": 9}}
+    raw = scene({"type": "formula", **magnet})
+    raw["bodies"]["mass"]["position"] = [1e-3, 0, 0]
+    raw["time"]["substeps"] = "off"
+    built = scene_from_dict(raw).build()
+    with pytest.raises(SolverError, match="draws them together with 9 N even there"):
+        built.run()
+    system, record = built.model.system, built.run(n_steps=1).records[0]
+    for place, said in ((0.0, "9 N even there"), (1.0, "try time.dt")):
+        record.kin.q[:] = place
+        with (
+            pytest.raises(SolverError, match=rf"step 1 .*noise; .*{said}"),
+            named_instant(record.solution, system, built.theta),
+        ):
+            raise SolverError("noise")
 
 
 def test_a_hinge_turns_as_its_formula_says() -> None:

@@ -385,3 +385,5 @@ def test_the_start_alone_is_that_of_the_run():
     assert alone.n_states == 1
     for name in ("t", "q", "v", "contact_force"):
         np.testing.assert_allclose(getattr(alone, name), getattr(run, name), rtol=1e-12, atol=1e-12)
+    bare = start_data(built, contacts=False)  # a picture that shows no forces compiles nothing of contact
+    assert (bare.q == alone.q).all() and not bare.contacts.forces.size and not bare.energy
