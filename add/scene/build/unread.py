@@ -6,6 +6,7 @@ from typing import Any
 
 from add.bodies import LinkBody
 from add.bodies.nodal import NodalBody
+from add.contact import BodyContact
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
