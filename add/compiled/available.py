@@ -65,16 +65,16 @@ def available(kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, 
     return all(is_kept(*call) for call in functions(kinds, trees, sparse))
 
 
-def packed_or_reason(system: System) -> PackedSystem | str:
-    """Return the arrays of a system's compiled steps, or why there are none."""
+def packed_or_reason(system: System, needed: bool) -> PackedSystem | str:
+    """Return the arrays of a system's compiled steps, or why there are none; what is ``needed`` is compiled."""
     try:
         packed = pack(system)
     except NotCompiled as reason:
         return str(reason)
     known = tuple(filter(_is_own, packed.kinds))
-    if not available(known, packed.trees, packed.sparse):
+    if config.DISABLE_JIT or not (needed or available(known, packed.trees, packed.sparse)):
         return "compiled steps are not kept on disk: run `add warm` once"
-    for function, signature in _of_kinds(tuple(filterfalse(_is_own, packed.kinds))):
+    for function, signature in _of_kinds(packed.kinds if needed else tuple(filterfalse(_is_own, packed.kinds))):
         executable(function, signature)  # of a formula or an extension, which `add warm` does not know; kept then
     return packed
 

@@ -321,7 +321,7 @@ class Simulation(Summarised):
             return "another solver of linear systems is asked for"
         if not (isinstance(self.stepper, BlockStepper) or self.stepper.needs_compiled):
             return f"steps of {type(self.stepper).__name__}"
-        return packed_or_reason(self.system)
+        return packed_or_reason(self.system, self.stepper.needs_compiled)
 
     def begin(
         self, assembler: Assembler, theta: FloatArray, replay: Replay | None = None

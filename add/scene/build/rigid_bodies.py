@@ -101,11 +101,15 @@ def add_link_sizes(link: RobotLink, spec: LinkSpec | None, at: str, parts: Scene
             _add(shape.in_theta, geometry, parts)
 
 
-def least_inertias(model: Model, theta: FloatArray) -> dict[str, float]:
-    """Return the least principal inertia of each rigid body that moves [kg m^2], by its name."""
-    names = [body.name for body in model.bodies if isinstance(body, RigidBody) and body.moves]
-    sixes = {name: model.system.parameters.view(theta, f"bodies.{name}.inertia") for name in names}
-    return {name: float(np.linalg.eigvalsh(from_six(six))[0]) for name, six in sixes.items()}
+def least_inertia(model: Model, theta: FloatArray, links: bool) -> float:
+    """Return the least principal inertia of all rigid bodies that move, and of ``links`` [kg m^2]; inf for none."""
+    rigid = {f"bodies.{body.name}.inertia" for body in model.bodies if isinstance(body, RigidBody) and body.moves}
+    layout = model.system.parameters
+    names = [
+        entry.name for entry in layout.entries if entry.name in rigid or (links and entry.name.endswith(".inertia"))
+    ]
+    principal = [float(np.linalg.eigvalsh(from_six(layout.view(theta, name)))[0]) for name in names]
+    return min((inertia for inertia in principal if inertia > 0.0), default=np.inf)  # links may have none
 
 
 def following_masses(at: str, body: RigidBodySpec, parts: SceneParts) -> None:

@@ -35,7 +35,7 @@ from add.scene.build.mesh_contact import (
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.recordings import placement_numbers
-from add.scene.build.rigid_bodies import least_inertias, refuse_sizes, rigid_body, with_radii
+from add.scene.build.rigid_bodies import least_inertia, refuse_sizes, rigid_body, with_radii
 from add.scene.build.scenery import adjustable_obstacle, obstacle
 from add.scene.build.selections import marker_map, marker_numbers, pose_points
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
@@ -226,19 +226,20 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
 
 
 def _tolerances(spec: NewtonSpec, model: Model, theta: FloatArray) -> tuple[float, float]:
-    """Return atol and rtol; those that are not given are so small that they turn no rigid body in flight.
+    """Return atol and rtol; those that are not given are so small that they turn no rigid body and no link in flight.
 
     At 1e-9 N m a body of millimetres may turn by 100 rad/s^2: the first guess of a step is good enough for the forces
-    of all others, and so is never improved.
+    of all others, and so is never improved. Of links that heavy ones carry, rounding allows no less.
     """
-    least = min(least_inertias(model, theta).values(), default=math.inf)
-    atol = min(NewtonOptions.atol, UNSEEN * least) if spec.atol is None else spec.atol
-    if spec.rtol is not None or math.isinf(least):
-        return atol, NewtonOptions.rtol if spec.rtol is None else spec.rtol
-    kin, masses = model.at_start(theta), model.node_masses(theta)
-    states = [body.state(kin, masses, theta, model.layouts) for body in model.bodies if body.moves]
-    weight = WEIGHT * sum(state.get("mass", 0.0) for state in states)
-    return atol, max(min(NewtonOptions.rtol, BESIDE * least / weight), FINEST)
+    atol, rtol, least = spec.atol, spec.rtol, least_inertia(model, theta, links=False)
+    if atol is None:
+        atol = min(NewtonOptions.atol, UNSEEN * least_inertia(model, theta, links=True))
+    if rtol is None and not math.isinf(least):
+        kin, masses = model.at_start(theta), model.node_masses(theta)
+        states = [body.state(kin, masses, theta, model.layouts) for body in model.bodies if body.moves]
+        weight = WEIGHT * sum(state.get("mass", 0.0) for state in states)
+        rtol = max(min(NewtonOptions.rtol, BESIDE * least / weight), FINEST)
+    return atol, NewtonOptions.rtol if rtol is None else rtol
 
 
 def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:

@@ -73,6 +73,20 @@ def test_momentum_over_ten_thousand_seconds() -> None:
     assert 1e-3 < linear < 0.1 and 1e-3 < angular < 0.3
 
 
+def test_a_pendulum_of_millimetres_swings() -> None:
+    """A rod of 3 mm, as one of 300 mm a tenth as fast: a link's inertia bounds the tolerance of a step, too."""
+    ends = []
+    for length in (0.003, 0.3):
+        mass = 10.0 * length**3
+        across = mass * length**2 / 12.0
+        rod = {"mass": mass, "center_of_mass": [0, 0, -length / 2], "inertia": [across, across, across / 100, 0, 0, 0]}
+        tree = {"type": "articulated", "links": {"rod": rod}, "joints": {"rod": {"axis": [0, 1, 0], "value": 1.0}}}
+        time = {"dt": 2e-3 * np.sqrt(length), "steps": 300}
+        raw = {"schema": "add-scene/1", "time": time, "bodies": {"tree": tree}}
+        ends.append(scene_from_dict(raw).build().run().q[:, 0])
+    assert np.abs(ends[0] - ends[1]).max() < 1e-6  # 1.6 with 1e-9 N m
+
+
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a heavy one"])
 def test_a_light_body_turns_as_a_heavy_one_does(beside: bool) -> None:
     """A box of 4 mm that tumbles, be it beside one of 24 kg: the first guess of a step is no solution of its own."""
