@@ -118,7 +118,8 @@ class ImpulseContact(StepsInParts, BlockStepper):
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once while nothing is near, or one; see `BlockStepper.steps`."""
         system, q, v = assembler.system, state.q[:1], state.v[:1]
-        if assembler.compiled is not None and self.whole.apart(system, state, q, (v, v), theta):
+        touched = state.carry.marks and state.carry.marks[0].size
+        if assembler.compiled is not None and not touched and self.whole.apart(system, state, q, (v, v), theta):
             flight = self._small_flight if assembler.compiled.dense else self._flight
             block = flight.steps(assembler, state, theta, min(n, FLIGHT))
             if isinstance(block, Block):
