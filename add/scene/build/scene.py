@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from add.bodies import Body, ObstacleBody, SoftBody
 from add.contact import BodyContact, FrictionLaw, NormalLaw
 from add.equations.signals import Constant, SignalParameter
@@ -62,7 +64,7 @@ from add.typing import FloatArray
 
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
-#: Angular acceleration that steps may leave to the lightest rigid body, and beside the weight of others [rad/s^2].
+#: Acceleration that steps may leave to what is lightest, and to a rigid body beside a weight [rad/s^2, m/s^2].
 UNSEEN, BESIDE = 1e-3, 0.1
 #: Tolerances relative to forces below this one ask for no more.
 FINEST = 1e-14
@@ -226,16 +228,18 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
 
 
 def _tolerances(spec: NewtonSpec, model: Model, theta: FloatArray) -> tuple[float, float]:
-    """Return atol and rtol; those that are not given are so small that they turn no rigid body and no link in flight.
+    """Return atol and rtol; those that are not given are so small that they move no rigid body, link or node.
 
     At 1e-9 N m a body of millimetres may turn by 100 rad/s^2: the first guess of a step is good enough for the forces
     of all others, and so is never improved. Of links that heavy ones carry, rounding allows no less.
     """
     atol, rtol, least = spec.atol, spec.rtol, least_inertia(model, theta, links=False)
+    masses = model.node_masses(theta)
     if atol is None:
-        atol = min(NewtonOptions.atol, UNSEEN * least_inertia(model, theta, links=True))
+        lightest = float(min(masses[masses > 0.0], default=np.inf))
+        atol = min(NewtonOptions.atol, UNSEEN * min(least_inertia(model, theta, links=True), lightest))
     if rtol is None and not math.isinf(least):
-        kin, masses = model.at_start(theta), model.node_masses(theta)
+        kin = model.at_start(theta)
         states = [body.state(kin, masses, theta, model.layouts) for body in model.bodies if body.moves]
         weight = WEIGHT * sum(state.get("mass", 0.0) for state in states)
         rtol = max(min(NewtonOptions.rtol, BESIDE * least / weight), FINEST)

@@ -86,7 +86,7 @@ class NewtonSpec(Spec):
     atol: NonNegative | None = Field(
         None,
         description="absolute tolerance of the residual [N]; null = 1e-9, or what turns the lightest rigid body or "
-        "link by 0.001 rad/s^2, if that is less",
+        "link by 0.001 rad/s^2, or moves the lightest node by 0.001 m/s^2, if that is less",
     )
     rtol: NonNegative | None = Field(
         None,
