@@ -67,7 +67,7 @@ class CompiledRun:
     """
 
     def __init__(self, system: PackedSystem) -> None:
-        self.system, self._failed = system, (0.0, -1, _NOTHING, _NOTHING)
+        self.system, self._failed = system, (0.0, -1, _NOTHING, (_NOTHING, FRESH))
         self._none = no_choices(len(system.system.deciding))
         self._nothing: Decisions = (self._none.rows,) * len(system.system.deciding)
         self._theta: FloatArray | None = None
@@ -88,14 +88,16 @@ class CompiledRun:
         """Whether matrices are dense; sparse ones are not handed out, and tangents take those of the terms."""
         return not self.system.sparse
 
-    def failed(self, timing: Timing, q: FloatArray, theta: FloatArray) -> FloatArray | None:
+    def failed(self, timing: Timing, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, Begun] | None:
         """Return what the last call ended with where it did not find the step after q (n,); None where it did not try.
 
-        That is u where something is to be held by equations, as loosely solved as shows it, and empty elsewhere.
+        That is u where something is to be held by equations, as loosely solved as shows it, and empty elsewhere; and
+        what has been done for it.
         """
-        dt, step, before, u = self._failed
+        dt, step, before, ended = self._failed
         tried = (dt, step) == (timing.dt, timing.first) and np.array_equal(before, q)
-        return u if tried and self._theta is not None and np.array_equal(self._theta, theta) else None
+        same = self._theta is not None and np.array_equal(self._theta, theta)
+        return ended if tried and same else None
 
     def copy(self) -> CompiledRun:
         """Return another one for the same run, which can be used at the same time."""
@@ -197,8 +199,11 @@ class CompiledRun:
             candidates, u, begun = wider, u_left, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
         steps = Steps(*fields)
         ahead = steps.states_q[taken - 1] if taken else q[0]
-        loose = u_left if scale == HOLDING else _NOTHING
-        self._failed = timing.dt, timing.first + taken if taken < n else -1, ahead, loose
+        self._failed = 0.0, -1, ahead, (_NOTHING, FRESH)
+        if taken < n:
+            done = Begun(iterations, factorizations, scale, fields[-3][taken, :iterations].copy())
+            loose = u_left if scale == HOLDING else _NOTHING
+            self._failed = timing.dt, timing.first + taken, ahead, (loose, done)
         if not steps.turned.any():  # states are solutions: kept once
             steps = steps._replace(states_q=steps.q, states_v=steps.v)
         return Block(self.system, timing, steps, taken, q[0], v[0], candidates)

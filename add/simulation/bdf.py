@@ -9,7 +9,7 @@ from typing import Self, final, overload
 import numpy as np
 
 from add.compiled.members import CompiledMembers, Members
-from add.compiled.newton import AT_ROUND_OFF, Criteria
+from add.compiled.newton import AT_ROUND_OFF, FRESH, Criteria
 from add.compiled.run import Block, CompiledRun
 from add.equations import charts
 from add.equations.kinematics import (
@@ -278,11 +278,16 @@ class BDF(BlockStepper):
         known = replay.solution if replay else None
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
+        loose, done = _NO_MULTIPLIERS, FRESH
         if replay is None and assembler.compiled is not None:
-            loose = assembler.compiled.failed(formula.timing(state.step), state.q[0], theta)
-            if loose is not None and loose.size:
-                guesses = [loose, *guesses]
+            ended = assembler.compiled.failed(formula.timing(state.step), state.q[0], theta)
+            loose, done = ended or (loose, done)
+        guesses = [loose, *guesses] if loose.size else guesses
         solution = self.implicit.solve(assembler, equations, theta, guesses, state, known)
+        if loose.size:
+            solution = replace(
+                solution, report=solution.report.behind(done.iterations, done.factorizations, done.merits)
+            )
         charts = replay.charts if replay else NO_CHARTS if self.one_chart else None
         return formula.finish(assembler.system, state, solution, charts)
 

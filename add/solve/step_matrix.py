@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
@@ -383,3 +383,12 @@ class NewtonReport:
     worst: int
     attempt: int
     history: tuple[float, ...]
+
+    def behind(self, iterations: int, factorizations: int, merits: FloatArray) -> NewtonReport:
+        """Return the report of a solve that went on from the iterate behind so many others, with their residuals."""
+        return replace(
+            self,
+            iterations=self.iterations + iterations,
+            factorizations=self.factorizations + factorizations,
+            history=(*merits.tolist(), *self.history),
+        )
