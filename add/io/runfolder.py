@@ -103,9 +103,9 @@ class RunFolder:
             raise InputError(f"cannot be made: {error.strerror or error}", file=self.path) from error
 
     def _holds_something(self) -> bool:
-        """Whether there is anything but the meshes of a run that was cut before it left anything else."""
+        """Whether there is anything but meshes of a run that was cut before it left more, and a file that it began."""
         try:
-            inside = [path for path in self.path.iterdir() if path.name != LOCK]
+            inside = [path for path in self.path.iterdir() if path.name != LOCK and not _PARTIAL.match(path.name)]
             return any(path.name != MESHES or not _only_meshes(path) for path in inside)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error

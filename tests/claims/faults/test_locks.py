@@ -104,6 +104,16 @@ def wait_for(condition, seconds=300.0):
         time.sleep(0.02)
 
 
+def test_a_run_that_was_killed_at_its_first_file_is_replaced(tmp_path):
+    """It has left its lock and what it was writing."""
+    (tmp_path / LOCK).touch()
+    (tmp_path / ".add-95200f4318fc6d11.5bce00005cd3.scene.json").touch()
+    RunFolder(tmp_path, overwrite=True)
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(InputError, match="other things"):
+        RunFolder(tmp_path, overwrite=True)
+
+
 def test_two_processes(tmp_path, monkeypatch, capsys):
     """The second is refused while the first works, and may begin when the first is killed."""
     monkeypatch.chdir(tmp_path)
