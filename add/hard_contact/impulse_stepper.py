@@ -10,12 +10,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.run import Block
-from add.equations.kinematics import (
-    Directions,
-    State,
-    StateTangents,
-    StretchTangents,
-)
+from add.equations.kinematics import Directions, State, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.hard_contact.geometry import ContactPairs, contact_term, lift_of
 from add.hard_contact.impulse_coupling import ChoiceTally
@@ -110,10 +105,14 @@ class ImpulseContact(StepsInParts, BlockStepper):
         """The steps in which nothing is near."""
         return BDF(self.dt, 1, StartUp.BDF1, self.newton)
 
+    @property
+    def _finer(self) -> NewtonOptions:
+        return replace(self.newton, atol=_FINER * self.newton.atol, rtol=_FINER * self.newton.rtol)
+
     @cached_property
     def _small_flight(self) -> BDF:
         """The same of few coordinates: the first guess is so good that light bodies would never be solved for."""
-        return BDF(self.dt, 1, StartUp.BDF1, replace(self.newton, atol=0.0, rtol=_FINER * self.newton.rtol))
+        return BDF(self.dt, 1, StartUp.BDF1, self._finer)
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once while nothing is near, or one; see `BlockStepper.steps`."""

@@ -7,13 +7,7 @@ from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import (
-    Directions,
-    Kinematics,
-    State,
-    StateTangent,
-    StateTangents,
-)
+from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
 from add.hard_contact.exact_coupling import CarriedContacts, ContactState, ExactContactSolve, ExactCoupling
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
 from add.hard_contact.law import Branch, ExactOptions

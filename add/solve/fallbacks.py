@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.compiled.newton import LOOSE_SHARE
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.hybrid_friction import LOOSE_SHARE, at_rest, solve_hybrid, still_sticking
+from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
 from add.solve.step_matrix import Assembler, NewtonOptions, Status, StepEquations

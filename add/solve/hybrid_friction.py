@@ -115,10 +115,8 @@ class StickingPoints:
 
 _log = logging.getLogger(__name__)
 
-#: Share of a body's largest force family below which |r| is small enough to judge who sticks in the linear law.
-LOOSE_SHARE = 1e-4
-
-#: The same for who is let go, which is for good: reactions are then right to about this share.
+#: Share of a body's largest force family below which |r| is small enough to judge who is let go, which is for good:
+#: reactions are then right to about this share. Who sticks in the linear law is judged at `LOOSE_SHARE`.
 STICK_SHARE = 1e-6
 
 #: Reactions beyond this multiple of Coulomb's limit are no matter of a residual that is not small yet.
