@@ -10,15 +10,19 @@ from pathlib import Path
 from add.commands.cli import main
 from add.commands.simulate import Keeper
 
-_note = Keeper.__call__
 
+def say_stepped(path):
+    """Let this process make a file once a step is done."""
+    note = Keeper.__call__
 
-def _say(self, state, record):
-    _note(self, state, record)
-    Path(sys.argv[1]).touch()
-    Keeper.__call__ = _note
+    def say(self, state, record):
+        note(self, state, record)
+        Path(path).touch()
+        Keeper.__call__ = note
+
+    Keeper.__call__ = say
 
 
 if __name__ == "__main__":
-    Keeper.__call__ = _say
+    say_stepped(sys.argv[1])
     main(sys.argv[2:])

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, Square, lines
-from faults.runs import signals_as_usual
+from support.processes import signals_as_usual
 
 from add.commands.cli import main
 from add.commands.parallel.cluster import cluster

@@ -4,15 +4,14 @@ import copy
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from faults.runs import SAYS_STEPPED, signals_as_usual
+from faults.runs import SAYS_STEPPED, begun
+from support.processes import Forked, wait_until
 from support.tiers import long_case
 
 from add.commands.cli import main
@@ -78,25 +77,10 @@ def run(*arguments) -> int:
     return end.value.code
 
 
-def begin(*arguments, program=("-m", "add")) -> subprocess.Popen:
-    command = [sys.executable, *(str(a) for a in (*program, *arguments))]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, preexec_fn=signals_as_usual, **streams)
-
-
-def wait_until(condition, process: subprocess.Popen, limit: float = 300.0) -> None:
-    end = time.monotonic() + limit
-    while not condition():
-        if process.poll() is not None or time.monotonic() > end:
-            process.kill()
-            raise AssertionError(f"too late: {process.communicate()}")
-        time.sleep(0.002)
-
-
 def stop_after(run_folder: Path, evaluations: int, how: signal.Signals, *arguments) -> tuple[int, str, str]:
     """Run a command and send it a signal once so many evaluations are logged."""
     log = run_folder / "evaluations.jsonl"
-    process = begin(*arguments)
+    process = Forked(".", *arguments)
     wait_until(lambda: log.is_file() and log.read_bytes().count(b"\n") >= evaluations, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
@@ -304,8 +288,8 @@ def test_changed_recording_is_refused(tmp_path, capsys):
 def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected, word):
     raw = {**SCENE, "time": {"dt": 0.0005, "steps": 100_000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))
-    says = (SAYS_STEPPED, tmp_path / "stepped")
-    process = begin("simulate", tmp_path / "long.json", "-o", tmp_path / "run", program=says)
+    program = (SAYS_STEPPED, tmp_path / "stepped")
+    process = begun(".", "simulate", tmp_path / "long.json", "-o", tmp_path / "run", program=program)
     wait_until((tmp_path / "stepped").is_file, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
@@ -344,7 +328,7 @@ def test_stopped_where_nothing_is_kept(tmp_path):
     """A gradient check keeps nothing, and does not say otherwise."""
     raw = SCENE | {"time": {"dt": 0.0005, "steps": 1000}, "check": {"steps": 1000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))
-    process = begin("check", tmp_path / "long.json", "--gradient")
+    process = Forked(tmp_path, "check", "long.json", "--gradient")
     assert process.stdout is not None and "valid" in process.stdout.readline()
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from commands.test_sweep import SCENE, TWO, lines
-from faults.runs import signals_as_usual
+from support.processes import signals_as_usual
 from support.tiers import long_case
 
 from add.commands.cli import main

@@ -2,12 +2,12 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import numpy as np
 from support.places import TESTS
+from support.processes import Forked, signals_as_usual
 
 import add
 from add.io.trajectory_file import read_run
@@ -51,17 +51,11 @@ SAYS_STEPPED = str(TESTS / "support" / "says_stepped.py")
 
 
 def command(*arguments, program=("-c", READY)):
-    return [sys.executable, *program, *map(str, arguments)]
-
-
-def signals_as_usual():
-    """Answer signals as from a terminal: a test run in the background may have been told to ignore them."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    return [sys.executable, *map(str, (*program, *arguments))]
 
 
 def begun(folder, *arguments, program=("-c", READY), **options):
-    """Start a command of add."""
+    """Start a command of add in an interpreter of its own; `Forked` does where that is not asked for."""
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__)), "OMP_NUM_THREADS": "1"}
     usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": signals_as_usual}
     options = usual | options
@@ -70,7 +64,7 @@ def begun(folder, *arguments, program=("-c", READY), **options):
 
 def ran(folder, *arguments, **options):
     """Run a command of add; return exit code, output and errors."""
-    process = begun(folder, *arguments, **options)
+    process = begun(folder, *arguments, **options) if options else Forked(folder, *arguments)
     out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 

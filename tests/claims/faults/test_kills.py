@@ -10,8 +10,9 @@ import time
 from functools import cache
 
 import pytest
-from faults.runs import FIT, begun, ran, same_run, scene, timeless
+from faults.runs import FIT, ran, same_run, scene, timeless
 from support.places import TESTS
+from support.processes import Forked
 from support.tiers import long_case
 
 from add.io.lock import replacing
@@ -52,7 +53,7 @@ def kill(folder, moments, name, seconds):
     kept = False
     for moment in moments:
         begin = arguments if not kept else (*arguments, *again)
-        process = begun(folder, *begin, "-o", run, "-q")
+        process = Forked(folder, *begin, "-o", run, "-q")
         time.sleep(moment * seconds)
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -3,10 +3,10 @@
 import json
 import os
 import signal
-import time
 
 import pytest
-from faults.runs import FIT, begun, scene
+from faults.runs import FIT, scene
+from support.processes import Forked, wait_until
 
 from add.commands.cli import main
 from add.commands.folders import remains
@@ -97,13 +97,6 @@ def test_a_link_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-def wait_for(condition, seconds=300.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_a_run_that_was_killed_at_its_first_file_is_replaced(tmp_path):
     """It has left its lock and what it was writing."""
     (tmp_path / LOCK).touch()
@@ -124,9 +117,9 @@ def test_two_processes(tmp_path, monkeypatch, capsys):
         return end.value.code, *capsys.readouterr()
 
     (tmp_path / "scene.json").write_text(json.dumps(scene(200_000)))
-    first = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q")
+    first = Forked(tmp_path, "simulate", "scene.json", "-o", "run", "-q")
     try:
-        wait_for(lambda: holder_of(tmp_path / "run") is not None)
+        wait_until(lambda: holder_of(tmp_path / "run") is not None, first)
         assert holder_of(tmp_path / "run").pid == first.pid
         code, out, err = ended("simulate", "scene.json", "-o", "run", "--force", "-q")
         assert (code, out) == (2, "") and f"in use by `add simulate`, process {first.pid}" in err

@@ -11,8 +11,8 @@ import time
 import numba
 import numpy as np
 import pytest
-from faults.runs import FIT, SAYS_STEPPED, begun, command, ran, same_run, scene
-from faults.test_locks import wait_for
+from faults.runs import FIT, begun, command, ran, same_run, scene
+from support.processes import Forked, wait_until
 from support.tiers import long_case
 
 from add.io.lock import holder_of
@@ -21,8 +21,8 @@ from add.machine.interrupts import GRACE, Terminated, stops_are_interruptions, s
 
 def long_run(tmp_path, steps=200_000):
     (tmp_path / "scene.json").write_text(json.dumps(scene(steps)))
-    process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q", program=(SAYS_STEPPED, "stepped"))
-    wait_for(lambda: (tmp_path / "stepped").exists())
+    process = Forked(tmp_path, "simulate", "scene.json", "-o", "run", "-q", stepped="stepped")
+    wait_until((tmp_path / "stepped").exists, process)
     return process
 
 
@@ -67,7 +67,7 @@ def test_nohup_is_respected(tmp_path):
     (tmp_path / "scene.json").write_text(json.dumps(scene(2000)))
     ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
     process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q", preexec_fn=ignoring)
-    wait_for(lambda: (tmp_path / "run" / "versions.json").exists())
+    wait_until((tmp_path / "run" / "versions.json").exists, process)
     process.send_signal(signal.SIGHUP)
     assert ended(process)[0] == 0
 
