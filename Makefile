@@ -53,8 +53,9 @@ reproduce-long:
 	@VENV="$(VENV)" EXTRAS="test,reproduction" bash scripts/setup.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg $(PYTHON_IN_VENV) -m scripts.reproduce $(if $(ONLY),--only $(ONLY),--long)
 
-# Lint and types first: they take a minute, and fail fastest.
-test: lint warm
+# Lint and types beside the kernels, whose last ones leave a core idle: half a minute.
+test:
+	@$(MAKE) --no-print-directory -j 2 lint warm
 	$(PYTEST) -m "not slow" --durations 20 tests/unit tests/claims
 
 test-unit: setup

@@ -74,7 +74,6 @@ CASES: dict[str, dict[str, Any]] = {
     "field-and-region": {"material": FIELD, "regions": INCLUSION},
     "heart": {"material": HEART, "element": "hex8"},
     "artery-mean": {"material": ARTERY, "element": "hex8", "mean_dilatation": True},
-    "mixed": {"material": MIXED},
     "enhanced": {
         "material": FIELD | {"viscosity_exponent": 1.4}, "element": "hex8", "enhanced": True, "regions": INCLUSION
     },
@@ -82,6 +81,7 @@ CASES: dict[str, dict[str, Any]] = {
     "load-at-a-place": {"material": FIELD, "loads": [PLACED]},
 }  # fmt: skip
 LONG = {
+    "mixed": {"material": MIXED},
     "relaxing-stretches": relaxing({}, OGDEN),
     **{
         f"{case}-200": CASES[case] | {"n_steps": 200}
