@@ -14,7 +14,7 @@ from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.stepper import TakenStep
 from add.simulation.substeps import whole_steps
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 from benchmarks.backends import DefaultLU
 

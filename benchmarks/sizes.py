@@ -21,7 +21,7 @@ from add.model import ContactModel, Obstacle, build_model
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from benchmarks.backends import DefaultLU, Timed
 from benchmarks.timing import Row
 

@@ -21,7 +21,7 @@ from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

@@ -28,7 +28,7 @@ from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 G, SPEED, FRICTION, DURATION = 9.81, 2.0, 0.4, 0.4
 EXACT = (

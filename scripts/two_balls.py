@@ -29,7 +29,7 @@ from add.objectives.base import Objective
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 MASS, RADIUS, STIFFNESS = 1.0, 0.1, 500.0  # kg, m, N/m
 X, V, T = (0.0, 0.52), (1.0, 0.0), 1.0  # places and velocities along x at the start [m], [m/s]; duration [s]

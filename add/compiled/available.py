@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
+from add.compiled.equations import evaluate
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import FRESH, Criteria
@@ -134,7 +135,8 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     matrices = families, NONE, 0.0, (one, one, one), one, now, given[1], along
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
     push = (*common, steps, (0, 1), signals, one, along, counts, four)
+    equations = families, NONE, (0.0, one, one, one, one, now), given[1], 0, (0.0, 0.0, 0.0), one, one
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
-        (take_each, take_many), (pull_back_each, back_many), (push_steps, push),
+        (take_each, take_many), (pull_back_each, back_many), (push_steps, push), (evaluate, equations),
     )  # fmt: skip

@@ -49,7 +49,7 @@ class Formula(NamedTuple):
 
 
 class Criteria(NamedTuple):
-    """When to stop; see `add.solve.step_matrix.NewtonOptions`."""
+    """When to stop; see `add.solve.step_equations.NewtonOptions`."""
 
     atol: float
     rtol: float

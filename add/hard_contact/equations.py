@@ -37,7 +37,8 @@ from add.kernels.contact_rows import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
 from add.solve.newton import ROUND_OFF
-from add.solve.step_matrix import Assembler, StepEquations
+from add.solve.step_equations import StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: Singular values of the redundant contact equations below this share of the largest count as zero.
@@ -62,11 +63,8 @@ class Iterate:
     def __init__(self, step: ContactEquations, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
         self.u, self.mu, self.force = u, mu, force
         self.kin = step.equations.kinematics(u)
-        if step.held is None:
-            self.r, self.rows, self.smooth = step.system.residual(self.kin, mu, step.theta)
-        else:
-            self.smooth = step.held.smooth
-            self.r, self.rows = self.smooth.residual(self.kin, mu, step.theta)
+        smooth = step.held.smooth if step.held else None
+        self.r, self.rows, self.smooth = step.assembler.residual(self.kin, mu, step.theta, smooth)
         self.at = touches(step.pairs, self.kin, step.theta)
         pushed = np.zeros_like(self.r)
         self.at.add_forces(force, pushed)
@@ -165,7 +163,7 @@ class ContactEquations:
     def force_scale(self, at: Iterate) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._force_scale < 0.0:
-            self._force_scale = at.smooth.force_scale(at.kin, self.theta, self.options.newton.norm)
+            self._force_scale = self.assembler.force_scale(at.smooth, at.kin, self.theta, self.options.newton.norm)
         return self._force_scale
 
     def tolerance(self, at: Iterate) -> float:

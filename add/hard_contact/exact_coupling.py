@@ -38,7 +38,8 @@ from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, gather
 from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
 from add.simulation import Coupling, ImplicitSolve, Record, Solution
-from add.solve.step_matrix import Assembler, StepEquations
+from add.solve.step_equations import StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
 

@@ -24,7 +24,8 @@ from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.derivative import Instant, Linearised, linearise
 from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
-from add.solve.step_matrix import Assembler, NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: Energy that impacts may add to that of a step without them, as a share of the kinetic one, before it is divided.

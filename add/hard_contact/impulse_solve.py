@@ -22,7 +22,8 @@ from add.hard_contact.step_rows import StepRows
 from add.kernels.cone_modes import SLIDE
 from add.linalg import LinearSolve
 from add.solve.fallbacks import SMALLER_STEP
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: Residual, as a share of the largest force family, that no iteration need improve.
@@ -140,10 +141,7 @@ def solve_step(
 
     def evaluate(u: FloatArray, mu: FloatArray) -> tuple[Kinematics, FloatArray, BranchEquations]:
         kin = equations.kinematics(u)
-        if kept is not None:
-            r, constraint_rows = kept.residual(kin, mu, theta)
-            return kin, np.concatenate([r[free], constraint_rows]), kept
-        r, constraint_rows, branch = system.residual(kin, mu, theta)
+        r, constraint_rows, branch = assembler.residual(kin, mu, theta, kept)
         return kin, np.concatenate([r[free], constraint_rows]), branch
 
     def size(r: FloatArray, force: FloatArray) -> float:
@@ -153,7 +151,7 @@ def solve_step(
         return value if math.isfinite(value) else math.inf
 
     kin, r, branch = evaluate(u, mu)
-    merit, scale = size(r, force), branch.force_scale(kin, theta, options.norm)
+    merit, scale = size(r, force), assembler.force_scale(branch, kin, theta, options.norm)
     history, factorizations, cone = [merit], 0, None
     tolerance, status = options.atol + options.rtol * scale, Status.MAX_ITERATIONS
     for _ in range(options.max_iterations):

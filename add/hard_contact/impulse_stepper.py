@@ -24,7 +24,8 @@ from add.simulation.derivative import Linearised, linearise
 from add.simulation.run import Simulation
 from add.simulation.stepper import BlockStepper, TakenBlock
 from add.simulation.substeps import whole_steps
-from add.solve.step_matrix import Assembler, NewtonOptions
+from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import Assembler
 from add.terms import JointLimits
 from add.typing import FloatArray
 

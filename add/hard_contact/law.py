@@ -22,7 +22,7 @@ from typing import final
 
 import numpy as np
 
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray, IntArray
 
 

@@ -12,7 +12,7 @@ from add.equations.term import Decisions
 from add.errors import SolverError
 from add.hard_contact import law
 from add.hard_contact.equations import ContactEquations, Iterate
-from add.solve.step_matrix import NewtonReport, Status
+from add.solve.step_equations import NewtonReport, Status
 from add.typing import FloatArray, IntArray
 
 #: A step is shortened at most so often, and may then raise the residual: active sets need room to change.

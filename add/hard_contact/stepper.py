@@ -16,7 +16,8 @@ from add.simulation.derivative import Instant, Linearised
 from add.simulation.run import Simulation
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, TakenStep
 from add.simulation.substeps import whole_steps
-from add.solve.step_matrix import Assembler, NewtonOptions
+from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: Steps after a first touch whose history still spans it.

@@ -154,17 +154,21 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
     m = g.size
     F, by_l, by_u, by_bound, K = np.empty(m), np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty((m, m))
     rows, Z, N = redundant_normals(G, blocks, modes, scale)
-    last = np.inf
+    last, moved = np.inf, np.inf
     for _ in range(most):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
         if ruled:
             share_normals(rows, Z, N, l, u, F, by_l, by_u)
         size = max_norm(F)
-        if size <= _ROUND_OFF or not np.isfinite(size) or (size >= 0.5 * last and size < 0.1 * EXACT):
+        # What redundant rows disagree about stays, and moves nothing.
+        still = size < 0.1 * EXACT or moved <= EXACT * max_norm(l)
+        if size <= _ROUND_OFF or not np.isfinite(size) or (size >= 0.5 * last and still):
             break
         last = size
         mode_matrix(G, by_l, by_u, K)
-        l -= least_norm_solution(K, F)
+        step = least_norm_solution(K, F)
+        moved = max_norm(step)
+        l -= step
         put(G @ l + g, u)
     if np.isfinite(last) and _overloaded(blocks, modes, l):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)

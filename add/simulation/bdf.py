@@ -27,7 +27,8 @@ from add.simulation.derivative import Linearised, NewtonSolve, Solution, lineari
 from add.simulation.start import BDFFormula, StartUp
 from add.simulation.step_operators import pull_rows
 from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 # --- Blocks of compiled steps as states and records, made where they are asked for ------------------------------------

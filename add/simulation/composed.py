@@ -23,7 +23,8 @@ from add.simulation.stepper import (
     TakenStep,
     shifted,
 )
-from add.solve.step_matrix import Assembler, NewtonOptions
+from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 

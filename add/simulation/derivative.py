@@ -36,7 +36,8 @@ from add.equations.term import AllCandidates, Decisions
 from add.errors import SolverError
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, solve
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 

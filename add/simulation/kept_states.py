@@ -22,7 +22,7 @@ from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.term import AllCandidates
 from add.simulation.derivative import Solution
 from add.simulation.stepper import NO_CHARTS, Record
-from add.solve.step_matrix import NewtonReport, Status
+from add.solve.step_equations import NewtonReport, Status
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: A record made again knows that its step was solved, and no more of how.

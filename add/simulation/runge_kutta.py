@@ -16,7 +16,8 @@ from add.simulation.derivative import Linearised, Solution
 from add.simulation.run import Simulation
 from add.simulation.start import finished
 from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, TakenStep
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 #: Kutta's method (1901; Hairer, Norsett & Wanner, Solving ordinary differential equations I, II.1).

@@ -17,7 +17,8 @@ from add.equations.system import System
 from add.errors import SolverError
 from add.simulation.derivative import Instant, NewtonSolve, Solution
 from add.simulation.stepper import Record
-from add.solve.step_matrix import Assembler, NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 

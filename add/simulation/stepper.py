@@ -23,7 +23,8 @@ from add.equations.kinematics import (
 )
 from add.equations.term import Decisions
 from add.simulation.derivative import Instant, Linearised, Solution
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport
+from add.solve.step_equations import NewtonOptions, NewtonReport
+from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: An implicit step has none.

@@ -14,7 +14,8 @@ from add.errors import SolverError
 from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.proximal import flow
-from add.solve.step_matrix import Assembler, NewtonOptions, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, Status, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 _log = logging.getLogger(__name__)

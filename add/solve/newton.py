@@ -14,7 +14,8 @@ from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.step_matrix import Assembler, NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.
@@ -88,15 +89,17 @@ class Point:
     def __init__(self, solve: Solve, u: FloatArray, mu: FloatArray) -> None:
         self.u, self.mu = u, mu
         self.kin = solve.equations.kinematics(u)
-        system, families = solve.system, None
+        system, families, smooth = solve.system, None, None
+        if solve.unmeasured and solve.replay is None:
+            families = np.zeros((system.n_families, system.n))
+        elif solve.assembler.at_once is not None:
+            smooth = solve.assembler.at_once.smooth_forces(self.kin, solve.theta)
         if solve.replay is not None:
             self.branch = solve.replay
-            self.r, self.rows = self.branch.residual(self.kin, mu, solve.theta)
+            self.r, self.rows = self.branch.residual(self.kin, mu, solve.theta, smooth)
         else:
-            if solve.unmeasured:
-                families = np.zeros((system.n_families, system.n))
             self.r, self.rows, self.branch = system.residual(
-                self.kin, mu, solve.theta, solve.sticking, families, solve.candidates
+                self.kin, mu, solve.theta, solve.sticking, families, solve.candidates, smooth
             )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
@@ -170,7 +173,7 @@ class Solve:
     def scale(self, point: Point | NewtonResult) -> float:
         """Return the norm of the largest force family, found once at the first finite iterate [N]."""
         if self._scale is None:
-            self._scale = point.branch.force_scale(point.kin, self.theta, self.options.norm)
+            self._scale = self.assembler.force_scale(point.branch, point.kin, self.theta, self.options.norm)
         return self._scale
 
     @property

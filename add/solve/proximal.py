@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from add.solve.newton import BLOCKED, NewtonResult, Point, Solve
-from add.solve.step_matrix import Status
+from add.solve.step_equations import Status
 from add.typing import FloatArray
 
 #: The first pull, the least one, and the largest one, beyond which nothing moves.

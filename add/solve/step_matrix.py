@@ -1,13 +1,12 @@
-"""The matrix of a step (pattern, values, factors), its equations as values, the increment u, how a solve ended."""
+"""The matrix of a step: pattern, values, factors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
 from typing import final
 
 import numpy as np
 
+from add.compiled.equations import CompiledEquations
 from add.compiled.run import CompiledRun
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, System
@@ -29,12 +28,15 @@ class Assembler:
     ----------
     compiled : CompiledRun or None
         Steps as one call each; None for systems that have none.
+    at_once : CompiledEquations or None
+        What does not decide as one call; None where the terms are asked one by one.
     """
 
     def __init__(
         self, system: System, factorization: Factorization | None = None, compiled: CompiledRun | None = None
     ) -> None:
         self.system, self.compiled = system, compiled
+        self.at_once = CompiledEquations.of(compiled.system if compiled else None)
         self.factorization = factorization or factorization_for(system.n_unknowns)
         compressed = np.full(system.n + system.n_multipliers, -1, dtype=np.int64)
         free = system.partition.free
@@ -72,6 +74,21 @@ class Assembler:
             self._start = theta, motion.initial.evaluate(theta)[0]
         return motion.positions(t, theta, self._start[1])
 
+    def residual(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, held: BranchEquations | None = None
+    ) -> tuple[FloatArray, FloatArray, BranchEquations]:
+        """Return r (n,), the rows (n_rows,) and the equations that are ``held``, or that are decided here."""
+        smooth = None if self.at_once is None else self.at_once.smooth_forces(kin, theta)
+        if held is None:
+            return self.system.residual(kin, mu, theta, smooth=smooth)
+        return *held.residual(kin, mu, theta, smooth), held
+
+    def force_scale(self, branch: BranchEquations, kin: Kinematics, theta: FloatArray, order: int) -> float:
+        """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
+        if self.at_once is None:
+            return branch.force_scale(kin, theta, order)
+        return self.at_once.force_scale(kin, theta, branch.decisions, order)
+
     def pattern(self, branch: BranchEquations) -> Pattern:
         """Return the pattern of these decisions; a new one only when their structure is new."""
         return self._patterns.get(
@@ -108,7 +125,11 @@ class Assembler:
             self._data[:] = 0.0
         else:
             self._data = pattern.new_data()
-        self._fill(pattern, self._data, kin, mu, theta, weights, branch)
+        if self.at_once is None:
+            self._fill(pattern, self._data, kin, mu, theta, weights, branch)
+        else:
+            self._data[:-1] = self.at_once.matrix(pattern, kin, theta, weights, branch.decisions)
+            self._add_geometry(pattern, self._data, kin, mu, theta, weights, branch)
         self._asked = weights, asked
         return pattern, self._data
 
@@ -135,6 +156,19 @@ class Assembler:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:
             data[pattern.place] += steady[: base.nnz]
+        self._add_geometry(pattern, data, kin, mu, theta, weights, branch)
+
+    def _add_geometry(
+        self,
+        pattern: Pattern,
+        data: FloatArray,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        branch: BranchEquations,
+    ) -> None:
+        """Add what reactions have by the coordinates that they depend on."""
         if weights.q:
             for k, constraint in branch.stick_constraints:
                 constraint.add_geometry(
@@ -280,115 +314,3 @@ def _stack(blocks: list[FloatArray]) -> FloatArray:
         return blocks[0]
     wide = max(part.shape[2] for part in blocks)
     return np.concatenate([np.pad(part, ((0, 0), (0, 0), (0, wide - part.shape[2]))) for part in blocks])
-
-
-class Status(Enum):
-    """How a solve ended."""
-
-    CONVERGED = "converged"
-    ROUND_OFF = "as small as round-off allows"
-    MAX_ITERATIONS = "iteration limit reached"
-    NO_DECREASE = "line search found no decrease"
-    NOT_FINITE = "no finite first guess (inverted elements)"
-    SINGULAR = "the Jacobian is singular"
-    BLOCKED = "surfaces are in the way of every step"
-
-    @property
-    def success(self) -> bool:
-        """Whether the result may be used."""
-        return self in (Status.CONVERGED, Status.ROUND_OFF)
-
-
-@final
-@dataclass(frozen=True)
-class NewtonOptions:
-    """When to stop.
-
-    Attributes
-    ----------
-    atol : float
-        Absolute tolerance on |r| [N].
-    rtol : float
-        Tolerance relative to the norm of the largest force family at the first guess [-].
-    norm : int
-        1 or 2: the norm of r over the free coordinates.
-    max_iterations : int
-        Per attempt.
-    reuse : float
-        The factors of an iteration serve the next one, too, where it left less than this share of the residual; where
-        they no longer halve it, the matrix is factored anew. Fewer factorisations for more iterations, and a tail that
-        is not quadratic; 0 is Newton's method. Nothing is kept from step to step.
-    """
-
-    atol: float = 1e-9
-    rtol: float = 1e-10
-    norm: int = 2
-    max_iterations: int = 50
-    reuse: float = 0.0
-
-
-@final
-@dataclass(frozen=True)
-class StepEquations:
-    """The unknown of a step and how the kinematics follow from it.
-
-        q = q_star + u,   v = c u,   a = c (v - v_star)
-
-    with q_star = sum alpha_k q_k, v_star likewise, c = 1/(beta dt).  c = 0 is static equilibrium: v = a = 0.
-    Prescribed entries of u are fixed in ``u_prescribed``.
-
-    ``dt`` is the step [s], zero of static equilibrium. ``pull`` and ``anchor`` make the equations of a proximal step
-    (`add.solve.proximal`), whose inertia forces also draw u to the anchor (n,):
-    a = c (v - v_star) + pull c^2 (u - anchor). A step of time has none.
-    """
-
-    q_star: FloatArray
-    v_star: FloatArray
-    c: float
-    t: float
-    step: int
-    u_prescribed: FloatArray
-    dt: float = 0.0
-    pull: float = 0.0
-    anchor: FloatArray | None = None
-
-    @property
-    def weights(self) -> Weights:
-        """The factors of dr/dq, dr/dv, dr/da in J = dr/du."""
-        return Weights(1.0, self.c, self.c * self.c * (1.0 + self.pull), 1.0)
-
-    def kinematics(self, u: FloatArray) -> Kinematics:
-        """Return (q, v, a) at ``u`` (n,)."""
-        v = self.c * u
-        a = self.c * (v - self.v_star)
-        if self.anchor is not None:
-            a += self.pull * self.c * self.c * (u - self.anchor)
-        return Kinematics(self.q_star + u, v, a, self.t, self.step)
-
-
-@final
-@dataclass(frozen=True)
-class NewtonReport:
-    """The report of a solve.
-
-    ``attempt`` counts the attempts: 0 is the normal path, then come the other first guesses, a few proximal steps,
-    regularised steps, continuation in the contact stiffness, and proximal steps from every guess.
-    """
-
-    status: Status
-    iterations: int
-    factorizations: int
-    residual: float
-    tolerance: float
-    worst: int
-    attempt: int
-    history: tuple[float, ...]
-
-    def behind(self, iterations: int, factorizations: int, merits: FloatArray) -> NewtonReport:
-        """Return the report of a solve that went on from the iterate behind so many others, with their residuals."""
-        return replace(
-            self,
-            iterations=self.iterations + iterations,
-            factorizations=self.factorizations + factorizations,
-            history=(*merits.tolist(), *self.history),
-        )

@@ -11,7 +11,7 @@ from add.errors import SolverError
 from add.extensions import IntegratorExtension, Share, SolverExtension
 from add.linalg import Factorization
 from add.simulation import DifferentiableStepper, NewtonSolve, finished, linearise
-from add.solve.step_matrix import StepEquations
+from add.solve.step_equations import StepEquations
 
 
 @final

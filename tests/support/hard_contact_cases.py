@@ -17,7 +17,8 @@ from add.model import ContactModel, Obstacle
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import Assembler, NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
+from add.solve.step_matrix import Assembler
 
 TIGHT = NewtonOptions(atol=1e-11, rtol=1e-13)
 SIZE, MASS = (0.2, 0.2, 0.1), 1.0

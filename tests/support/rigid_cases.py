@@ -20,7 +20,7 @@ from add.scene import scene_from_dict
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.terms import RigidInertia
 
 G = 9.81

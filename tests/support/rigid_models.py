@@ -14,7 +14,7 @@ from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 NEWTON = NewtonOptions(atol=1e-12, rtol=0.0, max_iterations=80)
 DT = 0.002

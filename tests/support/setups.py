@@ -16,7 +16,8 @@ from add.objectives.base import Objective
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart, Start
-from add.solve.step_matrix import Assembler, NewtonOptions
+from add.solve.step_equations import NewtonOptions
+from add.solve.step_matrix import Assembler
 
 G = 9.81
 

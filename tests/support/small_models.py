@@ -15,7 +15,7 @@ from add.objectives.base import Objective
 from add.simulation import BDF, StartUp
 from add.simulation.run import Simulation
 from add.simulation.start import EquilibriumStart, GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 TIGHT = NewtonOptions(atol=1e-12, rtol=0.0, max_iterations=80)
 

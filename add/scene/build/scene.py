@@ -59,7 +59,7 @@ from add.simulation.run import Simulation
 from add.simulation.runge_kutta import RungeKutta4, refuse_implicit
 from add.simulation.start import EquilibriumStart, GivenStart
 from add.simulation.substeps import Substeps
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}

@@ -27,7 +27,7 @@ from add.simulation import BDF, StartUp
 from add.simulation.bdf import Records, state_after
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.terms.rigid_inertia import TreeInertia
 
 #: Scenes that take compiled steps.

@@ -10,7 +10,7 @@ from fuzz.random_scenes import JOINTS, KINDS, random_scene
 from add.errors import SolverError
 from add.scene.build.write_back import with_values
 from add.simulation.substeps import whole_steps
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 QUICK, LONG = 30, 1000
 TOLERANCE = 2e-6

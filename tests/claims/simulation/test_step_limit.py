@@ -15,7 +15,7 @@ from add.equations.lifted import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
 from add.solve.newton import MOST_SHORTENED, reached
-from add.solve.step_matrix import StepEquations
+from add.solve.step_equations import StepEquations
 
 NONE = np.zeros((0, 2), dtype=np.int64)
 CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)

@@ -25,7 +25,7 @@ from add.bodies import NodalLoad, Pin, SoftBody
 from add.equations.signals import constant
 from add.geometry import HEX8, TET10, ElementFamily, SoftMesh, box_mesh
 from add.simulation.start import EquilibriumStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 LENGTH, HEIGHT, YOUNG, DENSITY = 1.0, 0.025, 1e9, 1000.0
 EI = YOUNG * HEIGHT**4 / 12.0

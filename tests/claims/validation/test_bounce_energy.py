@@ -10,7 +10,7 @@ import pytest
 from support.setups import G, apexes, block_on_plane, bottom_nodes, cube, place
 
 from add.geometry import HEX8, TET4, TET10
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 #: Family, divisions, Young's modulus [Pa], k_n per node [N/m], dt [s], allowed rise over the first energy.
 CASES = {

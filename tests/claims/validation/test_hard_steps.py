@@ -20,7 +20,7 @@ from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 from add.typing import FloatArray
 
 DT, K_N, MASS, SIZE = 1.0 / 60.0, 5e4, 0.1, (0.1, 0.1, 0.1)

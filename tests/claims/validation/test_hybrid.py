@@ -20,7 +20,7 @@ from add.scene import load_scene
 from add.simulation import BDF
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import GivenStart
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 MASS, SIZE, C_F, K_N = 2.0, (0.3, 0.2, 0.1), 0.4, 2e4
 CRITICAL = np.arctan(C_F)

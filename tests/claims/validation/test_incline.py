@@ -15,7 +15,7 @@ from support.setups import G, block_on_plane, bottom_nodes, place, rest_depth, t
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 MESH = box_mesh((0.2, 0.2, 0.05), (2, 2, 1), HEX8)
 DENSITY, K_N, K_D = 500.0, 5e4, 20.0

@@ -13,7 +13,7 @@ from add.scene import scene_from_dict
 from add.simulation import BDF
 from add.simulation.run import Simulation
 from add.solve.newton import Solve
-from add.solve.step_matrix import NewtonOptions, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, Status, StepEquations
 
 LAWS = (FrictionLaw.LINEAR, FrictionLaw.TANH, FrictionLaw.HYBRID)
 C = 20.0  # 1/N

@@ -5,7 +5,7 @@ import pytest
 from support.setups import G, block_on_plane, bottom_nodes, bottom_scale, cube, place, rest_depth
 
 from add.geometry import HEX8, TET4, TET10, box_mesh
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 EDGE, THICKNESS, DENSITY = 0.2, 0.02, 500.0
 NEWTON = NewtonOptions(atol=1e-9, rtol=0.0)

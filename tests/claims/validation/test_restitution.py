@@ -12,7 +12,7 @@ import pytest
 from support.setups import block_on_plane, bottom_nodes, cube, place
 
 from add.geometry import HEX8
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 MESH = cube(0.1, 1, HEX8)
 DENSITY, K_N, SPEED = 1000.0, 1e3, 1.0

@@ -11,7 +11,7 @@ from add.contact import FrictionLaw
 from add.geometry import TET10
 from add.simulation import BDF
 from add.simulation.run import Simulation
-from add.solve.step_matrix import NewtonOptions
+from add.solve.step_equations import NewtonOptions
 
 
 def with_reuse(simulation: Simulation, share: float) -> Simulation:

@@ -1,0 +1,100 @@
+"""The equations of a small system at one state, one compiled call each: for solvers that decide in Python."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from add.compiled.pack import PackedSystem
+from add.compiled.routines import call_jacobian, call_residual
+from add.compiled.structure import windows
+from add.compiled.tree_equations import new_lifted
+from add.compiled.walk import Choices, no_choices
+from add.equations.family_term import plain
+from add.equations.kinematics import Kinematics, Weights
+from add.equations.term import Decisions
+from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
+from add.kernels.caching import njit
+from add.linalg.pattern import Pattern
+from add.typing import FloatArray
+
+_NOTHING: FloatArray = np.zeros(0)
+#: In the column `OWN`: a family that is left out.
+_LEFT_OUT = -1
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def evaluate(arrays, routines, state, choices, measured, weights, r, data):
+    """Fill r (n,) of given decisions and, unless it is empty, the weighted derivatives ``data`` (n n,), by columns.
+
+    ``state`` are t, q, v, a, theta and the signals. Returns the norm of the largest force family, of order
+    ``measured``; zero for none.
+    """
+    t, q, v, a, theta, signals = state
+    at, room = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
+    _, scale = call_residual(routines.residual, (arrays, at, room, True, choices, measured, r))
+    if data.size:
+        by_q, by_v, by_a = weights
+        call_jacobian(routines.jacobian, (arrays, at, room, choices, by_q, by_v, by_a, data))
+    return scale
+
+
+@final
+class CompiledEquations:
+    """Forces and matrices of a system whose matrices are dense, and of which no decision changes the pattern.
+
+    Of one run, never shared between runs.
+    """
+
+    @classmethod
+    def of(cls, system: PackedSystem | None) -> CompiledEquations | None:
+        """Return them, or None for other systems."""
+        return None if system is None or system.sparse or system.changing else cls(system)
+
+    def __init__(self, system: PackedSystem) -> None:
+        self._system, self._free = system.system, system.system.partition.free
+        self._arena, self._routines = system.common
+        families = self._arena.families.copy()
+        families[families[:, CHOICE] >= 0, OWN] = _LEFT_OUT
+        self._smooth = self._arena._replace(families=families)
+        self._signals, self._none = system.signals, no_choices(len(system.system.deciding))
+        self._now: tuple[float, Signals] = np.nan, Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
+
+    def _run(
+        self, arena: Arena, kin: Kinematics, theta: FloatArray, choices: Choices, order: int, weights: Weights | None
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Return r, the values of the matrix, and the norm of the largest force family."""
+        n, t = kin.q.size, float(kin.t)
+        if self._signals and self._now[0] != t:
+            at = windows(self._signals, np.array([t]))
+            self._now = t, Signals(at.weights[0], at.table[0])
+        by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
+        r, data = np.empty(n), np.empty(0 if weights is None else n * n)
+        state = t, plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), self._now[1]
+        scale = evaluate(arena, self._routines, state, choices, order, by, r, data)
+        return r, data, scale
+
+    def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
+        """Return r (n,) of all terms that do not decide."""
+        return self._run(self._smooth, kin, theta, self._none, 0, None)[0]
+
+    def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
+        """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
+        return self._run(self._arena, kin, theta, self._choices(decisions), order, None)[2]
+
+    def matrix(
+        self, pattern: Pattern, kin: Kinematics, theta: FloatArray, weights: Weights, decisions: Decisions
+    ) -> FloatArray:
+        """Return the values of a pattern over the free coordinates: the weighted derivatives, without reactions."""
+        values, free = self._run(self._arena, kin, theta, self._choices(decisions), 0, weights)[1], self._free
+        places = pattern.dense_positions
+        if free.size < kin.q.size:
+            columns, rows = np.divmod(places, free.size)
+            places = free[columns] * kin.q.size + free[rows]
+        return values[places]
+
+    def _choices(self, decisions: Decisions) -> Choices:
+        if not decisions:
+            return self._none
+        return Choices(plain(np.concatenate(decisions)), np.cumsum([0, *map(len, decisions)]))
