@@ -53,23 +53,33 @@ def norm(x):
 
 @njit(**_JIT)
 def _eliminate(A, B):
-    """Replace B (m, k) by A^-1 B with partial pivoting, A (m, m) lost; return whether A is regular beyond doubt."""
+    """Replace B (m, k) by A^-1 B with complete pivoting, A (m, m) lost; return whether A is regular beyond doubt.
+
+    By the largest of each column alone, rows that are all but equal can make a matrix look regular that is none.
+    """
     m, k = B.shape
-    largest = 0.0
+    column, largest = np.empty(m, dtype=np.int64), 0.0
     for c in range(m):
-        at = c
-        for r in range(c + 1, m):
-            if abs(A[r, c]) > abs(A[at, c]):
-                at = r
-        pivot = A[at, c]
+        column[c] = c
+    for c in range(m):
+        row, at = c, c
+        for r in range(c, m):
+            for j in range(c, m):
+                if abs(A[r, j]) > abs(A[row, at]):
+                    row, at = r, j
+        pivot = A[row, at]
         largest = max(largest, abs(pivot))
         if not abs(pivot) > _REGULAR * largest:
             return False
-        if at != c:
+        if row != c:
             for j in range(c, m):
-                A[c, j], A[at, j] = A[at, j], A[c, j]
+                A[c, j], A[row, j] = A[row, j], A[c, j]
             for j in range(k):
-                B[c, j], B[at, j] = B[at, j], B[c, j]
+                B[c, j], B[row, j] = B[row, j], B[c, j]
+        if at != c:
+            for r in range(m):
+                A[r, c], A[r, at] = A[r, at], A[r, c]
+            column[c], column[at] = column[at], column[c]
         for r in range(c + 1, m):
             share = A[r, c] / pivot
             if share != 0.0:
@@ -77,11 +87,6 @@ def _eliminate(A, B):
                     A[r, j] -= share * A[c, j]
                 for j in range(k):
                     B[r, j] -= share * B[c, j]
-    smallest = largest
-    for c in range(m):
-        smallest = min(smallest, abs(A[c, c]))
-    if not smallest > _REGULAR * largest:
-        return False
     for r in range(m - 1, -1, -1):
         for c in range(r + 1, m):
             share = A[r, c]
@@ -90,6 +95,10 @@ def _eliminate(A, B):
                     B[r, j] -= share * B[c, j]
         for j in range(k):
             B[r, j] /= A[r, r]
+    found = B.copy()
+    for r in range(m):
+        for j in range(k):
+            B[column[r], j] = found[r, j]
     return True
 
 

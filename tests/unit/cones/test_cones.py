@@ -9,6 +9,7 @@ from support.random_contacts import random_step
 from add.cones import ConeKind, Cones, QCQPLayer, QPLayer, certify, solve
 from add.errors import SolverError
 from add.kernels.cone_modes import EXACT, SEPARATE, SLIDE, STICK
+from add.kernels.cone_shares import least_norm_solution
 from add.kernels.cones import project
 
 MIXED = (
@@ -195,3 +196,20 @@ def test_layers_by_differences(rng: np.random.Generator) -> None:
         ends = [QPLayer.of(*[x + s * h * dot if j == k else x for j, x in enumerate((G, g))]) for s in (1, -1)]
         slope = w @ (ends[0].solution.impulse - ends[1].solution.impulse) / (2 * h)
         assert (bar * dot).sum() == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_rows_that_are_all_but_equal_hide_no_redundant_one():
+    """Two points of a body along an axis, but for a millionth: by columns the pivots are 1, 1, 1, 1e-6, 1e-4, 1e-7."""
+    rng = np.random.default_rng(484)
+    tilt = 10.0 ** rng.uniform(-6, -3)
+    along, middle = np.array([0.2, tilt * rng.normal(), tilt * rng.normal()]), np.array([0, 0.1 * rng.normal(), -0.3])
+    rows = [np.hstack([np.eye(3), -np.cross(np.eye(3), middle + sign * along).T]) for sign in (-1, 1)]
+    turn, sizes = np.linalg.qr(rng.normal(size=(6, 6)))[0], 10 ** rng.uniform(-1, 1, 6)
+    G = np.vstack(rows) @ turn @ np.diag(1.0 / sizes) @ turn.T @ np.vstack(rows).T
+    scale = np.repeat(1.0 / np.sqrt(G.diagonal().reshape(2, 3).mean(axis=1)), 3)
+    K = scale[:, None] * G * scale
+    assert np.linalg.svd(K)[1][-1] < 1e-15
+    x = rng.normal(size=6)
+    found = least_norm_solution(K, K @ x)
+    np.testing.assert_allclose(K @ found, K @ x, atol=1e-12)
+    assert np.linalg.norm(found) <= np.linalg.norm(x)

