@@ -27,6 +27,21 @@ RECORDING = [
 ]
 # edits, file of the error (None: the scene), its place, a word
 ERRORS = {
+    "impossible inertia of a link": (
+        [
+            (
+                "bodies.bot",
+                {
+                    "type": "articulated",
+                    "links": {"a": {"mass": 1.0, "inertia": [1, 1, 9, 0, 0, 0]}},
+                    "joints": {"a": {}},
+                },
+            )
+        ],
+        None,
+        "bodies.bot.links.a.inertia",
+        "expected the largest <= 2",
+    ),
     "pin nowhere": (
         [(f"{BLOCK}.pins", [{"where": {"all": True}}, {"where": {"box": {"min": [9, None, None]}}}])],
         None,
