@@ -68,6 +68,9 @@ class StartsSpec(Spec):
         "lowest; null = from all",
     )
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return dict.fromkeys(("seed", "spread"), "'count' is 1: nothing is drawn") if self.count == 1 else {}
+
     def model_post_init(self, context: Any) -> None:
         if self.keep is not None and self.keep > self.count:
             raise problem(f"more than the {self.count} starts of 'count'", key="keep")
