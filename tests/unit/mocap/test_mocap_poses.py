@@ -98,6 +98,7 @@ def test_transformed():
         ({"quaternion": [[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]}, "frame 0: not a unit"),
         ({"velocity": np.zeros((3, 3))}, "velocity has the wrong shape"),
         ({"angular_velocity": np.full((2, 3), np.inf)}, "angular_velocity is not finite"),
+        ({"position": np.full((2, 3), 1e200)}, r"position is not finite, or beyond 1e\+60"),
         ({"extra": {"a": [1.0]}}, "a has the wrong shape"),
     ],
 )
@@ -211,6 +212,7 @@ def test_bad_angles(tmp_path, text, message):
         ({"times": [1.0, 0.0]}, "time does not increase"),
         ({"angles": np.zeros((2, 1))}, "angles have the wrong shape"),
         ({"rates": np.full((2, 2), np.nan)}, "'a', frame 0 .*rates are not finite"),
+        ({"rates": np.full((2, 2), 1e200)}, r"rates are not finite, or beyond 1e\+60"),
     ],
 )
 def test_angles_refuse(change, message):
