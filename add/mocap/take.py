@@ -18,6 +18,7 @@ from add.mocap.recording import LARGEST, Recording, Timed, check_times
 UNIT = 1e-3
 
 
+@np.errstate(over="ignore")
 def off_unit(quaternion: NDArray[np.float64]) -> int | None:
     """First frame of quaternions (nf, 4) whose norm is not 1 within UNIT; None if there is none."""
     bad = np.flatnonzero(~(np.abs(np.linalg.norm(quaternion, axis=1) - 1.0) <= UNIT))

@@ -151,6 +151,7 @@ def test_other_headings(tmp_path):
         (HEADER, ROWS.replace("2,4", "2,abc"), r"line 3, column 4 .z_m.: not a number .found 'abc'"),
         (HEADER, ROWS.replace("0.1,", "0.0,"), r"line 3, column 1 .time_s.: the time repeats"),
         (HEADER, ROWS.replace("0,0,0,1", "0,0,0,2"), r"line 3, columns qw, qx, qy, qz: not a unit quaternion"),
+        (HEADER, ROWS.replace("0,0,0,1", "0,0,0,1e200"), r"not a unit quaternion .found norm 1e\+200"),
         (HEADER, ROWS.replace("1,2,4,", "1,2,"), "line 3: wrong number of cells .found 7; expected 8"),
         (HEADER, "", "no frames after the header"),
         (HEADER.replace("y_m", "why_m"), ROWS, "line 1: a vector lacks components .found only 'x_m', 'z_m'"),
