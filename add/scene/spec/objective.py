@@ -233,6 +233,9 @@ class RoughnessObjectiveSpec(_ObjectiveSpec):
     norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
     softness: Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {"softness": "it is of 'variation'"} if self.norm == "squares" else {}
+
 
 class ObjectiveExtension(Extension, _ObjectiveSpec):
     """Base of objectives that extensions bring; ``unit`` is that of its value, as commands write it."""

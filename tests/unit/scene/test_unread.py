@@ -105,6 +105,13 @@ def of_soft(**material: object) -> dict:
     return raw
 
 
+def of_field(**roughness: object) -> dict:
+    """A fit of a modulus that is a field."""
+    path = "bodies.soft.material.young"
+    raw = of_soft(young={"each": 1e4}) | {"parameters": [{"path": path}]}
+    return raw | {"objective": [{"type": "roughness", "field": path} | roughness]}
+
+
 def of_goal(**goal: object) -> dict:
     raw = of_optimizer()
     raw["objective"] = [{"type": "contact", "marker": "m", "obstacle": "floor"} | goal]
@@ -177,6 +184,7 @@ CASES = [
     (of_joint() | {"bodies": {"a": of_joint()["bodies"]["a"] | {"spacing": 0.1}}}, "bodies.a.spacing"),
     (of_coupling(apart=True), "couplings.spring.collide"),
     (of_soft(viscosity_exponent=1.5), "bodies.soft.material.viscosity_exponent"),
+    (of_field(softness=0.1), "objective.0.softness"),
     (of_goal(margin=0.1), "objective.0.margin"),
     (of_goal(wanted=False, softness=0.1), "objective.0.softness"),
     (of_optimizer(starts={"seed": 3}), "optimizer.starts.seed"),
@@ -240,6 +248,7 @@ def test_named(raw: dict, place: str) -> None:
         of_coupling(apart=False),
         of_soft(viscosity=1.0, viscosity_exponent=1.5),
         of_soft(viscosity_exponent=1.5) | {"parameters": [{"path": "bodies.soft.material.viscosity"}]},
+        of_field(norm="variation", softness=0.1),
         of_goal(softness=0.1),
         of_goal(wanted=False, margin=0.1),
         of_optimizer(starts={"count": 2, "seed": 3, "spread": 0.3}),
