@@ -48,11 +48,12 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
     problem = scene.inverse_problem()
     optimizer = problem.optimizer
     assert isinstance(optimizer, PhasedOptimizer)
+    squares = scene.optimizer.method == "gauss-newton"
     with naming(file=scene.source):
         for phase in optimizer.phases:
             problem.index_of(phase.parameters)
             for experiment in problem.experiments:
-                experiment.within(phase.window)
+                (experiment.squares_within if squares else experiment.within)(phase.window)
     last = scene.optimizer.phases[-1:]
     if any(phase.overrides for phase in last):
         _log.warning(

@@ -377,17 +377,16 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
     Parameters
     ----------
     built : BuiltScene
-    start : Trajectory
-        Without steps.
-    data : RunData
-        Of the whole run.
+    start : Trajectory, without steps
+    data : RunData, of the whole run
     """
     if not data.energy or not _isolated(built, start):
         return {}
-    energy = np.sum(list(data.energy.values()), axis=0)
+    stored = np.array(list(data.energy.values()))
+    energy, rounding = stored.sum(axis=0), 1e-10 * float(np.abs(stored).max())
     most = int(np.argmax(energy))
     gain = float(energy[most] - energy[0])
-    moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"]))
+    moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"])) + rounding  # where nothing moves
     if gain <= GAIN * moves:
         return {}
     dt, stepper = built.scene.time.dt, built.simulation.stepper

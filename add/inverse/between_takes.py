@@ -287,8 +287,9 @@ def cloud_correlation(rows: FitRows) -> CloudCorrelation:
     frames = list(_frames(rows))
     n, size = rows.residual.size, float(np.sqrt(np.mean(rows.residual**2)))
     extent = float(np.linalg.norm(np.ptp(rows.places, axis=0)))
+    unknown = CloudCorrelation(len(frames), n, False, np.nan, 1.0, 0.0, 1.0, float(n))
     if not extent or not size:
-        return CloudCorrelation(len(frames), n, False, np.nan, 1.0, 0.0, 1.0, float(n))
+        return unknown
     unit = rows.residual / size
     edges = np.linspace(0.0, 0.5 * extent, BINS + 1)
     sums, pairs, away = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
@@ -303,6 +304,8 @@ def cloud_correlation(rows: FitRows) -> CloudCorrelation:
         pairs += np.bincount(k, minlength=BINS)
         away += np.bincount(k, apart[inside], BINS)
     some = pairs > 0
+    if not some.any():  # a point a frame, or all far apart
+        return unknown
     correlation, distance = sums[some] / pairs[some], away[some] / pairs[some]
     p_value = float(chdtrc(int(some.sum()), float((pairs[some] * correlation**2).sum())))
     share, length = _decay(distance, correlation, pairs[some], extent)

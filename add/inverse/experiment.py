@@ -90,7 +90,8 @@ class Experiment:
         try:
             parts = objective.for_run().as_squares()
         except TypeError as error:
-            raise InputError(f"Gauss-Newton needs sums of squares: {error}", place="objective") from None
+            text = f"Gauss-Newton needs sums of squares: {error}"
+            raise InputError(text, place="objective", expected='"method": "l-bfgs-b" of the optimizer') from None
         if any(weight < 0.0 for weight, _ in parts):
             raise InputError("Gauss-Newton needs weights of at least 0", place="objective")
         return [(float(np.sqrt(weight)), part) for weight, part in parts], n_steps

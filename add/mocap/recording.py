@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from add.errors import InputError, naming
 
+#: The largest number of a recording in size; squares of squares of larger ones are no numbers.
+LARGEST = 1e60
+
 # Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
 _GAP_IN_PERIODS = 1.5
 
@@ -115,11 +118,11 @@ class Recording(Timed):
         if valid.shape != shape[:2]:
             expected = f"(frames, markers) = {shape[:2]}"
             raise InputError("valid has the wrong shape", found=valid.shape, expected=expected)
-        bad = np.argwhere(valid & ~np.isfinite(positions).all(axis=2))
+        bad = np.argwhere(valid & ~(np.abs(positions) <= LARGEST).all(axis=2))
         if len(bad):
             frame, marker = bad[0]
             raise InputError(
-                "a valid position is not finite",
+                f"a valid position is not finite, or beyond {LARGEST:g}",
                 place=f"marker {names[marker]!r}, frame {frame} (t = {times[frame]:g} s)",
                 found=positions[frame, marker].tolist(),
                 expected="finite numbers, or valid = False",

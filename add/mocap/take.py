@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
-from add.mocap.recording import Recording, Timed, check_times
+from add.mocap.recording import LARGEST, Recording, Timed, check_times
 
 #: A quaternion whose norm is further than this from 1 is no rounded rotation but a mistake, such as another order.
 UNIT = 1e-3
 
 
+@np.errstate(over="ignore")
 def off_unit(quaternion: NDArray[np.float64]) -> int | None:
     """First frame of quaternions (nf, 4) whose norm is not 1 within UNIT; None if there is none."""
     bad = np.flatnonzero(~(np.abs(np.linalg.norm(quaternion, axis=1) - 1.0) <= UNIT))
@@ -85,10 +86,10 @@ class PoseRecording(Timed):
         shape = (len(times), *width)
         if array.shape != shape:
             raise InputError(f"{name} has the wrong shape", found=array.shape, expected=shape)
-        bad = np.flatnonzero(~np.isfinite(array).reshape(len(times), -1).all(axis=1))
+        bad = np.flatnonzero(~(np.abs(array) <= LARGEST).reshape(len(times), -1).all(axis=1))
         if len(bad):
             raise InputError(
-                f"{name} is not finite",
+                f"{name} is not finite, or beyond {LARGEST:g}",
                 place=f"frame {bad[0]} (t = {times[bad[0]]:g} s)",
                 found=array[bad[0]].tolist(),
                 expected="finite numbers (leave out frames in which the body was not seen)",
@@ -205,11 +206,13 @@ class AngleRecording(Timed):
             if array.shape != (len(times), len(names)):
                 expected = f"(frames, angles) = {(len(times), len(names))}"
                 raise InputError(f"{name} have the wrong shape", found=array.shape, expected=expected)
-            bad = np.argwhere(~np.isfinite(array))
+            bad = np.argwhere(~(np.abs(array) <= LARGEST))
             if len(bad):
                 frame, column = bad[0]
                 place = f"{names[column]!r}, frame {frame} (t = {times[frame]:g} s)"
-                raise InputError(f"{name} are not finite", place=place, found=array[frame, column])
+                raise InputError(
+                    f"{name} are not finite, or beyond {LARGEST:g}", place=place, found=array[frame, column]
+                )
         self._keep(names=names, **arrays)
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import hypot
 from typing import final
 
 import numpy as np
@@ -186,7 +187,7 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
         frame = off_unit(quaternion)
         if frame is not None:
             place = f"line {grid.rows[frame] + 1}, columns {', '.join(_QUATERNION)}"
-            norm = f"norm {np.linalg.norm(quaternion[frame]):.6g}"
+            norm = f"norm {hypot(*quaternion[frame]):.6g}"
             raise InputError("not a unit quaternion", place=place, found=norm, expected=f"1 within {UNIT:g}")
         recording = PoseRecording(
             grid.values[:, 0],

@@ -294,6 +294,10 @@ def _names(text: Text, top: int) -> tuple[list[str], list[str]]:
     # Tracks without a name at the end are known from the line of axes alone: X7 Y7 Z7.
     below = text.cells(top + 1) if top + 1 < len(text.lines) else []
     axes = len([cell for cell in below[2:] if cell]) if below and not below[0] else 0
+    for k, cell in enumerate(below[2:] if axes else ()):
+        if cell and cell[0].upper() in "XYZ" and cell[0].upper() != "XYZ"[k % 3]:
+            raise text.fail("the axes of a marker are in another order", top + 1, k + 2, found=repr(cell),
+                            expected=f"{'XYZ'[k % 3]}{k // 3 + 1}")  # fmt: skip
     n = max(int(named[-1]) // 3 + 1, axes // 3)
     names = [cells[2 + 3 * k] if 2 + 3 * k < len(cells) else "" for k in range(n)]
     return names, [f"line {top + 1}, column {3 + 3 * k}" for k in range(n)]

@@ -137,6 +137,9 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
                              expected="all nodes of a face")  # fmt: skip
     elif isinstance(body, SoftBody):
         faces = _hollow(points, faces, item.cavity, place)
+    elif item.cavity is not None:
+        raise InputError("cloth and nets have no hollows to number", place=f"{place}.cavity", found=item.cavity,
+                         expected="'where', a selection, or nothing: the whole surface")  # fmt: skip
     if not faces.size:
         raise InputError("the body has no triangles to press on", place=place, found=f"'{body.name}'")
     faces, closed = np.ascontiguousarray(faces), is_closed(faces)

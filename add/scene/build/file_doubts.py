@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 
@@ -152,8 +153,10 @@ def _outside(at: str, times: FloatArray, end: float, crop: str) -> Iterator[str]
 
 
 def doubts_of_clouds(built: BuiltScene) -> Iterator[str]:
-    """Yield a text for each point cloud of which fewer than half of the frames lie within the run."""
+    """Yield a text for each point cloud whose rate nothing reads, or of which few frames lie within the run."""
     for k, item in enumerate(built.scene.objective):
+        if isinstance(item, CloudObjectiveSpec) and item.rate is not None and not Path(item.file).is_dir():
+            yield f"objective.{k}.rate: nothing reads this: the file has its own times"
         if isinstance(item, CloudObjectiveSpec) and item.crop is None:
             try:
                 times = read_clouds(item.file, rate=item.rate).times - item.time_offset

@@ -193,6 +193,8 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
 
 #: Poses about the start in which rows are compared, how far from it they are [rad, m], and what counts as dependent.
 _POSES, _NEAR, _TOLERANCE = 4, 0.05, 1e-8
+#: Derivatives of a loop's rows below this are rounding [1, m].
+_STILL = 1e-12
 
 
 def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntArray:
@@ -205,8 +207,8 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     Raises
     ------
     InputError
-        If a loop does not close, or is singular in its closed pose, or if dry friction holds more joints of it than
-        move independently.
+        If a loop does not close, holds nothing, or is singular in its closed pose, or if dry friction holds more joints
+        of it than move independently.
     """
     if not (tree.loops or tree.couplings):
         return np.zeros(0, dtype=np.int64)
@@ -218,6 +220,10 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     rng = np.random.default_rng(0)
     poses = [q, *(q + _NEAR * rng.standard_normal(q.size) for _ in range(_POSES))]
     pairs = [system.matrices(pose) for pose in poses]
+    parts = np.split(np.hstack([loops for _, loops in pairs]), np.cumsum([len(loop.rows) for loop in tree.loops])[:-1])
+    for loop, own in zip(tree.loops, parts, strict=True):
+        if np.abs(own).max(initial=0.0) < _STILL:
+            raise InputError("no joint moves its frames against each other: it holds nothing", place=loop.path)
     # What equations between joints say already is taken out of the loops' rows; scale does not matter.
     rows = np.concatenate([_without(loops_of, loops)[1] for loops_of, loops in pairs], axis=1)
     _, upper, order = qr(rows.T, mode="economic", pivoting=True)

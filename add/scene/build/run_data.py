@@ -76,7 +76,7 @@ class JointTracks:
         self._theta, self._layout = theta, built.model.system.parameters
         self._model, self._n = built.model, 0
         self._rows: list[Site] = []
-        # Joint parts come in the order of the scene, springs and forces one a coupling.
+        # Joint parts come in the order of the scene, springs and forces one a coupling, behind those of bodies.
         names = [name for name, item in spec.items() if item.term and item.term.law.slots == (PLACE, PLACE)]
         springs = [part for part in joint_parts if part.term.law.slots == (PLACE, PLACE)]
         self._springs = [
@@ -87,7 +87,7 @@ class JointTracks:
         forces = [part for part in joint_parts if part.term is PointForce]
         self._loads = [
             (name, part, self._site(part.sites[0]))
-            for (name, item), part in zip(pushes, forces, strict=True)
+            for (name, item), part in zip(pushes, forces[len(forces) - len(pushes) :], strict=True)
             if isinstance(item, ForceSpec)
         ]
         self._joints: list[tuple[str, int, int]] = []

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from add.bodies import LinkBody
+import numpy as np
+
 from add.bodies.nodal import NodalBody
 from add.contact import BodyContact
 from add.model import meeting_meshes
@@ -46,7 +47,7 @@ def unread(built: BuiltScene) -> Iterator[str]:
         frozenset(name for name in starts if name is not None),
         vanishes,
         frozenset(side for row in scene.contact.pairs for side in row.sides),
-        _meet_themselves(built),
+        _meeting(built),
     )
     for path, spec in objects_in(scene, ""):
         for key, why in spec.unread(facts, path).items():
@@ -67,15 +68,15 @@ def _by_rule(built: BuiltScene) -> dict[str, float]:
     return default_contact(built.scene.model_copy(update={"contact": contact.model_copy(update=own)}), built)
 
 
-def _meet_themselves(built: BuiltScene) -> frozenset[str]:
-    """Return the articulated bodies of which one link may meet another, by points and shapes or by meshes."""
-    tree = {k: body.tree for k, body in enumerate(built.model.bodies) if isinstance(body, LinkBody)}
-    by_name = {body.name: tree.get(k) for k, body in enumerate(built.model.bodies)}
-    found: set[str | None] = {by_name[a] for a, b in meeting_names(built.model) if by_name[a] == by_name[b]}
+def _meeting(built: BuiltScene) -> frozenset[frozenset[str]]:
+    """Return the bodies and links, by name, that may meet each other, by points and shapes or by meshes."""
+    names = [body.name for body in built.model.bodies]
+    found = {frozenset(pair) for pair in meeting_names(built.model)}
     for term in built.model.term(BodyContact):
         for owner, shapes in term.met_shapes().items():
-            found |= {tree.get(owner)} & {tree.get(k) for k in term.shape_owner[shapes].tolist()}
-    return frozenset(name for name in found if name is not None)
+            met = np.unique(term.shape_owner[shapes]).tolist()
+            found |= {frozenset((names[owner], names[k])) for k in met if 0 <= k < len(names)}
+    return frozenset(found)
 
 
 def unread_signals(built: BuiltScene) -> Iterator[str]:

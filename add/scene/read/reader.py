@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
@@ -216,12 +216,12 @@ def _scene(raw: dict[str, Any], source: Path | None, folder: Path, kind: type[S]
     except ValidationError as error:
         raise_problems(from_pydantic(error), source)
         raise  # not reached
-    missing = list(_missing_files(raw, written))
-    raise_problems(missing, source)
-    hand_over(spec, robots)
-    add_static_shapes(spec)
-    raise_problems(check_world(spec), source)
-    spec = expanded(raw, fill_in_starts(raw, spec))
+    raise_problems(list(_missing_files(raw, written)), source)
+    with naming(file=source):
+        hand_over(spec, robots)
+        add_static_shapes(spec)
+        raise_problems(check_world(spec), source)
+        spec = expanded(raw, fill_in_starts(raw, spec))
     scene = _of_kind(kind, spec, raw, source)
     _require_few_repeats(scene)
     raise_problems(_check_experiments(scene), source)

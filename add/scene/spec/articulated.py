@@ -123,7 +123,8 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
             raise problem("a joint that follows another one has no motion of its own", key="mimic")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return without_partner(facts, path, ("slip_speed", "dry_friction_law"))
+        out = {} if self.type in (None, "hinge", "slide") else {"axis": f"a joint of type '{self.type}' has none"}
+        return out | without_partner(facts, path, ("slip_speed", "dry_friction_law"))
 
 
 def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
@@ -245,7 +246,13 @@ class ArticulatedBodySpec(Spec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         name, joints = path.partition(".")[2], self._robot.joints if self._robot else ()
-        out = {} if name in facts.meet_themselves else {"self_collision": "no two of its links can touch each other"}
+        links = self._robot.links if self._robot else ()
+        shapes = {shape.shape for link in links for shape in link.collision}
+        out = {} if "mesh" in shapes else {"meshes": "no link has a mesh that may touch"}
+        if not shapes & {"box", "capsule", "cylinder"}:
+            out["spacing"] = "no link has edges or an axis that may touch"
+        if not any(all(side.startswith(f"{name}/") for side in pair) for pair in facts.meeting):
+            out["self_collision"] = "no two of its links can touch each other"
         if all(facts.vanishes(f"{path}.joints.{joint.name}.dry_friction") for joint in joints):
             out["dry_friction_law"] = "no joint has dry friction"
         if all(facts.vanishes(f"{path}.joints.{joint.name}.limit_stiffness") for joint in joints):

@@ -77,7 +77,7 @@ class Facts(NamedTuple):
     nodes_meet : whether a body has nodes, which meet shapes
     on_hinges : bodies whose start a coupling says
     vanishes : whether the number at a path of the scene is zero, or none of the scene's, and is not looked for
-    sides, meet_themselves : what rows of `contact.pairs` name; articulated bodies whose links may touch each other
+    sides, meeting : what rows of `contact.pairs` name; the pairs of bodies and links that may touch each other
     """
 
     friction_law: str
@@ -88,7 +88,7 @@ class Facts(NamedTuple):
     on_hinges: frozenset[str]
     vanishes: Callable[[str], bool]
     sides: frozenset[str]
-    meet_themselves: frozenset[str]
+    meeting: frozenset[frozenset[str]]
 
     @property
     def without_penalties(self) -> bool:

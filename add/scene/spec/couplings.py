@@ -56,7 +56,13 @@ class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        return {} if isinstance(self, _PairSpec | AttachmentSpec) else {"collide": "it acts on one body"}
+        if isinstance(self, AttachmentSpec):
+            ends = frozenset((self.nodes, self.body or ""))
+        elif isinstance(self, _PairSpec):
+            ends = frozenset((self.a.body or "", self.b.body or ""))
+        else:
+            return {"collide": "it acts on one body"}
+        return {} if ends in facts.meeting else {"collide": "its ends cannot touch each other"}
 
     def column(self, key: str) -> float | None:
         """Return a number of the law by its key in ``columns``."""

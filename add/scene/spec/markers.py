@@ -221,7 +221,9 @@ class RecordingSpec(Spec):
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if self.angles is not None:
             return dict.fromkeys(("displacement", "rest"), "it is of places, and the file holds angles")
-        return {} if self.displacement else {"rest": "positions count, not displacements"}
+        if not self.displacement:
+            return {"rest": "positions count, not displacements"}
+        return dict.fromkeys(("place.move", "place.about") if self.place else (), "displacements count, not positions")
 
     def model_post_init(self, context: Any) -> None:
         exactly_one(self, "markers", "pose", "angles")

@@ -7,15 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from add.materials import DIRECTIONS, Material, material
-from add.scene.spec.common import (
-    Name,
-    NonNegative,
-    Number,
-    Positive,
-    Role,
-    Spec,
-    problem,
-)
+from add.scene.spec.common import Facts, Name, NonNegative, Number, Positive, Role, Spec, problem
 from add.scene.spec.signals import (
     FibresSpec,
     FieldValue,
@@ -82,6 +74,9 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
         "relax is left",
     )
     model: str
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {"viscosity_exponent": "there is no viscosity"} if facts.vanishes(f"{path}.viscosity") else {}
 
     @property
     def law(self) -> Material:

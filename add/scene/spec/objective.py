@@ -8,6 +8,7 @@ from add.scene.spec.common import (
     Axes,
     BodyName,
     Direction,
+    Facts,
     FilePath,
     Flag,
     Index,
@@ -107,6 +108,9 @@ class ContactObjectiveSpec(_ObjectiveSpec):
     margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
     window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
     softness: Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {"margin": "contact is wanted"} if self.wanted else {"softness": "contact is not wanted"}
 
 
 class TrackObjectiveSpec(_ObjectiveSpec):
@@ -229,6 +233,9 @@ class RoughnessObjectiveSpec(_ObjectiveSpec):
     norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
     softness: Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {"softness": "it is of 'variation'"} if self.norm == "squares" else {}
+
 
 class ObjectiveExtension(Extension, _ObjectiveSpec):
     """Base of objectives that extensions bring; ``unit`` is that of its value, as commands write it."""
@@ -333,3 +340,6 @@ class GradientSpec(Spec):
         "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for "
         "one more run. The gradient is the same to the last bit",
     )
+
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return {} if self.contact == "relaxed" else {"relaxation": "it is of 'relaxed'"}

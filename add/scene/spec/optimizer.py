@@ -68,6 +68,9 @@ class StartsSpec(Spec):
         "lowest; null = from all",
     )
 
+    def unread(self, facts: Facts, path: str) -> dict[str, str]:
+        return dict.fromkeys(("seed", "spread"), "'count' is 1: nothing is drawn") if self.count == 1 else {}
+
     def model_post_init(self, context: Any) -> None:
         if self.keep is not None and self.keep > self.count:
             raise problem(f"more than the {self.count} starts of 'count'", key="keep")
@@ -112,13 +115,14 @@ class OptimizerSpec(Spec):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         read = {
-            "l-bfgs-b": ("history",),
-            "gauss-newton": ("damping",),
+            "l-bfgs-b": ("history", "objective_tolerance"),
+            "gauss-newton": ("damping", "objective_tolerance"),
             "adam": ("rate", "decay", "decay_every", "beta1", "beta2"),
             "sgd": ("rate", "decay", "decay_every", "momentum"),
         }
         others = {key for keys in read.values() for key in keys} - set(read[self.method])
-        return dict.fromkeys(sorted(others), f"'{self.method}' has none")
+        steady = {"decay_every": "'decay' is 1"} if self.decay == 1.0 else {}
+        return steady | dict.fromkeys(sorted(others), f"'{self.method}' has none")
 
 
 class UncertaintySpec(Spec):

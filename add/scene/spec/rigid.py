@@ -115,13 +115,16 @@ class CollisionSpec(Spec):
 
 
 def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec, moves: bool) -> dict[str, str]:
+    if geometry is None:
+        keys = (f"collision.{key}" for key in CollisionSpec.model_fields)
+        return dict.fromkeys(keys, "the body has no geometry")
     out = {}
     if not isinstance(geometry, FileGeometrySpec):
         out["collision.closed"] = "the geometry is no mesh from a file"
     elif not collision.shape:
         out["collision.closed"] = "other bodies do not meet this shape"
     if not moves:
-        out["collision.spacing"] = "points of kinematic bodies meet nothing"
+        out |= dict.fromkeys(("collision.points", "collision.spacing"), "points of kinematic bodies meet nothing")
     elif not collision.points:
         out["collision.spacing"] = "the body's points meet nothing"
     elif isinstance(geometry, SphereGeometrySpec):

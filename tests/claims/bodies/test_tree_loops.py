@@ -245,6 +245,7 @@ ERRORS = {
                "goes with a 'distance'"),
     "far": ({"a": {"link": "rocker"}, "b": {"position": [9, 0, 0]}, "type": "point"}, "loops", "do not close near"),
     "no-joint": ({"joint": "hip", "coefficients": [0], "type": "joints"}, "loops.closing.joint", "no joint of this"),
+    "one link": ({"a": {"link": "rocker"}, "b": {"link": "rocker"}, "type": "point"}, "loops.closing", "holds nothing"),
     "itself": ({"joint": "crank", "other": "crank", "coefficients": [0], "type": "joints"}, "loops.closing.other",
                "follows another one"),
 }  # fmt: skip

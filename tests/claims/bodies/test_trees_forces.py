@@ -11,6 +11,7 @@ from add import scene_from_dict
 from add.errors import InputError
 from add.joints.laws import AxialDrag, EllipsoidInFluid
 from add.kernels.rotation import left_jacobian
+from add.scene.build.run_data import run_data
 
 #: Three slides and three hinges in place of a free joint, a hinge askew, a body that is welded to its parent.
 SWIMMER = """<mujoco><compiler angle="radian"/>
@@ -144,6 +145,12 @@ def test_weight_is_taken_away(tmp_path):
     run = scene_from_dict(raw | {"gravity": [0, 0, 0]}).build().run()
     assert (run.v == 0.0).all()
     check_gradient_of_run(built.simulation, RoughObjective(np.ones(1)))
+    push = {"type": "force", "on": {"body": "p/" + built.model.bodies[0].links[-1]}, "force": [0, 0.5, 2]}
+    pushed = scene_from_dict(raw | {"couplings": {"push": push}}).build()
+    kept = run_data(pushed, pushed.run(n_steps=2), pushed.theta)
+    assert kept.lines["push"].tension == pytest.approx(np.hypot(0.5, 2.0)), (
+        "what takes weight away is no force of the scene"
+    )
 
 
 def test_links_of_other_trees_are_boxes_of_their_inertia():

@@ -269,6 +269,13 @@ def test_the_remedy_is_one_of_the_scene() -> None:
         assert said["text"].endswith("a smaller time.dt, such as 0.003 s, helps")
 
 
+def test_rounding_of_what_does_not_move_is_no_gain() -> None:
+    """A rod that hangs in its equilibrium, of which nothing moves, ended in a division by zero."""
+    built = scene_from_dict(ball()).build()
+    still = {"kinetic": np.zeros(2), "gravity": np.full(2, -4.0), "elastic": np.array([1.0, 1.0 + 4e-16])}
+    assert gained(built, built.run(n_steps=0), SimpleNamespace(t=[0.0, 0.1], energy=still)) == {}
+
+
 MARKED = {
     "markers": {"m": {"body": "b", "point": [0, 0, 0]}},
     "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0], "time": "end"}],

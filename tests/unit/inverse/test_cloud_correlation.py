@@ -60,6 +60,13 @@ def test_independent_points_stay_white(drawn):
     assert all(item.effective == len(places) for item in found if item.is_white)
 
 
+def test_one_point_a_frame_says_nothing(drawn):
+    """No two points of a frame are there to be compared."""
+    places, slopes, *_ = drawn
+    rows = FitRows("take", np.arange(9), np.zeros(9, int), (), np.ones(9), slopes[:9], 9.0, places[:9])
+    assert not cloud_correlation(rows).tested
+
+
 def test_one_place_says_nothing(drawn):
     rng = np.random.default_rng(9)
     rows = rows_of(rng.normal(size=FRAMES * POINTS), np.zeros((FRAMES * POINTS, 3)), np.ones((FRAMES * POINTS, 1)))

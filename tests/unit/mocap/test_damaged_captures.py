@@ -127,6 +127,7 @@ CASES: dict[str, dict[str, bytes]] = {
         "no unit": sub(TRC, (b"\tmm\t", b"\t\t")),
         "an unknown unit": sub(TRC, (b"\tmm\t", b"\tell\t")),
         "no rate": sub(TRC, (b"100.00\t", b"\t")),
+        "axes in another order": sub(TRC, (b"X1\tY1", b"Y1\tX1")),
         "a rate of letters": sub(TRC, (b"100.00\t", b"fast\t")),
         "a wrong count of markers": sub(TRC, (b"\t12\t3\t", b"\t12\t4\t")),
         "a count of letters": sub(TRC, (b"\t12\t3\t", b"\tmany\t3\t")),

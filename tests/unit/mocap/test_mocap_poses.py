@@ -98,6 +98,7 @@ def test_transformed():
         ({"quaternion": [[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]}, "frame 0: not a unit"),
         ({"velocity": np.zeros((3, 3))}, "velocity has the wrong shape"),
         ({"angular_velocity": np.full((2, 3), np.inf)}, "angular_velocity is not finite"),
+        ({"position": np.full((2, 3), 1e200)}, r"position is not finite, or beyond 1e\+60"),
         ({"extra": {"a": [1.0]}}, "a has the wrong shape"),
     ],
 )
@@ -150,6 +151,7 @@ def test_other_headings(tmp_path):
         (HEADER, ROWS.replace("2,4", "2,abc"), r"line 3, column 4 .z_m.: not a number .found 'abc'"),
         (HEADER, ROWS.replace("0.1,", "0.0,"), r"line 3, column 1 .time_s.: the time repeats"),
         (HEADER, ROWS.replace("0,0,0,1", "0,0,0,2"), r"line 3, columns qw, qx, qy, qz: not a unit quaternion"),
+        (HEADER, ROWS.replace("0,0,0,1", "0,0,0,1e200"), r"not a unit quaternion .found norm 1e\+200"),
         (HEADER, ROWS.replace("1,2,4,", "1,2,"), "line 3: wrong number of cells .found 7; expected 8"),
         (HEADER, "", "no frames after the header"),
         (HEADER.replace("y_m", "why_m"), ROWS, "line 1: a vector lacks components .found only 'x_m', 'z_m'"),
@@ -211,6 +213,7 @@ def test_bad_angles(tmp_path, text, message):
         ({"times": [1.0, 0.0]}, "time does not increase"),
         ({"angles": np.zeros((2, 1))}, "angles have the wrong shape"),
         ({"rates": np.full((2, 2), np.nan)}, "'a', frame 0 .*rates are not finite"),
+        ({"rates": np.full((2, 2), 1e200)}, r"rates are not finite, or beyond 1e\+60"),
     ],
 )
 def test_angles_refuse(change, message):

@@ -44,6 +44,7 @@ def with_nan(recording, frame, marker):
         ({"times": [0.0, 0.1, 0.1, 0.2, 0.3]}, "frame 2: time does not increase"),
         ({"times": [0.0, 0.1, np.nan, 0.2, 0.3]}, "time is not finite"),
         ({"positions": with_nan(make(), 3, 1)}, "'B', frame 3"),
+        ({"positions": np.full((5, 2, 3), -1e200)}, "beyond 1e+60"),
     ],
 )
 def test_refuses(changes, message):

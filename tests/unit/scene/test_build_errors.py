@@ -27,11 +27,49 @@ RECORDING = [
 ]
 # edits, file of the error (None: the scene), its place, a word
 ERRORS = {
+    "impossible inertia of a link": (
+        [
+            (
+                "bodies.bot",
+                {
+                    "type": "articulated",
+                    "links": {"a": {"mass": 1.0, "inertia": [1, 1, 9, 0, 0, 0]}},
+                    "joints": {"a": {}},
+                },
+            )
+        ],
+        None,
+        "bodies.bot.links.a.inertia",
+        "expected the largest <= 2",
+    ),
     "pin nowhere": (
         [(f"{BLOCK}.pins", [{"where": {"all": True}}, {"where": {"box": {"min": [9, None, None]}}}])],
         None,
         f"{BLOCK}.pins.1.where",
         "holds no node",
+    ),
+    "cavity of cloth": (
+        [
+            ("bodies.flag", {"type": "cloth", "mesh": {"shape": "rectangle", "size": [1, 1], "cells": [1, 1]}}),
+            (
+                "bodies.flag.material",
+                {"density": 1, "thickness": 1, "membrane": {"model": "stvk", "young": 1, "poisson": 0}},
+            ),
+            ("bodies.flag.chambers", {"air": {"type": "pressure", "pressure": 1, "cavity": 0}}),
+        ],
+        None,
+        "bodies.flag.chambers.air.cavity",
+        "no hollows to number",
+    ),
+    "no squares": (
+        [
+            *FIT,
+            ("objective", [{"type": "nearest", "marker": "top", "target": [0, 0, 0]}]),
+            ("optimizer", {"method": "gauss-newton"}),
+        ],
+        None,
+        "objective",
+        "needs sums of squares",
     ),
     "no such node": (
         [(f"{BLOCK}.loads", [{"where": {"nodes": [45]}, "force": [0, 0, 1]}])],

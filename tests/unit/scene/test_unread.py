@@ -7,7 +7,7 @@ from support.impulse_scenes import CUBE, scene
 from support.places import SCENES
 
 import add
-from add.scene.build.file_doubts import doubts_of_recording
+from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
 from add.scene.build.unread import unread, unread_signals
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
@@ -89,6 +89,35 @@ def of_boxes() -> dict:
     return raw
 
 
+def of_coupling(*, apart: bool) -> dict:
+    """A spring between two boxes that meet although it joins them, or that pass through each other in any case."""
+    raw = of_hinge()
+    raw["contact"]["between_bodies"] = not apart
+    ends = {key: raw["couplings"]["hinge"][key] for key in ("a", "b")}
+    return raw | {"couplings": {"spring": {"type": "spring", "stiffness": 1.0, "collide": True} | ends}}
+
+
+def of_soft(**material: object) -> dict:
+    raw = of_contact("linear")
+    known = {"model": "neo-hookean", "young": 1e4, "poisson": 0.3, "density": 1e3}
+    box = {"shape": "box", "size": [0.1] * 3, "divisions": [1] * 3}
+    raw["bodies"]["soft"] = {"type": "soft", "mesh": box, "position": [0, 0, 1], "material": known | material}
+    return raw
+
+
+def of_field(**roughness: object) -> dict:
+    """A fit of a modulus that is a field."""
+    path = "bodies.soft.material.young"
+    raw = of_soft(young={"each": 1e4}) | {"parameters": [{"path": path}]}
+    return raw | {"objective": [{"type": "roughness", "field": path} | roughness]}
+
+
+def of_goal(**goal: object) -> dict:
+    raw = of_optimizer()
+    raw["objective"] = [{"type": "contact", "marker": "m", "obstacle": "floor"} | goal]
+    return raw
+
+
 def alone(**contact: object) -> dict:
     raw = of_contact("linear", **contact)
     del raw["obstacles"]
@@ -143,11 +172,36 @@ CASES = [
     (of_optimizer(method="l-bfgs-b", rate=0.5), "optimizer.rate"),
     (of_optimizer(method="gauss-newton", momentum=0.5), "optimizer.momentum"),
     (of_optimizer(method="adam", damping=0.5), "optimizer.damping"),
+    (of_optimizer(method="sgd", objective_tolerance=0.1), "optimizer.objective_tolerance"),
+    (of_optimizer(method="adam", decay_every=3), "optimizer.decay_every"),
     (of_joint(rest=0.1), "bodies.a.joints.hinge.rest"),
     (of_joint(slip_speed=0.1), "bodies.a.joints.hinge.slip_speed"),
     (of_joint(dry_friction_law="hybrid"), "bodies.a.joints.hinge.dry_friction_law"),
     (of_joint(limit_stiffness=10.0), "bodies.a.joints.hinge.limit_stiffness"),
     (of_joint(limit_damping=10.0), "bodies.a.joints.hinge.limit_damping"),
+    (of_joint(type="ball"), "bodies.a.joints.hinge.axis"),
+    (of_tree(2, meshes="hull"), "bodies.t.meshes"),
+    (of_joint() | {"bodies": {"a": of_joint()["bodies"]["a"] | {"spacing": 0.1}}}, "bodies.a.spacing"),
+    (of_coupling(apart=True), "couplings.spring.collide"),
+    (of_soft(viscosity_exponent=1.5), "bodies.soft.material.viscosity_exponent"),
+    (of_field(softness=0.1), "objective.0.softness"),
+    (of_goal(margin=0.1), "objective.0.margin"),
+    (of_goal(wanted=False, softness=0.1), "objective.0.softness"),
+    (of_optimizer(starts={"seed": 3}), "optimizer.starts.seed"),
+    (of_optimizer(starts={"spread": 0.3}), "optimizer.starts.spread"),
+    (of_optimizer() | {"gradient": {"relaxation": 0.1}}, "gradient.relaxation"),
+    *(
+        (
+            of_frame() | {"bodies": {"frame": of_frame()["bodies"]["frame"] | {"collision": {key: value}}}},
+            f"bodies.frame.collision.{key}",
+        )
+        for key, value in (("points", False), ("shape", False), ("spacing", 0.1))
+    ),
+    (
+        of_contact("linear")
+        | {"bodies": {"k": {"type": "kinematic", "geometry": BALL["geometry"], "collision": {"points": False}}}},
+        "bodies.k.collision.points",
+    ),
     (of_hinge(position=[0, 0, 1]), "bodies.arm.position"),
     (of_hinge(velocity=[0, 0, 1]), "bodies.arm.velocity"),
     (of_hinge(angular_velocity=[0, 0, 1]), "bodies.arm.angular_velocity"),
@@ -182,13 +236,24 @@ def test_named(raw: dict, place: str) -> None:
         of_contact("linear", **(HARD | {"coulomb_normal": "elastic"})),
         of_contact("linear", pairs=[PAIR | {"touching": 4, "restitution": 0.5}]),
         of_body({"spacing": 0.05}),
-        of_optimizer(method="adam", rate=0.5, beta1=0.8),
+        of_optimizer(method="adam", rate=0.5, beta1=0.8, decay=0.9, decay_every=3),
+        of_optimizer(method="gauss-newton", objective_tolerance=0.1),
         of_joint(rest=0.1, stiffness=3.0),
         of_tree(3, self_collision=True),
         of_boxes(),
         of_tree(2, contact={"class": "arms"}) | {"contact": {"pairs": [{"between": ["arms", "floor"], "friction": 0}]}},
         of_joint(slip_speed=0.1, dry_friction=0.2, dry_friction_law="tanh"),
         of_joint(limit_stiffness=10.0, lower=-1.0, upper=1.0),
+        of_tree(2, spacing=0.05),
+        of_coupling(apart=False),
+        of_soft(viscosity=1.0, viscosity_exponent=1.5),
+        of_soft(viscosity_exponent=1.5) | {"parameters": [{"path": "bodies.soft.material.viscosity"}]},
+        of_field(norm="variation", softness=0.1),
+        of_goal(softness=0.1),
+        of_goal(wanted=False, margin=0.1),
+        of_optimizer(starts={"count": 2, "seed": 3, "spread": 0.3}),
+        of_optimizer()
+        | {"gradient": {"relaxation": 0.1, "contact": "relaxed"}, "contact": {"friction_law": "impulse"}},
         of_hinge(orientation=[0.6, 0, 0.8, 0]),
         of_contact("linear", stiffness=1e4, damping_ramp=0.01, pairs=[PAIR | {"restitution": 0.5}]),
         of_contact("linear", stiffness=1e4, stick_stiffness=5.0, pairs=[PAIR | {"friction": 0.5}]),
@@ -221,6 +286,23 @@ def test_displacements_of_angles(tmp_path: Path) -> None:
     raw["recording"] = {"file": str(tmp_path / "r.csv"), "angles": {"knee": angle}, "displacement": True}
     found = [text.partition(":")[0] for text in unread(add.scene_from_dict(raw).build())]
     assert found == ["recording.displacement"]
+
+
+def test_a_place_of_displacements(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("time_s,m_x_m,m_y_m,m_z_m\n" + "".join(f"{0.01 * k},0,0,0.1\n" for k in range(4)))
+    raw = of_optimizer()
+    place = {"move": [0.1, 0, 0], "turn": [0.1, 0, 0]}
+    raw["recording"] = {"file": str(tmp_path / "r.csv"), "markers": {"m": "m"}, "displacement": True, "place": place}
+    found = [text.partition(":")[0] for text in unread(add.scene_from_dict(raw).build())]
+    assert found == ["recording.place.move"]
+
+
+def test_a_rate_of_a_cloud_with_times(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("time_s,x_m,y_m,z_m\n0,0,0,1\n0.01,0,0,1\n")
+    raw = of_soft()
+    raw["objective"] = [{"type": "cloud", "body": "soft", "file": str(tmp_path / "c.csv"), "rate": 30.0}]
+    found = [text.partition(":")[0] for text in doubts_of_clouds(add.scene_from_dict(raw).build())]
+    assert found == ["objective.0.rate"]
 
 
 def test_a_mask_without_frames(tmp_path: Path) -> None:
