@@ -170,6 +170,10 @@ def tight(simulation: Simulation) -> Simulation:
     return replace(simulation, stepper=stepper.solved_by(options), start=simulation.start.solved_by(options))
 
 
+#: Rotation vectors of links beyond this have no targets drawn for them [rad].
+FAR_TURNED = 2.0
+
+
 def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     """Return an objective for scenes that have none: seeded targets for all nodes at the window's end."""
     rng = np.random.default_rng(seed)
@@ -178,6 +182,8 @@ def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     x = built.model.at_start(built.theta).q
     targets = x.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
+    rotations = slice(lift.n_same // 3 + 1, None, 2)  # of links, behind their places: vectors that jump at pi
+    weights[0, rotations] *= np.linalg.norm(x.reshape(n, 3)[rotations], axis=1) < FAR_TURNED
     points = built.model.lifted(NodePoints(np.arange(n)))
     return WeightedSum((1.0,), (Tracking(points, dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),))
 
