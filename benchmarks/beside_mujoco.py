@@ -1,14 +1,15 @@
-"""Rollouts with their gradients beside MuJoCo at equal accuracy: a cart with a pole, and a tossed cube.
+"""Rollouts with their gradients beside MuJoCo at equal accuracy: a cart with a pole, a tossed cube, a double pendulum.
 
 Each program runs its own model with smaller and smaller steps. The error of a gradient is that to the same model's
 limit: of the cart both have the same one, solved apart to round-off; of the cube, whose contacts differ, each has its
 own, a run with steps much smaller than the smallest that is measured. Compared is the time of value and gradient with
-the fewest steps whose error, and that of all finer steps, is within a level.
+the fewest steps whose error, and that of all finer steps, is within a level. The double pendulum takes the same steps
+in both, with the same error, and MuJoCo's has no gradient.
 """
 
 from __future__ import annotations
 
-from benchmarks import mujoco_cart, mujoco_cube
+from benchmarks import mujoco_cart, mujoco_cube, mujoco_pendulum
 from benchmarks.ways import Sample, coarsest, measured
 
 #: Relative errors of a gradient that are asked for.
@@ -24,6 +25,8 @@ def beside_mujoco(quick: bool) -> dict[str, object] | str:
         print(reason)
         return reason
     out: dict[str, object] = {"mujoco": mujoco.__version__}
+    out["double pendulum"] = mujoco_pendulum.beside(mujoco, 0.5 if quick else 5.0)
+    print(f"double pendulum: {out['double pendulum']}", flush=True)
     for title, case in (("cart with a pole", mujoco_cart), ("tossed cube", mujoco_cube)):
         samples = []
         for way in case.ways(mujoco, quick):

@@ -54,23 +54,23 @@ def reference(substeps: int = 40) -> Found:
     return float(value[-1].real), value[:-1].imag / 1e-30
 
 
-def _common(n_steps: int) -> dict[str, Any]:
+def _common(n_steps: int, integrator: str) -> dict[str, Any]:
     """Return the scene's entries that both models share."""
     return {
         "schema": "add-scene/1",
         "name": "cart with a pole",
-        "time": {"dt": END / n_steps, "steps": n_steps, "integrator": "bdf2"},
+        "time": {"dt": END / n_steps, "steps": n_steps, "integrator": integrator},
         "gravity": [0, 0, -GRAVITY],
         "objective": [{"type": "point", "marker": "tip", "target": [TARGET[0], 0, TARGET[1]], "time": "end"}],
     }
 
 
-def cart(n_steps: int) -> dict[str, Any]:
+def cart(n_steps: int, integrator: str = "bdf2") -> dict[str, Any]:
     """Return the scene in joint coordinates: two, as MuJoCo's."""
     size = [0.3, 0.2, 0.1]
     pole = [(a**2 + b**2) * POLE / 12.0 for a, b in ((WIDTH, LENGTH), (WIDTH, LENGTH), (WIDTH, WIDTH))]
     box = [(a**2 + b**2) * CART / 12.0 for a, b in ((size[1], size[2]), (size[0], size[2]), (size[0], size[1]))]
-    return _common(n_steps) | {
+    return _common(n_steps, integrator) | {
         "bodies": {
             "robot": {
                 "type": "articulated",
@@ -96,7 +96,7 @@ def stiff_cart(n_steps: int) -> dict[str, Any]:
     """Return the scene as two bodies on stiff joints: twelve coordinates."""
     free = {"points": False, "shape": False}
     joint = {"stiffness": STIFFNESS, "angular_stiffness": ANGULAR}
-    return _common(n_steps) | {
+    return _common(n_steps, "bdf2") | {
         "bodies": {
             "cart": {"type": "rigid", "geometry": {"shape": "box", "size": [0.3, 0.2, 0.1]}, "mass": CART,
                      "collision": free},
@@ -204,6 +204,7 @@ def ways(mujoco: Any, quick: bool) -> list[Way]:
     steps = [ROWS * 2**k for k in range(most)]
     return [
         Way("add", "pull-back of BDF2, joint coordinates", lambda n: ours(cart(n)), steps, limit),
+        Way("add", "pull-back of RK4, joint coordinates", lambda n: ours(cart(n, "rk4")), steps[:4], limit),
         Way("add", "pull-back of BDF2, stiff joints", lambda n: ours(stiff_cart(n)), steps, limit),
         Way("MuJoCo", "mjd_transitionFD, Euler", lambda n: by_transitions(mujoco, "Euler", n), steps, limit),
         Way("MuJoCo", "differences of held forces, Euler", lambda n: by_rollouts(mujoco, "Euler", n), steps, limit),

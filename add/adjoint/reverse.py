@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from add.adjoint.schedule import KeptRun, Schedule, StoreAll, WholeSteps, linearisations, prefetch_assemblers
-from add.compiled.run import Block
+from add.compiled.steps import Block
 from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
 from add.linalg import one_blas_thread

@@ -16,7 +16,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.run import Block
+from add.compiled.steps import Block
 from add.equations.kinematics import State
 from add.machine.files import available_memory
 from add.simulation import DifferentiableStepper, Linearised, Record
@@ -71,7 +71,7 @@ class StatesOfSteps(KeptRun):
     """
 
     def __init__(self, first: State) -> None:
-        self._kept: list[KeptBlock | KeptSteps] = []
+        self._kept: list[KeptBlock | KeptSteps | Block] = []
         self._before, self._last = first, first
         self._single: list[tuple[State, Record]] = []
 
@@ -79,7 +79,7 @@ class StatesOfSteps(KeptRun):
         """Keep a block or a step."""
         if isinstance(taken, Block):
             self._gather()
-            self._kept.append(KeptBlock.of(taken))
+            self._kept.append(KeptBlock.of(taken) if taken.stages is None else taken)
             self._before = self._last = state_after(taken, taken.n - 1)
             return
         self._single.append(taken)
@@ -96,7 +96,10 @@ class StatesOfSteps(KeptRun):
         """Yield groups of steps, made again."""
         self._gather()
         for kept in reversed(self._kept):
-            yield [kept.whole()] if isinstance(kept, KeptBlock) else list(kept.whole())
+            if isinstance(kept, KeptSteps):
+                yield list(kept.whole())
+            else:
+                yield [kept.whole() if isinstance(kept, KeptBlock) else kept]
 
 
 class Schedule(ABC):

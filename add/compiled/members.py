@@ -11,8 +11,7 @@ import numpy as np
 
 from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.run import Block
-from add.compiled.steps import Steps, Timing, choices_of, pull_back_steps, take_steps
+from add.compiled.steps import Block, Steps, Timing, choices_of, pull_back_steps, take_steps
 from add.compiled.structure import CHUNK, windows
 from add.compiled.walk import no_choices, with_rows
 from add.equations.family_term import plain

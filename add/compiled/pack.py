@@ -87,6 +87,19 @@ class PackedSystem:
         return bool(self.changing) or self.system.limit is not None
 
     @cached_property
+    def depending(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The families that depend on q, on v and on a, of a system in which nothing decides."""
+        terms = [term for term in self.system.terms if not isinstance(term, TreeInertia)]
+        inner = [term.inner if isinstance(term, LiftedTerm) else term for term in terms]
+        by_q, by_v, by_a = (
+            np.array(
+                [k for k, term in enumerate(inner) if name in term.depends and self.kinds[k].jacobian], dtype=np.int64
+            )
+            for name in "qva"
+        )
+        return by_q, by_v, by_a
+
+    @cached_property
     def arena(self) -> Arena:
         """The arena with the addresses of this process; what is not on disk is compiled."""
         table = self.table.copy()

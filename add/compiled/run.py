@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
@@ -14,49 +12,22 @@ from add.compiled.matrices import Along, Reading, push_steps, state_matrices, st
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
-from add.compiled.stages import Tableau, pull_back_stages, take_stages
-from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.stages import pull_back_stages, take_stages
+from add.compiled.steps import Block, Stages, Steps, Tableau, Timing, pull_back_steps, take_steps
 from add.compiled.structure import CHUNK, windows
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Columns, Directions, Kinematics, StateTangents
 from add.equations.term import AllCandidates, Decisions
+from add.errors import SolverError
 from add.kernels.arena import Arena, Signals
+from add.linalg.blas import Blas, addresses
 from add.typing import AnyArray, FloatArray, IntArray
 
 #: The share of an explicit step after which its first stage reads signals.
 WITHIN = 1e-6
 
 _NOTHING: FloatArray = np.zeros(0)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Consecutive steps that were found, and the newest pair (q, v) of the state before them.
-
-    Attributes
-    ----------
-    system : PackedSystem
-    timing : Timing
-    steps : Steps
-    n : number of steps
-    q, v : (n_coordinates,)
-    candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
-    """
-
-    system: PackedSystem
-    timing: Timing
-    steps: Steps
-    n: int
-    q: FloatArray
-    v: FloatArray
-    candidates: AllCandidates = ()
-
-    def decisions(self, k: int) -> Decisions:
-        """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
-        rows, ends = self.steps.rows, self.steps.ends[k].tolist()
-        return tuple([rows[first:last] for first, last in pairwise(ends)])
 
 
 @final
@@ -73,7 +44,7 @@ class CompiledRun:
         self._theta: FloatArray | None = None
         self._start = _NOTHING
         self._rows: tuple[Any, FloatArray] | None = None
-        self._chunk: tuple[float, int] = (0.0, -1)
+        self._chunk = 0.0, -1, 0
         self._windows = Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
         self._prescribed = system.system.partition.prescribed
         self._directions: Directions | None = None
@@ -147,16 +118,27 @@ class CompiledRun:
             self._theta, self._rows = theta.copy(), None
             self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
 
-    def _signals(self, timing: Timing, n: int) -> Signals:
-        """Return the signals at the ends of n steps, which lie in one chunk."""
-        step = timing.first + 1
+    def _signals(self, timing: Timing, n: int, tableau: Tableau | None = None) -> Signals:
+        """Return the signals at the ends of n steps, which lie in one chunk, or at the stages of all these.
+
+        An explicit step meets what a piecewise constant signal is within it.
+        """
+        step, dt, s = timing.first + 1, timing.dt, 1 if tableau is None else tableau.c.size
         chunk = step // CHUNK
-        if self._chunk != (timing.dt, chunk):
-            times = timing.dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
+        if self._chunk != (dt, chunk, s):
+            times = dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
+            if tableau is not None:
+                begins = dt * np.arange(chunk * CHUNK - 1, (chunk + 1) * CHUNK - 1, dtype=float)
+                times = np.add.outer(begins, np.maximum(tableau.c, WITHIN) * dt).ravel()
             self._windows = windows(self.system.signals, times)
-            self._chunk = timing.dt, chunk
-        part = slice(step - chunk * CHUNK, step - chunk * CHUNK + n)
+            self._chunk = dt, chunk, s
+        part = slice(s * (step - chunk * CHUNK), s * (step - chunk * CHUNK + n))
         return Signals(self._windows.weights[part], self._windows.table[part])
+
+    @property
+    def _explicit(self) -> tuple[Arena, tuple[Blas, tuple[IntArray, IntArray, IntArray]]]:
+        """The arguments that explicit steps begin with."""
+        return self.system.arena, (addresses(), self.system.depending)
 
     def take(
         self,
@@ -223,6 +205,14 @@ class CompiledRun:
         `add.compiled.steps.pull_back_steps`; ``by_position`` (n_coordinates,) takes what `add_start` wants.
         """
         theta = plain(theta)
+        if block.stages is not None:
+            left = pull_back_stages(
+                *self._explicit, block.timing, block.steps, block.stages, (block.q, block.v),
+                self._signals(block.timing, n, block.stages.tableau), theta, bars, theta_bar,
+            )  # fmt: skip
+            if left:
+                raise SolverError(f"derivative of step {block.timing.first + left}: a mass matrix is singular")
+            return 0
         self._at(theta)
         left = pull_back_steps(
             *self._of_block(block), block.timing, block.steps, (block.q, block.v),
@@ -230,35 +220,33 @@ class CompiledRun:
         )  # fmt: skip
         return int(left)
 
-    def stages(
-        self, tableau: Tableau, instant: tuple[float, float], before: tuple[FloatArray, FloatArray], theta: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Return q, v and a (3, s, n) of the stages of an explicit step, and q and v behind it; None if it fails.
-
-        ``instant`` are the time at which it begins and dt; all coordinates are free, and nothing decides.
-        """
-        theta, (q, v) = plain(theta), before
-        taken, q_end, v_end, finite = take_stages(
-            *self.system.common, tableau, instant, (plain(q), plain(v)), self._at_stages(tableau, *instant), theta,
-            self._none,
-        )  # fmt: skip
-        return (taken, q_end, v_end) if finite else None
-
-    def pull_back_stages(
+    def take_stages(
         self,
         tableau: Tableau,
-        instant: tuple[float, float],
-        stages: FloatArray,
+        timing: Timing,
+        before: tuple[FloatArray, FloatArray],
+        n: int,
         theta: FloatArray,
-        bars: FloatArray,
-        theta_bar: FloatArray,
-    ) -> FloatArray | None:
-        """Return the cotangents (2, n) of q and v before an explicit step from those behind it; None if singular."""
-        before, solved = pull_back_stages(
-            *self.system.common, tableau, instant, plain(stages), self._at_stages(tableau, *instant), plain(theta),
-            self._none, plain(bars), theta_bar,
+        fastest: float,
+    ) -> Block:
+        """Take up to ``n`` explicit steps from q and v (n_coordinates,): all coordinates are free, and nothing decides.
+
+        Fewer at the end of a chunk, or where a step ends with a velocity beyond ``fastest`` or cannot be taken.
+        """
+        n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
+        q, v = plain(before[0]), plain(before[1])
+        taken, after_q, after_v, states_q, states_v, turned, stages = take_stages(
+            *self._explicit, tableau, timing, (q, v), self._signals(timing, n, tableau), plain(theta),
+            fastest,
         )  # fmt: skip
-        return before if solved else None
+        a = np.ascontiguousarray(stages[:, 2, -1])
+        counts, merits = np.zeros((n, 5), dtype=np.int64), np.zeros((n, 1))
+        counts[:, 2] = tableau.b.size
+        steps = Steps(
+            after_q, after_v, a, states_q, states_v, turned, counts, merits[:, 0].copy(), merits, self._none.rows,
+            np.zeros((n, 1), dtype=np.int64),
+        )  # fmt: skip
+        return Block(self.system, timing, steps, taken, q, v, stages=Stages(tableau, stages))
 
     def matrices_at(
         self, t: float, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray, directions: Directions
@@ -270,12 +258,6 @@ class CompiledRun:
             self._none, self._along(directions),
         )  # fmt: skip
         return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
-
-    def _at_stages(self, tableau: Tableau, t: float, dt: float) -> Signals:
-        """Return the signals at the stages; a step meets what a piecewise constant one is within it."""
-        if not self.system.signals:
-            return Signals(np.zeros((tableau.c.size, 0)), np.zeros((tableau.c.size, 0, 3), dtype=np.int64))
-        return windows(self.system.signals, t + np.maximum(tableau.c, WITHIN) * dt)
 
     def matrices(
         self,

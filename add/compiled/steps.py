@@ -1,6 +1,8 @@
 """Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -19,10 +21,12 @@ from add.compiled.newton import (
     to_hold,
     tolerated,
 )
+from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, with_rows
+from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
@@ -74,6 +78,52 @@ class Steps(NamedTuple):
     merits: FloatArray
     rows: IntArray
     ends: IntArray
+
+
+class Tableau(NamedTuple):
+    """Coefficients of an explicit method of s stages: a (s, s), below the diagonal, b (s,), c (s,)."""
+
+    a: FloatArray
+    b: FloatArray
+    c: FloatArray
+
+
+class Stages(NamedTuple):
+    """Those of consecutive explicit steps: q, v and a (k, 3, s, n)."""
+
+    tableau: Tableau
+    values: FloatArray
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive steps that were found, and the newest pair (q, v) of the state before them.
+
+    Attributes
+    ----------
+    system : PackedSystem
+    timing : Timing
+    steps : Steps
+    n : number of steps
+    q, v : (n_coordinates,)
+    candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
+    stages : of explicit steps
+    """
+
+    system: PackedSystem
+    timing: Timing
+    steps: Steps
+    n: int
+    q: FloatArray
+    v: FloatArray
+    candidates: AllCandidates = ()
+    stages: Stages | None = None
+
+    def decisions(self, k: int) -> Decisions:
+        """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
+        rows, ends = self.steps.rows, self.steps.ends[k].tolist()
+        return tuple([rows[first:last] for first, last in pairwise(ends)])
 
 
 @njit(**CALLED)
@@ -183,7 +233,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
         counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst
         old_q[1], old_v[1] = old_q[0], old_v[0]
         old_q[0], old_v[0] = q[k], v[k]
-        turned[k] = beyond_pi(q[k], layout.rotations)
+        put(beyond_pi(q[k], layout.rotations), turned[k])
         for i in range(n_rotations):
             if turned[k, i]:
                 change_chart(layout.rotations[i], old_q, old_v)
@@ -262,6 +312,22 @@ class BackRoom(NamedTuple):
     over_rows: FloatArray
 
 
+@njit(**CALLED)
+def pull_charts(rotations, steps, k, before, pairs, bars):
+    """Replace cotangents of q and v (2, n) after the changes of chart of step k by those before; ``pairs`` are scratch.
+
+    ``before`` is the newest pair (q, v) of the state before the steps.
+    """
+    (pair_q, pair_v), (bar_q, bar_v) = pairs, bars
+    for i in range(rotations.size):
+        if steps.turned[k, i]:
+            put(steps.q[k], pair_q[0])
+            put(steps.v[k], pair_v[0])
+            put(steps.states_q[k - 1] if k else before[0], pair_q[1])
+            put(steps.states_v[k - 1] if k else before[1], pair_v[1])
+            change_chart_pullback(rotations[i], pair_q, pair_v, bar_q, bar_v)
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bars, by_position, theta_bar):
     """Pull cotangents back through the first of consecutive steps, as many as ``signals`` has, the last first.
@@ -273,8 +339,7 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
     Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
     cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
     """
-    (q_before, v_before), (q_bars, v_bars) = before, bars
-    layout = layout_of(arrays)
+    layout, (q_bars, v_bars) = layout_of(arrays), bars
     n, n_free = layout.size[0], layout.free.size
     lifted = new_lifted(arrays)
     sizes = links_of(arrays).sizes
@@ -289,13 +354,7 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         put(q_bars[left], bar_q)
         put(v_bars[left], bar_v)
-        if steps.turned[k].any():
-            pair_q[0], pair_v[0] = steps.q[k], steps.v[k]
-            pair_q[1] = steps.states_q[k - 1] if k else q_before
-            pair_v[1] = steps.states_v[k - 1] if k else v_before
-            for i in range(layout.rotations.size):
-                if steps.turned[k, i]:
-                    change_chart_pullback(layout.rotations[i], pair_q, pair_v, bar_q, bar_v)
+        pull_charts(layout.rotations, steps, k, before, (pair_q, pair_v), (bar_q, bar_v))
         chosen = choices_of(steps, k)
         at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
         if not _pull_back(arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):

@@ -17,7 +17,8 @@ from add.kernels import tree_dynamics, tree_map
 from add.kernels.arena import Found, Instant
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
-from add.kernels.tree_dynamics import Wrenches, fill_parameters, fill_wrenches
+from add.kernels.tree_dynamics import Wrenches, fill_wrenches
+from add.kernels.tree_pullback import fill_parameters, fill_works, scatter
 from add.kernels.trees import Motion, fill_motion, tree_motion
 from add.typing import FloatArray
 
@@ -49,6 +50,23 @@ class Lifted(NamedTuple):
     forces: FloatArray
 
 
+class Pulled(NamedTuple):
+    """What lam^T dr goes through on its way to the numbers of trees: room behind that of `Lifted`.
+
+    Attributes
+    ----------
+    works : (4, N, 6) see `add.kernels.tree_pullback.fill_works`
+    by_rows : (3, rows) P lam, and what X and V of the rows get
+    by_link, armature, gravity : see `add.kernels.tree_pullback.tree_parameters`
+    """
+
+    works: FloatArray
+    by_rows: FloatArray
+    by_link: FloatArray
+    armature: FloatArray
+    gravity: FloatArray
+
+
 @njit(**CALLED)
 def new_lifted(arrays):
     """Return room for the trees of a system: one array, since compiling calls with many takes long."""
@@ -56,10 +74,22 @@ def new_lifted(arrays):
     if links.sizes.size == 0:
         return np.zeros(0)
     (rows, same), n, c = links.sizes, tree.parent.size, tree.element.size
-    return np.zeros(55 * n + 18 * c + 4 * rows + (rows - same) * (layout_of(arrays).size[0] - same))
+    return np.zeros(95 * n + 19 * c + 7 * rows + (rows - same) * (layout_of(arrays).size[0] - same) + 3)
 
 
-@njit(**CALLED)
+@njit(forceinline=True, **CALLED)
+def pulled_of(arrays, room):
+    """Return the part for derivatives of what `new_lifted` has made, its last."""
+    n, c, rows = tree_of(arrays).parent.size, tree_of(arrays).element.size, links_of(arrays).sizes[0]
+    first = room.size - (40 * n + 3 * rows + c + 3)
+    end = first + 40 * n
+    return Pulled(
+        borrowed(room, first, (4, n, 6)), borrowed(room, end, (3, rows)), borrowed(room, first + 24 * n, (n, 16)),
+        borrowed(room, end + 3 * rows, (c,)), borrowed(room, end + 3 * rows + c, (3,)),
+    )  # fmt: skip
+
+
+@njit(forceinline=True, **CALLED)
 def parts_of(arrays, room):
     """Return the parts of what `new_lifted` has made."""
     links, rows, same, own, n, c = links_of(arrays), 0, 0, 0, 0, 0
@@ -83,37 +113,44 @@ def parts_of(arrays, room):
     )  # fmt: skip
 
 
-@njit(**CALLED)
+@njit(forceinline=True, **CALLED)
 def at_rows(at, lifted):
     """Return the state on rows of X."""
     return Instant(at.t, lifted.x, lifted.v, lifted.a, at.theta, at.signals)
 
 
-@njit(**CALLED)
+@njit(forceinline=True, **CALLED)
 def _lift(arrays, at, lifted):
     """Fill places and rates of the rows of X, and P."""
-    links, x, v, p = links_of(arrays), lifted.x, lifted.v, lifted.p
+    links, x = links_of(arrays), lifted.x
     same = links.sizes[1]
     put(at.q[:same], x)
-    put(at.v[:same], v)
     put(at.a[:same], lifted.a)
-    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], p)
+    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], lifted.p)
+    push_rows(arrays, lifted, at.v, lifted.v)
+
+
+@njit(forceinline=True, **CALLED)
+def push_rows(arrays, lifted, rates, out):
+    """Fill ``out`` (rows,) with P times what is given of the coordinates (n,)."""
+    same, p = links_of(arrays).sizes[1], lifted.p
+    put(rates[:same], out)
     for i in range(p.shape[0]):
-        v[same + i] = 0.0
+        out[same + i] = 0.0
         for k in range(p.shape[1]):
-            v[same + i] += p[i, k] * at.v[same + k]
+            out[same + i] += p[i, k] * rates[same + k]
 
 
-@njit(**CALLED)
+@njit(forceinline=True, **CALLED)
 def _tree_forces(arrays, at, lifted, choices, measured, scale, r):
     """Add inertia, weight and the laws of coordinates; return the norm of the largest family."""
     links = links_of(arrays)
     same = links.sizes[1]
-    out = np.zeros(r.size)
+    out = np.zeros(r.size) if measured else r
     add_tree_residual(tree_of(arrays), at.theta, lifted.motion, lifted.wrenches, same, at.a, out)
-    for i in range(same, r.size):
-        r[i] += out[i]
     if measured:
+        for i in range(same, r.size):
+            r[i] += out[i]
         for k in range(links.trees.size - 1):
             scale = max(scale, norm(out[same + links.trees[k] : same + links.trees[k + 1]], measured))
     _, scale = forces(arrays, _TREES, at, True, choices, measured, scale, r, lifted.p[:0])
@@ -126,21 +163,39 @@ def residual(arrays, at, room, replay, choices, measured, r):
 
     ``measured``: 1 or 2, the norm; 0 to leave it out. The codes are written to ``choices``.
     """
-    links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
-    same, p, over_rows = links.sizes[1], lifted.p, lifted.forces
-    fill_motion(tree, at.theta, at.q[same:], at.v[same:], at.a[same:], lifted.motion)
-    fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
-    chosen, scale = choices, 0.0
-    r[:], over_rows[:] = 0.0, 0.0
+    links, lifted = links_of(arrays), parts_of(arrays, room)
+    p, over_rows, chosen, scale = lifted.p, lifted.forces, choices, 0.0
+    r[:] = 0.0
+    fill_links(arrays, at, lifted)
     if links.touched.size:
-        _lift(arrays, at, lifted)
         chosen, scale = forces(arrays, _ROWS, at_rows(at, lifted), replay, choices, measured, scale, over_rows, p)
-    put(over_rows[:same], r)
+    pull_rows(arrays, lifted, r)
+    return chosen, _tree_forces(arrays, at, lifted, choices, measured, scale, r)
+
+
+@njit(forceinline=True, **CALLED)
+def fill_links(arrays, at, lifted):
+    """Fill ``lifted`` but for the forces over X, which become zero."""
+    same, tree = links_of(arrays).sizes[1], tree_of(arrays)
+    own = (at.q.size - same,)
+    q, v, a = borrowed(at.q, same, own), borrowed(at.v, same, own), borrowed(at.a, same, own)
+    fill_motion(tree, at.theta, q, v, a, lifted.motion)
+    fill_wrenches(tree, at.theta, lifted.motion, lifted.wrenches)
+    lifted.forces[:] = 0.0
+    if links_of(arrays).touched.size:
+        _lift(arrays, at, lifted)
+
+
+@njit(forceinline=True, **CALLED)
+def pull_rows(arrays, lifted, r):
+    """Add P^T r_X of the forces over X to r (n,)."""
+    same, p, over_rows = links_of(arrays).sizes[1], lifted.p, lifted.forces
+    for i in range(same):
+        r[i] += over_rows[i]
     for i in range(p.shape[0]):
         if over_rows[same + i] != 0.0:
             for k in range(p.shape[1]):
                 r[same + k] += p[i, k] * over_rows[same + i]
-    return chosen, _tree_forces(arrays, at, lifted, choices, measured, scale, r)
 
 
 @njit(**CALLED)
@@ -275,35 +330,43 @@ def matrices(arrays, at, room, choices, over_rows, out):
 @njit(**CALLED)
 def parameters(arrays, at, room, choices, over_rows, lam, out):
     """Add lam^T dr/dtheta to ``out`` (n_theta,); ``over_rows`` is that of `matrices`."""
-    links, lifted, tree = links_of(arrays), parts_of(arrays, room), tree_of(arrays)
-    (rows, same), p, motion = links.sizes, lifted.p, lifted.motion
-    pushed = np.zeros(rows)
-    put(lam[:same], pushed)
-    for i in range(p.shape[0]):
-        for k in range(p.shape[1]):
-            pushed[same + i] += p[i, k] * lam[same + k]
+    links, lifted = links_of(arrays), parts_of(arrays, room)
+    pulled = pulled_of(arrays, room)
+    push_rows(arrays, lifted, lam, pulled.by_rows[0])
+    pull_trees(arrays, at, lifted, pulled, over_rows, lam, out)
     if links.touched.size:
-        add_parameters(arrays, _ROWS, at_rows(at, lifted), choices, pushed, out)
-    size = tree.parent.size
-    by_link, armature, gravity = np.zeros((size, 16)), np.zeros(tree.element.size), np.zeros(3)
-    fill_parameters(tree, at.theta, motion, lifted.wrenches, same, at.a, lam, by_link, armature, gravity)
+        add_parameters(arrays, _ROWS, at_rows(at, lifted), choices, pulled.by_rows[0], out)
+    add_parameters(arrays, _TREES, at, choices, lam, out)
+
+
+@njit(forceinline=True, **CALLED)
+def pull_trees(arrays, at, lifted, pulled, over_rows, lam, out):
+    """Add lam^T dr/dtheta by the numbers of trees to ``out``, and fill ``pulled`` but for P lam, which it reads.
+
+    ``over_rows`` is that of `matrices`.
+    """
+    links, tree = links_of(arrays), tree_of(arrays)
+    (rows, same), motion = links.sizes, lifted.motion
+    size, (works, by_rows, by_link, armature, gravity) = tree.parent.size, pulled
+    pushed, by_x, by_v = by_rows[0], by_rows[1], by_rows[2]
+    by_x[:], by_v[:] = 0.0, 0.0
+    fill_works(tree, motion, lifted.wrenches, same, lam, works)
+    bars = by_link, armature, gravity
+    fill_parameters(tree, at.theta, motion, lifted.wrenches, works, same, at.a, lam, bars)
     if links.touched.size:
         # Phi itself depends on the placements: of places and rates of the forces, and of P in lam^T P^T r_X.
-        by_x, by_v, by_placement = np.zeros(rows), np.zeros(rows), np.zeros((size, 6))
+        by_placement = np.zeros((size, 6))
         _add_transposed(over_rows[0], links, pushed, by_x)
         _add_transposed(over_rows[1], links, pushed, by_v)
         add_placement_work(tree, at.theta, motion, links.element, by_x[same:], by_v[same:], by_placement)
         if lifted.forces[same:].any():
             moved = tree_motion(tree, at.theta, at.q[same:], lam[same:], np.zeros(lam.size - same))
-            by_x[:] = 0.0
-            add_placement_work(
-                tree, at.theta, moved, links.element, by_x[same:], lifted.forces[same:], by_placement
-            )  # fmt: skip
+            none = np.zeros(rows - same)
+            add_placement_work(tree, at.theta, moved, links.element, none, lifted.forces[same:], by_placement)
         for i in range(size):
             for b in range(6):
                 by_link[i, 10 + b] += by_placement[i, b]
-    _scatter(tree, by_link, armature, gravity, out)
-    add_parameters(arrays, _TREES, at, choices, lam, out)
+    scatter(tree, bars, out)
 
 
 @njit(**CALLED)
@@ -313,26 +376,6 @@ def _add_transposed(matrix, links, left, out):
     for c in links.touched:
         for r in links.touched:
             out[c] += matrix[c * rows + r] * left[r]
-
-
-@njit(**CALLED)
-def _scatter(tree, own, armature, gravity, out):
-    """Add the cotangents of the elements' numbers to ``out``."""
-    for i in range(tree.parent.size):
-        if tree.mass[i] >= 0:
-            out[tree.mass[i]] += own[i, 0]
-            for b in range(3):
-                out[tree.centre[i, b]] += own[i, 1 + b]
-            for b in range(6):
-                out[tree.inertia[i, b]] += own[i, 4 + b]
-        for b in range(6):
-            if tree.placement[i, b] >= 0:
-                out[tree.placement[i, b]] += own[i, 10 + b]
-    for c in range(tree.element.size):
-        if tree.armature[c] >= 0:
-            out[tree.armature[c]] += armature[c]
-    for b in range(3):
-        out[tree.gravity[b]] += gravity[b]
 
 
 @njit(**CALLED)

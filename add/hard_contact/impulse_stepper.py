@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.run import Block
+from add.compiled.steps import Block
 from add.equations.kinematics import Directions, State, StateTangents, StretchTangents
 from add.errors import SolverError
 from add.hard_contact.geometry import ContactPairs, contact_term, lift_of

@@ -20,7 +20,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.rotation import jacobian_coefficients, turn_derivative
-from add.kernels.trees import BALL, force_cross, motion_cross, placement_columns, tree_motion
+from add.kernels.trees import BALL, force_cross, motion_cross, tree_motion
 from add.typing import FloatArray
 
 
@@ -83,7 +83,7 @@ def apply_inertia(I, X, f, out):
     out[5] += f * (m * v2 + w0 * h1 - w1 * h0)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fill_wrenches(tree, theta, motion, wrenches):
     """Fill the inertias of the elements and the wrenches of what they carry."""
     momentum, (inertia, force) = np.empty(6), wrenches
@@ -94,7 +94,7 @@ def fill_wrenches(tree, theta, motion, wrenches):
             apply_inertia(inertia[i], motion.V[i], 1.0, momentum)
             apply_inertia(inertia[i], motion.A[i], 1.0, force[i])
             force_cross(motion.V[i], momentum, 1.0, force[i])
-    _composite(tree.parent, force)
+    composite(tree.parent, force)
 
 
 @njit(cache=True)
@@ -121,8 +121,8 @@ def _changes(motion, inertia, D):
             put(column, D[i, :, b])
 
 
-@njit(cache=True)
-def _composite(parent, values):
+@njit(cache=True, forceinline=True)
+def composite(parent, values):
     """Add to every element (N, k) what follows it."""
     for i in range(parent.size - 1, 0, -1):
         if parent[i] >= 0:
@@ -131,12 +131,13 @@ def _composite(parent, values):
 
 
 @njit(cache=True)
-def _dot(a, b):
+def dot(a, b):
+    """Return a . b of two twists or wrenches (6,)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
 
 
 @njit(cache=True)
-def _state(tree, theta, q, v, a):
+def tree_state(tree, theta, q, v, a):
     """Return motion and wrenches of a tree."""
     motion, wrenches = tree_motion(tree, theta, q, v, a), new_wrenches(tree.parent.size)
     fill_wrenches(tree, theta, motion, wrenches)
@@ -147,16 +148,16 @@ def _state(tree, theta, q, v, a):
 def tree_residual(tree, theta, start, n, q, v, a, out):
     """Add r to ``out``; the tree's coordinates are ``n`` from ``start`` in q, v, a, out."""
     part = slice(start, start + n)
-    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    motion, wrenches = tree_state(tree, theta, q[part], v[part], a[part])
     add_residual(tree, theta, motion, wrenches, start, a, out)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_residual(tree, theta, motion, wrenches, start, a, out):
     """Add r at a state of motion to ``out``; see `tree_residual`."""
     for c in range(tree.element.size):
         at, f = start + tree.coordinate[c], tree.factor[c]
-        out[at] += f * _dot(motion.S[c], wrenches.force[tree.element[c]])
+        out[at] += f * dot(motion.S[c], wrenches.force[tree.element[c]])
         if tree.armature[c] >= 0:
             out[at] += f * f * theta[tree.armature[c]] * a[at]
 
@@ -165,7 +166,7 @@ def add_residual(tree, theta, motion, wrenches, start, a, out):
 def tree_jacobian(tree, theta, start, n, q, v, a, weights, J):
     """Add w_q dr/dq + w_v dr/dv + w_a dr/da to J (n, n); ``weights``: these three."""
     part = slice(start, start + n)
-    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
+    motion, wrenches = tree_state(tree, theta, q[part], v[part], a[part])
     add_jacobian(tree, theta, motion, wrenches, q[part], weights, J)
 
 
@@ -175,8 +176,8 @@ def add_jacobian(tree, theta, motion, wrenches, q, weights, J):
     size, force = tree.parent.size, wrenches.force
     inertia, D = wrenches.inertia.copy(), np.empty((size, 6, 6))
     _changes(motion, inertia, D)
-    _composite(tree.parent, inertia)
-    _composite(tree.parent, D.reshape(size, 36))
+    composite(tree.parent, inertia)
+    composite(tree.parent, D.reshape(size, 36))
     w_q, w_v, w_a = weights
     by_inertia, by_change, up = np.empty(6), np.empty(6), np.empty(6)
     left, low = np.empty(6), np.empty(6)
@@ -205,7 +206,7 @@ def add_jacobian(tree, theta, motion, wrenches, q, weights, J):
             for k in range(tree.first[i], stop):
                 g = f * tree.factor[k]
                 at = tree.coordinate[k]
-                J[at, to] += g * _dot(motion.S[k], up)
+                J[at, to] += g * dot(motion.S[k], up)
                 if i != e:
                     T, T1, T2 = motion.S[k], motion.S1[k], motion.S2[k]
                     value = 0.0
@@ -217,9 +218,36 @@ def add_jacobian(tree, theta, motion, wrenches, q, weights, J):
         if tree.armature[l] >= 0:
             J[to, to] += w_a * f * f * theta[tree.armature[l]]
     if w_q != 0.0:
-        for i in range(size):
-            if tree.kind[i] == BALL:
-                _ball_rows(tree, theta, i, motion, force[i], q, w_q, J)
+        add_ball_rows(tree, theta, motion, wrenches, q, w_q, J)
+
+
+@njit(cache=True, forceinline=True)
+def add_mass(tree, theta, motion, wrenches, start, n, data):
+    """Add dr/da, which is symmetric, to ``data`` (n n,) over all coordinates; those of trees begin at ``start``."""
+    inertia, up = wrenches.inertia.copy(), np.empty(6)
+    composite(tree.parent, inertia)
+    for l in range(tree.element.size):
+        to, f, i = start + tree.coordinate[l], tree.factor[l], tree.element[l]
+        up[:] = 0.0
+        apply_inertia(inertia[i], motion.S[l], 1.0, up)
+        while i >= 0:
+            stop = tree.first[i + 1] if i + 1 < tree.parent.size else tree.element.size
+            for k in range(tree.first[i], stop):
+                value, at = f * tree.factor[k] * dot(motion.S[k], up), start + tree.coordinate[k]
+                data[to * n + at] += value
+                if i != tree.element[l]:
+                    data[at * n + to] += value
+            i = tree.parent[i]
+        if tree.armature[l] >= 0:
+            data[to * n + to] += f * f * theta[tree.armature[l]]
+
+
+@njit(cache=True)
+def add_ball_rows(tree, theta, motion, wrenches, q, weight, J):
+    """Add ``weight`` times what the columns of balls, turned by each other, add to dr/dq to J (n, n)."""
+    for i in range(tree.parent.size):
+        if tree.kind[i] == BALL:
+            _ball_rows(tree, theta, i, motion, wrenches.force[i], q, weight, J)
 
 
 @njit(cache=True)
@@ -248,112 +276,6 @@ def _ball_rows(tree, theta, i, motion, force, q, weight, J):
 
 
 @njit(cache=True)
-def _moved(tree, motion, lam, start, out):
-    """Fill ``out`` (N, 6) with the twists of the elements at velocities ``lam``."""
-    for i in range(tree.parent.size):
-        p = tree.parent[i]
-        out[i] = 0.0
-        if p >= 0:
-            put(out[p], out[i])
-        stop = tree.first[i + 1] if i + 1 < tree.parent.size else tree.element.size
-        for c in range(tree.first[i], stop):
-            f = tree.factor[c] * lam[start + tree.coordinate[c]]
-            for b in range(6):
-                out[i, b] += f * motion.S[c, b]
-
-
-@njit(cache=True)
-def tree_parameters(tree, theta, start, n, q, v, a, lam, bars):
-    """Fill the cotangents lam^T dr/dtheta: ``bars`` of the elements (N, 16), of armatures (C,) and of gravity (3,).
-
-    r is linear in mass, first moment and inertia: with U the twists at velocities lam,
-    lam^T r = sum U . I A - (V x U) . I V.
-    """
-    part = slice(start, start + n)
-    motion, wrenches = _state(tree, theta, q[part], v[part], a[part])
-    by_link, armature, gravity = bars
-    fill_parameters(tree, theta, motion, wrenches, start, a, lam, by_link, armature, gravity)
-
-
-@njit(cache=True)
-def fill_parameters(tree, theta, motion, wrenches, start, a, lam, own, armature, gravity):
-    """Fill the cotangents at a state of motion; see `tree_parameters`."""
-    size, (inertia, force) = tree.parent.size, wrenches
-    D = np.empty((size, 6, 6))
-    _changes(motion, inertia, D)
-    U, W = np.empty((size, 6)), np.zeros((size, 6))
-    _moved(tree, motion, lam, start, U)
-    own[:], gravity[:] = 0.0, 0.0
-    # Work of what follows an element, by I and by D, along U: sums over its subtree, against the parent's U alone.
-    by_inertia, by_change = np.zeros((size, 6)), np.zeros((size, 6))
-    for i in range(size):
-        if inertia[i, 0] != 0.0:
-            motion_cross(motion.V[i], U[i], 1.0, W[i])
-            _inertial(theta, tree, i, motion, U[i], motion.A[i], 1.0, own[i])
-            _inertial(theta, tree, i, motion, W[i], motion.V[i], -1.0, own[i])
-            apply_inertia(inertia[i], U[i], 1.0, by_inertia[i])
-            for b in range(6):
-                for c in range(6):
-                    by_change[i, b] += D[i, c, b] * U[i, c]
-            for b in range(3):
-                gravity[b] -= by_inertia[i, 3 + b]
-    _composite(tree.parent, by_inertia)
-    _composite(tree.parent, by_change)
-    T, T1, T2, above = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty(6)
-    for i in range(size):
-        if (tree.placement[i] < 0).all():
-            continue
-        placement_columns(tree, theta, i, motion, T, T1, T2)
-        for b in range(6):
-            above[:] = 0.0
-            force_cross(T[b], force[i], 1.0, above)
-            value = _dot(by_inertia[i], T2[b]) + _dot(by_change[i], T1[b])
-            if tree.parent[i] >= 0:
-                value += _dot(U[tree.parent[i]], above)
-            own[i, 10 + b] = value
-    for c in range(tree.element.size):
-        at = start + tree.coordinate[c]
-        armature[c] = tree.factor[c] ** 2 * lam[at] * a[at]
-
-
-@njit(cache=True)
-def _inertial(theta, tree, i, motion, X, Y, f, out):
-    """Add f times the derivatives of X . I Y by mass, centre (3) and inertia (6) to ``out``."""
-    R, x = motion.R[i], motion.x[i]
-    m, c = theta[tree.mass[i]], np.empty(3)
-    for b in range(3):
-        c[b] = theta[tree.centre[i, b]]
-    omega, s, turn, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    _local(R, x, c, X, omega, s)
-    _local(R, x, c, Y, turn, t)
-    out[0] += f * (s[0] * t[0] + s[1] * t[1] + s[2] * t[2])
-    for b in range(3):
-        j, k = (b + 1) % 3, (b + 2) % 3
-        out[1 + b] += f * m * (t[j] * omega[k] - t[k] * omega[j] + s[j] * turn[k] - s[k] * turn[j])
-        out[4 + b] += f * omega[b] * turn[b]
-    out[7] += f * (omega[0] * turn[1] + omega[1] * turn[0])
-    out[8] += f * (omega[0] * turn[2] + omega[2] * turn[0])
-    out[9] += f * (omega[1] * turn[2] + omega[2] * turn[1])
-
-
-@njit(cache=True)
-def _local(R, x, c, X, omega, s):
-    """Fill angular velocity and velocity of the centre, in the element's axes, of a twist."""
-    v = np.empty(3)
-    for b in range(3):
-        j, k = (b + 1) % 3, (b + 2) % 3
-        v[b] = X[3 + b] + X[j] * x[k] - X[k] * x[j]
-    for b in range(3):
-        omega[b] = R[0, b] * X[0] + R[1, b] * X[1] + R[2, b] * X[2]
-        s[b] = R[0, b] * v[0] + R[1, b] * v[1] + R[2, b] * v[2]
-    for b in range(3):
-        j, k = (b + 1) % 3, (b + 2) % 3
-        v[b] = omega[j] * c[k] - omega[k] * c[j]
-    for b in range(3):
-        s[b] += v[b]
-
-
-@njit(cache=True)
 def tree_energy(tree, theta, start, n, q, v, momentum):
     """Return kinetic energy, and potential energy from the world's origin [J]; add the links' momentum (6,)."""
     part = slice(start, start + n)
@@ -366,7 +288,7 @@ def tree_energy(tree, theta, start, n, q, v, momentum):
             continue
         momentum_of[:] = 0.0
         apply_inertia(inertia, motion.V[i], 1.0, momentum_of)
-        kinetic += 0.5 * _dot(motion.V[i], momentum_of)
+        kinetic += 0.5 * dot(motion.V[i], momentum_of)
         origin = motion.origin[i]
         for a in range(3):
             b, c = (a + 1) % 3, (a + 2) % 3

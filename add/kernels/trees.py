@@ -214,7 +214,7 @@ def _turn_rows(R0, e, angle, R):
         R[a, 2] = r2 - rest * r2 + along * e[2] + s * (r0 * e[1] - r1 * e[0])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fill_frames(tree, theta, q, motion):
     """Fill the rotations of all elements, and their places from their tree's first one with mass, the origin."""
     y = np.empty(3)
@@ -241,7 +241,7 @@ def fill_frames(tree, theta, q, motion):
             motion.x0[i, a] -= motion.origin[i, a]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _fill_origins(tree, motion):
     """Fill the origins: about a place in the tree products of places stay small far from the world's origin."""
     size = tree.parent.size
@@ -274,7 +274,7 @@ def tree_motion(tree, theta, q, v, a):
     return motion
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fill_motion(tree, theta, q, v, a, motion):
     """Fill a `Motion`; see `tree_motion`."""
     n = tree.parent.size

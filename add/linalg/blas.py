@@ -5,6 +5,7 @@ remember it. Matrices are stored by columns in flat arrays and given as (array, 
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -33,6 +34,7 @@ class Blas(NamedTuple):
     getrs: int
 
 
+@cache
 def addresses() -> Blas:
     """Return the addresses of SciPy's BLAS."""
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from add.compiled.members import CompiledMembers, Members
 from add.compiled.newton import AT_ROUND_OFF, FRESH, Criteria
-from add.compiled.run import Block, CompiledRun
+from add.compiled.run import CompiledRun
+from add.compiled.steps import Block
 from add.equations import charts
 from add.equations.kinematics import (
     Columns,
@@ -26,7 +27,16 @@ from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp
 from add.simulation.step_operators import pull_rows
-from add.simulation.stepper import NO_CHARTS, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
+from add.simulation.stepper import (
+    NO_CHARTS,
+    NO_STAGES,
+    BlockStepper,
+    Pair,
+    PushedStep,
+    Record,
+    TakenBlock,
+    TakenStep,
+)
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
@@ -64,9 +74,10 @@ def record_of(block: Block, k: int) -> Record:
     c, alphas = float(timing.c[row]), (float(timing.alpha_0[row]), float(timing.alpha_1[row]))
     solution = Solution(kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, candidates=block.candidates)
     alpha: tuple[float, ...] = alphas if alphas[1] else alphas[:1]
+    stages = NO_STAGES if block.stages is None else block.stages.values[k]
     if not steps.turned[k].any():
-        return Record(solution, alpha)
-    return Record(solution, alpha, turned(block, k), _unchanged(block, k))
+        return Record(solution, alpha, stages=stages)
+    return Record(solution, alpha, turned(block, k), _unchanged(block, k), stages=stages)
 
 
 def turned(block: Block, k: int) -> IntArray:

@@ -15,8 +15,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.pack import PackedSystem
-from add.compiled.run import Block
-from add.compiled.steps import Steps, Timing
+from add.compiled.steps import Block, Steps, Timing
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.term import AllCandidates

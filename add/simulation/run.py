@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from add.compiled.available import packed_or_reason
 from add.compiled.pack import PackedSystem
-from add.compiled.run import Block, CompiledRun
+from add.compiled.run import CompiledRun
+from add.compiled.steps import Block
 from add.equations.charts import Chart, change
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.system import System
@@ -364,8 +365,7 @@ class Simulation(Summarised):
         theta = self.theta if theta is None else as_vector("theta", theta, self.theta.size)
         n_steps = self.n_steps if n_steps is None else n_steps
         require_count(n_steps, "n_steps")
-        assembler = self.assembler()
-        records = Records()
+        assembler, records = self.assembler(), Records()
         with one_blas_thread():
             start_record: Solution | None = None
             if state is None:

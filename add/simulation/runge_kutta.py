@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from add.compiled.run import WITHIN, CompiledRun
-from add.compiled.stages import Tableau
-from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents
+from add.compiled.steps import Block, Stages, Tableau
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
-from add.simulation.bdf import FLED
-from add.simulation.derivative import Linearised, Solution
+from add.simulation.bdf import FLED, record_of, state_after
+from add.simulation.derivative import Linearised
 from add.simulation.run import Simulation
-from add.simulation.start import finished
-from add.simulation.stepper import DifferentiableStepper, Pair, PushedStep, Record, TakenStep
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status
+from add.simulation.start import BDFFormula, StartUp
+from add.simulation.stepper import BlockStepper, Pair, PushedStep, Record, TakenStep
+from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
@@ -27,13 +28,10 @@ RK4 = Tableau(
     np.array([0.0, 0.5, 0.5, 1.0]),
 )
 
-_SOLVED = NewtonReport(Status.CONVERGED, 0, 4, 0.0, 0.0, 0, 0, (0.0,))
-_NONE: FloatArray = np.zeros(0)
-
 
 @final
 @dataclass(frozen=True)
-class RungeKutta4(DifferentiableStepper):
+class RungeKutta4(BlockStepper):
     """q' = v, M(q) v' = -r(q, v, 0), by four stages a step; the discrete adjoint goes back through these.
 
     For smooth motion without stiff forces: trees of joints without contact. No step is solved by Newton's method.
@@ -68,26 +66,31 @@ class RungeKutta4(DifferentiableStepper):
         """Return the stepper with other options, which it does not ask."""
         return replace(self, newton=options)
 
-    def _begins(self, step: int) -> tuple[float, float]:
-        """Return the time at which a step ends and begins, of the number that it ends with, and dt."""
-        return (step - 1) * self.dt, self.dt
+    @cached_property
+    def _clock(self) -> BDFFormula:
+        """How steps are numbered, as BDF1 has it."""
+        return BDFFormula(self.dt, 1, StartUp.BDF1)
+
+    def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block:
+        """Take up to ``n`` steps at once; see `BlockStepper.steps`."""
+        before, step = (state.q[0], state.v[0]), state.step + 1
+        block = _compiled(assembler).take_stages(RK4, self._clock.timing(state.step), before, n, theta, FLED)
+        if not block.n:
+            raise SolverError(
+                f"step {step} (t={step * self.dt:.6g} s): the explicit step leaves every scale, or a mass matrix is "
+                f"singular; try time.dt = {0.25 * self.dt:.3g} s, or bdf2 for what is stiff"
+            )
+        return block
 
     def step(
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
-        number, t = state.step + 1, (state.step + 1) * self.dt
-        taken = _compiled(assembler).stages(RK4, self._begins(number), (state.q[0], state.v[0]), theta)
-        if taken is None or not np.abs(taken[2]).max(initial=0.0) <= FLED:
-            raise SolverError(
-                f"step {number} (t={t:.6g} s): the explicit step leaves every scale, or a mass matrix is "
-                f"singular; try time.dt = {0.25 * self.dt:.3g} s, or bdf2 for what is stiff"
-            )
-        stages, q, v = taken
-        kin = Kinematics(q, v, stages[2, -1], t, number)
-        solution = Solution(kin, _NONE, (), 1.0 / self.dt, self.dt, _SOLVED)
-        following, record = finished(assembler.system, state, solution, (1.0,), replay.charts if replay else None)
-        return following, replace(record, stages=stages)
+        block = self.steps(assembler, state, theta, 1)
+        if replay is not None:
+            turned = np.isin(assembler.system.rotations, replay.charts)[None]
+            block = replace(block, steps=block.steps._replace(turned=turned))
+        return state_after(block, 0), record_of(block, 0)
 
     def linearise(self, assembler: Assembler, record: Record, theta: FloatArray) -> Linearised | None:
         """Return None: the pull-back does all of it in one call."""
@@ -95,18 +98,18 @@ class RungeKutta4(DifferentiableStepper):
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through the stages; see `StepPart.pull`."""
-        number, before = step.record.kin.step, StateTangent.zeros(2, bar[0].size)
-        pulled = _compiled(step.assembler).pull_back_stages(
-            RK4, self._begins(number), step.record.stages, step.theta, np.stack(bar), theta_bar
-        )
-        if pulled is None:
-            raise SolverError(f"derivative of step {number}: a mass matrix is singular")
-        before.q[0], before.v[0] = pulled
-        return before
+        record, n = step.record, bar[0].size
+        compiled, kin = _compiled(step.assembler), record.kin
+        block = compiled.block_of(self._clock.timing(kin.step - 1), (kin.q, kin.v, kin.a), ())
+        block = replace(block, stages=Stages(RK4, record.stages[None]))
+        q_bars, v_bars = np.zeros((2, 2, n)), np.zeros((2, 2, n))
+        q_bars[1, 0], v_bars[1, 0] = bar
+        compiled.pull_back(block, 1, step.theta, (q_bars, v_bars), np.zeros(n), theta_bar)
+        return StateTangent(q_bars[0], v_bars[0])
 
     def push(self, step: TakenStep, tangents: StateTangents, directions: Directions) -> PushedStep:
         """Push tangents forward through the stages; see `StepPart.push`."""
-        compiled, (t, dt) = _compiled(step.assembler), self._begins(step.record.kin.step)
+        compiled, dt, t = _compiled(step.assembler), self.dt, (step.record.kin.step - 1) * self.dt
         matrices = []
         for c, q, v, a in zip(RK4.c.tolist(), *step.record.stages, strict=True):
             matrices.append(compiled.matrices_at(t + max(c, WITHIN) * dt, (q, v, a), step.theta, directions))

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.run import Block
+from add.compiled.steps import Block
 from add.equations import charts
 from add.equations.kinematics import (
     NO_CARRY,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -28,15 +29,12 @@ class Assembler:
     ----------
     compiled : CompiledRun or None
         Steps as one call each; None for systems that have none.
-    at_once : CompiledEquations or None
-        What does not decide as one call; None where the terms are asked one by one.
     """
 
     def __init__(
         self, system: System, factorization: Factorization | None = None, compiled: CompiledRun | None = None
     ) -> None:
         self.system, self.compiled = system, compiled
-        self.at_once = CompiledEquations.of(compiled.system if compiled else None)
         self.factorization = factorization or factorization_for(system.n_unknowns)
         compressed = np.full(system.n + system.n_multipliers, -1, dtype=np.int64)
         free = system.partition.free
@@ -52,6 +50,11 @@ class Assembler:
         # The patterns of all that no decision changes, once they are known.
         self._steady: list[Pattern] = []
         self._steady_whole: list[Pattern] = []
+
+    @cached_property
+    def at_once(self) -> CompiledEquations | None:
+        """What does not decide as one call, made when it is asked for; None where the terms are asked one by one."""
+        return CompiledEquations.of(self.compiled.system if self.compiled else None)
 
     def copy(self) -> Assembler | None:
         """Return another one for the same run, which can be used at the same time; it knows the patterns so far.

@@ -10,7 +10,7 @@ from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
-from add.kernels import rigid_inertia as kernel, tree_dynamics
+from add.kernels import rigid_inertia as kernel, tree_dynamics, tree_pullback
 from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, unpacker
 from add.kernels.caching import njit
 from add.kernels.trees import Tree
@@ -136,7 +136,7 @@ class TreeInertia(Term):
     def _cotangents(self, kin: Kinematics, theta: FloatArray, lam: FloatArray) -> FloatArray:
         """Return lam^T dr by the numbers of `_indices`."""
         bars = np.zeros((self.tree.parent.size, 16)), np.zeros(self.tree.element.size), np.zeros(3)
-        tree_dynamics.tree_parameters(self.tree, theta, self.start, self.n, kin.q, kin.v, kin.a, lam, bars)
+        tree_pullback.tree_parameters(self.tree, theta, self.start, self.n, kin.q, kin.v, kin.a, lam, bars)
         return np.concatenate([bar.ravel() for bar in bars])
 
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:

@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from derivatives.test_tree_parts import scene as lengths_scene
+from derivatives.test_trees import scene as joints_scene
 from scipy.integrate import solve_ivp
 
-from add.adjoint import Checkpoints, States, pushforward, value_and_gradient
+from add.adjoint import Checkpoints, Cotangents, States, pullback, pushforward, value_and_gradient
+from add.compiled.run import WITHIN
+from add.compiled.structure import CHUNK
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 from add.simulation.composed import RecordedStates, Restarted
@@ -125,16 +129,19 @@ def test_derivatives_of_a_step(rng):
     assert np.array_equal(anew.run(theta, n_steps=5).q, found.q)
 
 
+BOX = {
+    "type": "rigid", "mass": 0.3, "geometry": {"shape": "box", "size": [0.1, 0.08, 0.06]}, "position": [0, 0, 1],
+    "angular_velocity": [0.5, 9.0, 0.3], "collision": {"points": False, "shape": False},
+}  # fmt: skip
+TUMBLING = {
+    "bodies": {"box": BOX}, "signals": {}, "markers": {"tip": {"body": "box", "point": [0.05, 0.04, 0]}},
+    "parameters": [{"path": "bodies.box.angular_velocity"}, {"path": "bodies.box.mass"}],
+}  # fmt: skip
+
+
 def test_a_body_that_turns_beyond_pi():
     """A free body, in rotation vectors: charts change after a step, and derivatives go through."""
-    body = {
-        "type": "rigid", "mass": 0.3, "geometry": {"shape": "box", "size": [0.1, 0.08, 0.06]}, "position": [0, 0, 1],
-        "angular_velocity": [0.5, 9.0, 0.3], "collision": {"points": False, "shape": False},
-    }  # fmt: skip
-    problem = changed(
-        bodies={"box": body}, signals={}, markers={"tip": {"body": "box", "point": [0.05, 0.04, 0]}},
-        parameters=[{"path": "bodies.box.angular_velocity"}, {"path": "bodies.box.mass"}],
-    ).inverse_problem()  # fmt: skip
+    problem = changed(**TUMBLING).inverse_problem()
     (found,) = problem.residuals(problem.x0).runs.values()
     assert any(record.charts.size for record in found.records)
     _, gradient = problem.value_and_grad(problem.x0)
@@ -173,3 +180,78 @@ def test_a_step_that_explodes_says_what_to_do():
     scene = changed(("bodies.arm.joints.elbow.damping", 50.0), ("time.dt", 0.05), ("time.steps", 200))
     with pytest.raises(SolverError, match=r"explicit step leaves every scale.*bdf2 for what is stiff"):
         scene.build().run()
+
+
+@pytest.mark.parametrize("sections", [{}, TUMBLING])
+def test_blocks_are_single_steps(sections):
+    """Over an end of a chunk of signals, and the same whoever watches, goes on from the middle or follows."""
+    n = CHUNK + 20
+    simulation = changed(**sections, time={"dt": 0.01, "steps": n, "integrator": "rk4"}).build().simulation
+    found, seen = simulation.run(), []
+    assert [len(taken) for _, _, taken in _blocks(found)] == [21, 63]
+    simulation.run(observers=[lambda state, record: seen.append((state, record))])
+    again = simulation.run(replay=found.replay)
+    assembler, state = simulation.assembler(), found.initial
+    for k in range(n):
+        state, record = simulation.step(state, assembler=assembler)
+        for other in (found.state(k + 1), seen[k][0], again.state(k + 1)):
+            assert np.array_equal(other.q, state.q) and np.array_equal(other.v, state.v) and other.t == state.t
+        for other in (found.records[k], seen[k][1], again.records[k]):
+            assert np.array_equal(other.stages, record.stages) and np.array_equal(other.charts, record.charts)
+            assert other.report == record.report and np.array_equal(other.kin.a, record.stages[2, -1])
+    assert np.array_equal(simulation.run(state=found.state(30)).q, found.q[30:])
+    assert any(record.charts.size for record in found.records) == bool(sections)
+
+
+def _blocks(trajectory):
+    """Return the blocks of a run: first record, block, its steps; the last first."""
+    return [(first, block, range(n)) for first, block, n in trajectory.records.blocks()]
+
+
+def _without_contact(scene):
+    """Return a scene whose bodies meet nothing, in explicit steps."""
+    bodies = copy.deepcopy(scene["bodies"])
+    for body in bodies.values():
+        if body["type"] == "rigid":
+            body["collision"] = {"points": False, "shape": False}
+    time = {"dt": 1e-3, "steps": 12, "integrator": "rk4"}
+    return scene | {"bodies": bodies, "contact": {"between_bodies": False}, "obstacles": {}, "time": time}
+
+
+@pytest.mark.parametrize("scene", [joints_scene, lengths_scene])
+def test_every_joint_and_force(scene, rng):
+    """The stages solve the equations that the terms have, and go back as tangents go forward, by every number.
+
+    All kinds of joints, placed turned, with armature; drives, limits, tendons; springs and joints between links and a
+    free body.
+    """
+    built = scene_from_dict(_without_contact(scene())).build()
+    simulation, theta, found = built.simulation, built.theta, built.simulation.run()
+    forces = np.abs(simulation.dynamics(found.q[7], found.v[7], t=found.t[7]).bias).max()
+    for c, *stage in zip((WITHIN, 0.5, 0.5, 1.0), *found.records[7].stages, strict=True):
+        left = simulation.dynamics(*stage, t=found.t[7] + c * 1e-3).residual
+        assert np.abs(left).max() < 1e-11 * forces
+    bars = Cotangents(rng.normal(size=found.q.shape), rng.normal(size=found.q.shape))
+    directions = rng.normal(size=(theta.size, 3)) * np.maximum(np.abs(theta), 1e-2)[:, None]
+    back = pullback(simulation, found, theta, bars) @ directions
+    tangents = pushforward(simulation, found, theta, directions)
+    forward = np.einsum("kn,dkn->d", bars.q, tangents.q) + np.einsum("kn,dkn->d", bars.v, tangents.v)
+    assert back == pytest.approx(forward, rel=1e-10)
+    one = np.concatenate([pullback(simulation, replace(found, records=list(found.records)), theta, bars) @ directions])
+    assert one == pytest.approx(back, rel=1e-13)
+
+
+def test_a_step_that_fails_within_a_block_is_named():
+    """What was found before it stays, and single steps fail at the same one."""
+    scene = changed(("bodies.arm.joints.elbow.damping", 0.25), ("time.dt", 0.01), ("time.steps", 200))
+    simulation = scene.build().simulation
+    with pytest.raises(SolverError, match="explicit step leaves every scale") as failed:
+        simulation.run()
+    found = failed.value.trajectory
+    assert 5 < found.n_steps < CHUNK - 1 and str(failed.value).startswith(f"step {found.n_steps + 1} (t=")
+    assembler, state = simulation.assembler(), found.initial
+    for k in range(found.n_steps):
+        state, _ = simulation.step(state, assembler=assembler)
+        assert np.array_equal(state.q[0], found.q[k + 1])
+    with pytest.raises(SolverError, match=f"step {found.n_steps + 1} "):
+        simulation.step(state, assembler=assembler)
