@@ -110,3 +110,16 @@ def test_a_clock_that_reads_much_is_checked_by_moments(tmp_path):
     }  # fmt: skip
     (check,) = check_gradients(scene_from_dict(raw))
     assert check.passed and any(item.name == "recording.time_offset" and item.adjoint for item in check.parameters)
+
+
+def test_links_that_are_turned_by_pi_have_no_targets_that_jump():
+    """A rotation vector of pi and one a little further are a turn apart: a slope over 1 % saw 147 m^2 a radian."""
+    rod = {"mass": 1.0, "inertia": [0.02, 0.02, 1e-4, 0, 0, 0], "center_of_mass": [0, 0, -0.25]}
+    turned = {"axis": [0, 1, 0], "orientation": [0, 1, 0, 0]}
+    (found,) = check_gradients(scene_from_dict({
+        "schema": "add-scene/1", "time": {"dt": 0.005, "steps": 4},
+        "bodies": {"p": {"type": "articulated", "links": {"rod": rod}, "joints": {"rod": turned}}},
+    }))  # fmt: skip
+    assert found.passed and found.drawn
+    assert max(abs(p.coarse - p.adjoint) for p in found.parameters) < found.norm
+    assert any(p.adjoint != 0.0 for p in found.parameters if p.name.startswith("bodies.p.joints.rod.orientation"))
