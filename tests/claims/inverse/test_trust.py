@@ -116,10 +116,12 @@ def test_links_that_are_turned_by_pi_have_no_targets_that_jump():
     """A rotation vector of pi and one a little further are a turn apart: a slope over 1 % saw 147 m^2 a radian."""
     rod = {"mass": 1.0, "inertia": [0.02, 0.02, 1e-4, 0, 0, 0], "center_of_mass": [0, 0, -0.25]}
     turned = {"axis": [0, 1, 0], "orientation": [0, 1, 0, 0]}
+    joints = {"upper": turned, "lower": {"parent": "upper", "axis": [1, 0, 0], "position": [0.1, 0.2, -0.5]}}
     (found,) = check_gradients(scene_from_dict({
         "schema": "add-scene/1", "time": {"dt": 0.005, "steps": 4},
-        "bodies": {"p": {"type": "articulated", "links": {"rod": rod}, "joints": {"rod": turned}}},
+        "bodies": {"p": {"type": "articulated", "links": {"upper": rod, "lower": rod}, "joints": joints}},
     }))  # fmt: skip
     assert found.passed and found.drawn
     assert max(abs(p.coarse - p.adjoint) for p in found.parameters) < found.norm
-    assert any(p.adjoint != 0.0 for p in found.parameters if p.name.startswith("bodies.p.joints.rod.orientation"))
+    turns = [p.adjoint for p in found.parameters if p.name.startswith("bodies.p.joints.upper.orientation")]
+    assert len(turns) == 3 and all(turns)
