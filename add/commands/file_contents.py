@@ -1,6 +1,7 @@
 """Contents of robots' and capture files, in words and as JSON: `add info robot.urdf`, `add recording`."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,19 @@ def robot_lines(robot: Robot, file: str) -> list[str]:
     if robot.fluid is not None:
         wind = f", wind {as_point(robot.fluid.wind)} m/s" if robot.fluid.wind.any() else ""
         lines.append(f"  a fluid of {robot.fluid.density:g} kg/m^3, {robot.fluid.viscosity:g} Pa s{wind}")
-    lines += [f"  {'doubt' if text in robot.doubts else 'ignored'}: {text}" for text in robot.ignored]
+    return lines + _left_out(robot)
+
+
+def _left_out(robot: Robot) -> list[str]:
+    """Return what is left out; of more than two texts that differ in names and numbers alone the first."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for text in robot.ignored:
+        word = "doubt" if text in robot.doubts else "ignored"
+        alike.setdefault((word, re.sub(r"'[^']*'|\d+", "", text)), []).append(text)
+    lines = []
+    for (word, _), texts in alike.items():
+        shown = texts if len(texts) < 3 else [f"{texts[0]}; {len(texts) - 1} more alike (--json has all)"]
+        lines += [f"  {word}: {text}" for text in shown]
     return lines
 
 

@@ -137,3 +137,14 @@ def test_options_are_for_robots(tmp_path, capsys):
     assert "are for a robot's file" in capsys.readouterr().err
     assert code("view", tmp_path / "run", "--base", "free") == 2
     assert "are for a robot's file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_what_is_left_out_again_and_again_is_said_once(tmp_path, n):
+    """Three meshes that are missing are one line, two are two; JSON has each."""
+    shapes = [f'<collision><geometry><mesh filename="package://p/{k}.stl"/></geometry></collision>' for k in range(n)]
+    path = written(tmp_path, urdf(link("base", *shapes)), "base.urdf")
+    lines = [line for line in said(path).output.splitlines() if "is not found" in line]
+    assert len(lines) == (2 if n == 2 else 1)
+    assert lines[0].endswith("; 2 more alike (--json has all)") == (n == 3)
+    assert sum("is not found" in text for text in json.loads(said(path, "--json").output)["ignored"]) == n
