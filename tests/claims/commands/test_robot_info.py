@@ -143,7 +143,7 @@ def test_options_are_for_robots(tmp_path, capsys):
 def test_what_is_left_out_again_and_again_is_said_once(tmp_path, n):
     """Three meshes that are missing are one line, two are two; JSON has each."""
     shapes = [f'<collision><geometry><mesh filename="package://p/{k}.stl"/></geometry></collision>' for k in range(n)]
-    path = written(tmp_path, urdf(link("base", *shapes)), "base.urdf")
+    path = written(tmp_path, urdf(link("base", more="".join(shapes))), "base.urdf")
     lines = [line for line in said(path).output.splitlines() if "is not found" in line]
     assert len(lines) == (2 if n == 2 else 1)
     assert lines[0].endswith("; 2 more alike (--json has all)") == (n == 3)
