@@ -37,7 +37,7 @@ from add.kernels.arena import (
     context_of,
     opened,
 )
-from add.kernels.borrowed import borrowed, put, view_at
+from add.kernels.borrowed import borrowed, put, uncounted, view_at
 from add.kernels.caching import CALLED, njit
 from add.kernels.rotation import beyond_pi, change_chart
 from add.kernels.tree_dynamics import add_ball_rows, add_mass, add_residual
@@ -95,25 +95,12 @@ def _owners(arrays, theta, n, s, signals):
 
 
 @njit(**_INLINED)
-def _viewed(values):
-    """Return a flat array as a view that counts no references."""
-    return borrowed(values, 0, (values.size,))
-
-
-@njit(**_INLINED)
 def _equations(owners, known):
     """Return the equations; their owners are to outlive them, as arguments of the function that calls this do."""
-    (_, contexts, room, linear, _), (blas, depending) = owners, known
+    (_, contexts, room, linear, _), (blas, (by_q, by_v, by_a)) = uncounted((owners, known))
     own, over_x = borrowed(contexts, 0, (_CONTEXT,)), borrowed(contexts, _CONTEXT, (_CONTEXT,))
     arena, at = opened(own, 0.0)
-    views = Linear(
-        _viewed(linear.matrix), _viewed(linear.factors), _viewed(linear.pivots), _viewed(linear.info),
-        _viewed(linear.more),
-    )  # fmt: skip
-    return Equations(
-        arena, blas, _viewed(depending[0]), _viewed(depending[1]), _viewed(depending[2]), at, own, over_x,
-        view_at(np.int64, own[0], (0, 3)), _viewed(room), views,
-    )  # fmt: skip
+    return Equations(arena, blas, by_q, by_v, by_a, at, own, over_x, view_at(np.int64, own[0], (0, 3)), room, linear)
 
 
 @njit(**_INLINED)
@@ -195,7 +182,7 @@ def _take(owners, known, tableau, clock, before, signals, rotations, fastest, ou
     """Fill ``out``, what `take_stages` returns, with steps; return how many were found."""
     eq, (dt, first), s, n = _equations(owners, known), clock, tableau.b.size, before[0].size
     q, v, states_q, states_v, turned, stages = out
-    scratch, at = _viewed(owners[4]), eq.at
+    scratch, at = uncounted(owners[4]), eq.at
     old_q, old_v = borrowed(scratch, 0, (1, n)), borrowed(scratch, n, (1, n))
     r, x, rest = borrowed(scratch, 2 * n, (n,)), borrowed(scratch, 3 * n, (n,)), borrowed(scratch, 4 * n, (n,))
     for k in range(n):
@@ -329,7 +316,7 @@ def _pull_stage(eq, t, lam, data, q_bar, v_bar, theta_bar):
 def _pull_back(owners, known, clock, steps, stages, before, signals, rotations, bars, theta_bar):
     """Do what `pull_back_stages` does."""
     eq, (dt, first), s, n = _equations(owners, known), clock, stages.tableau.b.size, before[0].size
-    scratch, at, to_theta, (q_bars, v_bars) = _viewed(owners[4]), eq.at, _viewed(theta_bar), bars
+    at, (scratch, to_theta, (q_bars, v_bars)) = eq.at, uncounted((owners[4], theta_bar, bars))
     tableau, values = stages
     bar_q, bar_v = borrowed(scratch, 0, (2, n)), borrowed(scratch, 2 * n, (2, n))
     pair_q, pair_v = borrowed(scratch, 4 * n, (2, n)), borrowed(scratch, 6 * n, (2, n))

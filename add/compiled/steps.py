@@ -28,7 +28,7 @@ from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, with_rows
 from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
-from add.kernels.borrowed import put
+from add.kernels.borrowed import put, uncounted
 from add.kernels.caching import CALLED, njit
 from add.kernels.rotation import beyond_pi, change_chart, change_chart_pullback
 from add.typing import BoolArray, FloatArray, IntArray
@@ -166,32 +166,20 @@ def _reach(routines, layout, origin, q_star, point):
     return False
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def take_steps(arrays, routines, timing, criteria, before, start, signals, theta, replay, given):
-    """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
+@njit(**CALLED)
+def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out):
+    """Fill ``out`` with the steps of `take_steps`.
 
-    ``arrays`` is an `Arena`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
-    the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, or one that goes
-    on, u to begin with (n,), the choices to hold, and what is `Begun` of it.
-
-    Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the choices
-    there, iterations, factorisations and scale of `Begun`; a negative scale where there is nothing to go on from.
+    ``driven`` are ``start``, ``signals`` and ``theta``. Returns how many were found, their decisions, and of the step
+    that was not found what `take_steps` does: copies, since all arrays here are views.
     """
-    layout = layout_of(arrays)
-    q_before, v_before = before
-    n, n_rotations = layout.size[0], layout.rotations.size
-    u_given, none, begun = given
-    n_steps = signals.weights.shape[0]
-    n_choices = none.ends.size
-    q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
-    states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
-    turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
-    tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
+    arrays, (start, signals, theta), given, rooms, out = uncounted((arrays, driven, given, rooms, out))
+    q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends = out
+    point, trial, room, (old_q, old_v, stars) = rooms
+    layout, (u_given, none, begun) = layout_of(arrays), given
+    n_steps, n = q.shape
     rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
-    ends = np.zeros((n_steps, n_choices), dtype=np.int64)
-    point, trial, room = new_iterate(arrays), new_iterate(arrays), new_room(arrays)
-    old_q, old_v, stars = q_before.copy(), v_before.copy(), np.empty((2, n))
-    done, left = 0, (u_given, none, 0, 0, RESTING)
+    done, chosen, left = 0, none, (0, 0, RESTING)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
@@ -219,11 +207,14 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
         if status != GIVEN_UP and to_hold(step, chosen)[0] > 0:
             status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
-            left = (point.u, chosen, iterations, factorizations, scale)
+            left = iterations, factorizations, scale
             break
-        q[k], v[k], a[k], tolerance[k] = point.q, point.v, point.a, tolerated(criteria, scale)
+        put(point.q, q[k])
+        put(point.v, v[k])
+        put(point.a, a[k])
+        tolerance[k] = tolerated(criteria, scale)
         rows = with_rows(rows, n_rows, chosen.rows)
-        for i in range(n_choices):
+        for i in range(ends.shape[1]):
             ends[k, i] = n_rows + chosen.ends[i]
         n_rows += chosen.rows.shape[0]
         worst, most = 0, -1.0
@@ -231,18 +222,46 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
             if abs(point.r[i]) > most:
                 worst, most = i, abs(point.r[i])
         counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst
-        old_q[1], old_v[1] = old_q[0], old_v[0]
-        old_q[0], old_v[0] = q[k], v[k]
+        for i in range(n):
+            old_q[1, i], old_v[1, i] = old_q[0, i], old_v[0, i]
+            old_q[0, i], old_v[0, i] = q[k, i], v[k, i]
         put(beyond_pi(q[k], layout.rotations), turned[k])
-        for i in range(n_rotations):
+        for i in range(layout.rotations.size):
             if turned[k, i]:
                 change_chart(layout.rotations[i], old_q, old_v)
-        states_q[k], states_v[k] = old_q[0], old_v[0]
+        put(old_q[0], states_q[k])
+        put(old_v[0], states_v[k])
         done += 1
+    u, decided = point.u.copy(), Choices(chosen.rows.copy(), chosen.ends.copy())
+    return done, rows[:n_rows].copy(), (u, decided, left[0], left[1], left[2])
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def take_steps(arrays, routines, timing, criteria, before, start, signals, theta, replay, given):
+    """Take steps from the history ``before``, q and v (2, n), until one is not found by the normal path.
+
+    ``arrays`` is an `Arena`; ``start`` (n_p,) are the prescribed coordinates without their moves; ``signals``
+    the `Signals` of every step to take, with one axis more. ``given``: for a ``replay`` of one step, or one that goes
+    on, u to begin with (n,), the choices to hold, and what is `Begun` of it.
+
+    Returns how many were found, the fields of their `Steps`, and of the step that was not found the last u, the choices
+    there, iterations, factorisations and scale of `Begun`; a negative scale where there is nothing to go on from.
+    """
+    n, n_rotations = layout_of(arrays).size[0], layout_of(arrays).rotations.size
+    n_steps, n_choices = signals.weights.shape[0], given[1].ends.size
+    q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
+    states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
+    turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
+    tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
+    ends = np.zeros((n_steps, n_choices), dtype=np.int64)
+    history = before[0].copy(), before[1].copy(), np.empty((2, n))
+    rooms = new_iterate(arrays), new_iterate(arrays), new_room(arrays), history
+    out = q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends
+    driven = start, signals, theta
+    done, rows, left = _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
     # No `Steps`: making one would run Python, and a signal that comes then would find numba unprepared.
     return (
-        done, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows[:n_rows].copy(), ends[:done].copy(),
-        left,
+        done, q, v, a, states_q, states_v, turned, counts, tolerance, merits, rows, ends[:done].copy(), left,
     )  # fmt: skip
 
 
@@ -328,6 +347,29 @@ def pull_charts(rotations, steps, k, before, pairs, bars):
             change_chart_pullback(rotations[i], pair_q, pair_v, bar_q, bar_v)
 
 
+@njit(**CALLED)
+def _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs):
+    """Do what `pull_back_steps` does, with ``pairs`` of cotangents of one state and those that are scratch."""
+    arrays, steps, before, signals, theta, room = uncounted((arrays, steps, before, signals, theta, room))
+    ((q_bars, v_bars), by_position, theta_bar), ((bar_q, bar_v), pairs) = uncounted((cotangents, pairs))
+    layout = layout_of(arrays)
+    for left in range(signals.weights.shape[0], 0, -1):
+        k = left - 1
+        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
+        put(q_bars[left], bar_q)
+        put(v_bars[left], bar_v)
+        pull_charts(layout.rotations, steps, k, before, pairs, (bar_q, bar_v))
+        chosen = choices_of(steps, k)
+        at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
+        if not _pull_back(arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
+            return left
+        for j in range(2):
+            for i in range(bar_q.shape[1]):
+                q_bars[k, j, i] += bar_q[j, i]
+                v_bars[k, j, i] += bar_v[j, i]
+    return 0
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bars, by_position, theta_bar):
     """Pull cotangents back through the first of consecutive steps, as many as ``signals`` has, the last first.
@@ -339,7 +381,7 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
     Returns the number of steps left, zero unless a matrix could not be solved with. ``by_position`` (n,) takes the
     cotangents of prescribed coordinates, ``theta_bar`` all but the share of where these begin.
     """
-    layout, (q_bars, v_bars) = layout_of(arrays), bars
+    layout = layout_of(arrays)
     n, n_free = layout.size[0], layout.free.size
     lifted = new_lifted(arrays)
     sizes = links_of(arrays).sizes
@@ -348,17 +390,6 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
         np.empty(layout.size[1]), new_linear(arrays), np.empty(n_free), np.empty(n_free), np.empty(n_free),
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
-    bar_q, bar_v, pair_q, pair_v = np.empty((2, n)), np.empty((2, n)), np.empty((2, n)), np.empty((2, n))
-    for left in range(signals.weights.shape[0], 0, -1):
-        k = left - 1
-        formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
-        put(q_bars[left], bar_q)
-        put(v_bars[left], bar_v)
-        pull_charts(layout.rotations, steps, k, before, (pair_q, pair_v), (bar_q, bar_v))
-        chosen = choices_of(steps, k)
-        at = Instant(formula.t, steps.q[k], steps.v[k], steps.a[k], theta, now)
-        if not _pull_back(arrays, routines, formula, at, chosen, room, bar_q, bar_v, by_position, theta_bar):
-            return left
-        q_bars[k] += bar_q
-        v_bars[k] += bar_v
-    return 0
+    pairs = (np.empty((2, n)), np.empty((2, n))), (np.empty((2, n)), np.empty((2, n)))
+    cotangents = bars, by_position, theta_bar
+    return _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs)

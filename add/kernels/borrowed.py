@@ -80,3 +80,29 @@ def view_at(typingctx: Any, dtype: Any, address: Any, shape: Any) -> Any:
         return _filled(context, builder, view, builder.inttoptr(values[1], kind.as_pointer()), signature, values)
 
     return view(dtype, address, shape), generate
+
+
+@intrinsic
+def uncounted(typingctx: Any, values: Any) -> Any:
+    """Return an array, or a tuple of arrays, of tuples and of what is neither, as views that count no references.
+
+    Their owners must outlive them, as a function's arguments outlive its call: no view may be returned to Python.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _uncounted(context, builder, values, arguments[0])
+
+    return values(values), generate
+
+
+def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return a value of a type without the owners of its arrays."""
+    if isinstance(kind, types.Array):
+        view = make_array(kind)(context, builder, value)
+        view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):  # type: ignore[attr-defined]
+        for k, part in enumerate(kind):
+            one = _uncounted(context, builder, part, builder.extract_value(value, k))
+            value = builder.insert_value(value, one, k)
+    return value

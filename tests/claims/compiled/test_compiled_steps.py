@@ -14,9 +14,11 @@ from support.places import ROOT, SCENES
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
+import add.compiled.run
 from add.adjoint import Checkpoints, Cotangents, StoreAll, pullback, pushforward, value_and_gradient
 from add.commands.check_gradient import probe
 from add.compiled.run import CompiledRun
+from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
 from add.contact.formulas import FrictionLaw
 from add.contact.limits import CollisionLimit
@@ -465,6 +467,22 @@ def test_a_hard_step_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation.run(n_steps=150)
     assert max(cut, default=0) > 0, "no block was cut by a hard step"
     assert len(ended) == len(set(ended))
+
+
+def test_what_a_block_returns_owns_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks work on views of arrays without owners; what they return, also of a hard step, are none."""
+    scene = load_scene(SCENES / "bands_cubes.json").build().simulation
+    stepper, returned = replace(whole_steps(scene.stepper), newton=NewtonOptions(max_iterations=1)), []
+
+    def kept(*arguments):
+        returned.append(take_steps(*arguments))
+        return returned[-1]
+
+    monkeypatch.setattr(add.compiled.run, "take_steps", kept)
+    replace(scene, stepper=stepper).run(n_steps=10)
+    _, *fields, (u, chosen, iterations, _, scale) = returned[0]
+    assert iterations > 0 and scale > 0.0, "no step was hard"
+    assert all(array.flags.owndata or array.base is not None for array in (*fields, u, *chosen))
 
 
 def concrete(base: type) -> set[type]:
