@@ -8,7 +8,7 @@ from fuzz.cases import Fuzz
 from add.scene import load_scene
 
 #: Cases of `make test`, and of `make test-all`, which also runs what is accepted; in parts, for workers to share.
-FEW, FEW_PARTS = 300, 4
+FEW, FEW_PARTS = 240, 3
 MANY, MANY_PARTS = 20_000, 20
 
 

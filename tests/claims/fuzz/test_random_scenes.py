@@ -12,7 +12,7 @@ from add.scene.build.write_back import with_values
 from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 
-QUICK, LONG = 30, 1000
+QUICK, LONG = 26, 1000
 TOLERANCE = 2e-6
 
 
