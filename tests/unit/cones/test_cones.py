@@ -9,7 +9,7 @@ from support.random_contacts import random_step
 from add.cones import ConeKind, Cones, QCQPLayer, QPLayer, certify, solve
 from add.errors import SolverError
 from add.kernels.cone_modes import EXACT, SEPARATE, SLIDE, STICK
-from add.kernels.cone_shares import least_norm_solution
+from add.kernels.cone_shares import least_norm_solution, spread_sticking
 from add.kernels.cones import project
 
 MIXED = (
@@ -213,3 +213,15 @@ def test_rows_that_are_all_but_equal_hide_no_redundant_one():
     found = least_norm_solution(K, K @ x)
     np.testing.assert_allclose(K @ found, K @ x, atol=1e-12)
     assert np.linalg.norm(found) <= np.linalg.norm(x)
+
+
+def test_sticking_contacts_share_tangents_by_the_room_in_their_cones():
+    """The least sum of |l_t|^2/(mu l_n) over what the kernel lets them pass on."""
+    rng = np.random.default_rng(5)
+    cones, l = Cones.friction([0.4, 1.3]), np.array([0.3, -0.2, 2.0, 0.1, 0.6, 5.0])
+    basis = np.zeros((6, 2))
+    basis[[0, 1, 3, 4]] = rng.normal(size=(4, 2))
+    weight = 1.0 / np.repeat([0.4 * 2.0, 1.3 * 5.0], 3)
+    before = basis.T @ (weight * l)
+    spread_sticking(cones.blocks, np.array([STICK, STICK]), STICK, basis, l)
+    assert np.abs(basis.T @ (weight * l)).max() < 1e-12 < np.abs(before).max()
