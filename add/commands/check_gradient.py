@@ -12,6 +12,7 @@ from add.adjoint import evaluate, pushforward, value_and_gradient
 from add.commands.run_summary import WeakLog
 from add.equations.layout import ParameterLayout
 from add.equations.points import NodePoints
+from add.equations.tree_embedding import TreeEmbedding
 from add.errors import SolverError
 from add.objectives import Objective, Tracking, WeightedSum
 from add.scene import Scene, apply_overrides, experiment_scenes
@@ -39,6 +40,9 @@ _TYPICAL = {
     "N s/m": 0.1,
     "N s/m/m^2": 1e3,
 }
+
+#: Rotation vectors of links beyond this have no targets drawn for them [rad].
+FAR_TURNED = 2.0
 
 #: Relative steps of the central differences; truncation falls with the square, round-off grows with the inverse.
 STEPS = (1e-4, 1e-5, 1e-6, 1e-7)
@@ -170,20 +174,18 @@ def tight(simulation: Simulation) -> Simulation:
     return replace(simulation, stepper=stepper.solved_by(options), start=simulation.start.solved_by(options))
 
 
-#: Rotation vectors of links beyond this have no targets drawn for them [rad].
-FAR_TURNED = 2.0
-
-
 def probe(built: BuiltScene, n_steps: int, seed: int) -> Objective:
     """Return an objective for scenes that have none: seeded targets for all nodes at the window's end."""
     rng = np.random.default_rng(seed)
-    lift, dt = built.model.lift, built.simulation.stepper.dt
-    n = lift.rows.n // 3
-    x = built.model.at_start(built.theta).q
-    targets = x.reshape(1, n, 3) + 0.05 * rng.normal(size=(1, n, 3))
+    lift, dt, x = built.model.lift, built.simulation.stepper.dt, built.model.at_start(built.theta).q.reshape(-1, 3)
+    n, first = len(x), built.model.lift.n_same // 3
+    targets = x[None] + 0.05 * rng.normal(size=(1, n, 3))
     weights = rng.uniform(0.5, 1.5, size=(1, n)) / n
-    rotations = slice(lift.n_same // 3 + 1, None, 2)  # of links, behind their places: vectors that jump at pi
-    weights[0, rotations] *= np.linalg.norm(x.reshape(n, 3)[rotations], axis=1) < FAR_TURNED
+    for one in lift.embeddings:
+        if isinstance(one, TreeEmbedding):  # of links, behind their places: rotation vectors, which jump at pi
+            rotations = slice(first + 1, first + one.n_rows // 3, 2)
+            weights[0, rotations] *= np.linalg.norm(x[rotations], axis=1) < FAR_TURNED
+        first += one.n_rows // 3
     points = built.model.lifted(NodePoints(np.arange(n)))
     return WeightedSum((1.0,), (Tracking(points, dt, np.array([n_steps * dt]), targets, weights, np.eye(3)),))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_jacobian, call_residual
-from add.compiled.structure import windows
+from add.compiled.structure import links_of, windows
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
@@ -26,18 +26,25 @@ _LEFT_OUT = -1
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def evaluate(arrays, routines, state, choices, measured, weights, r, data):
-    """Fill r (n,) of given decisions and, unless it is empty, the weighted derivatives ``data`` (n n,), by columns.
+    """Fill r (n,) of given decisions, or the weighted derivatives ``data`` (n n,), by columns, unless it is empty.
 
     ``state`` are t, q, v, a, theta and the signals. Returns the norm of the largest force family, of order
     ``measured``; zero for none.
     """
     t, q, v, a, theta, signals = state
     at, room = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
-    _, scale = call_residual(routines.residual, (arrays, at, room, True, choices, measured, r))
+    scale = 0.0
+    if data.size == 0 or links_of(arrays).sizes.size:  # the matrix of trees needs the room that r fills
+        _, scale = call_residual(routines.residual, (arrays, at, room, True, choices, measured, r))
     if data.size:
         by_q, by_v, by_a = weights
         call_jacobian(routines.jacobian, (arrays, at, room, choices, by_q, by_v, by_a, data))
     return scale
+
+
+def as_choices(decisions: Decisions, none: Choices) -> Choices:
+    """Return the decisions of the deciding terms as compiled functions take them, ``none`` where there are none."""
+    return Choices(plain(np.concatenate(decisions)), np.cumsum([0, *map(len, decisions)])) if decisions else none
 
 
 @final
@@ -53,7 +60,7 @@ class CompiledEquations:
         return None if system is None or system.sparse or system.changing else cls(system)
 
     def __init__(self, system: PackedSystem) -> None:
-        self._system, self._free = system.system, system.system.partition.free
+        self._free = system.system.partition.free
         self._arena, self._routines = system.common
         families = self._arena.families.copy()
         families[families[:, CHOICE] >= 0, OWN] = _LEFT_OUT
@@ -81,20 +88,15 @@ class CompiledEquations:
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
-        return self._run(self._arena, kin, theta, self._choices(decisions), order, None)[2]
+        return self._run(self._arena, kin, theta, as_choices(decisions, self._none), order, None)[2]
 
     def matrix(
         self, pattern: Pattern, kin: Kinematics, theta: FloatArray, weights: Weights, decisions: Decisions
     ) -> FloatArray:
         """Return the values of a pattern over the free coordinates: the weighted derivatives, without reactions."""
-        values, free = self._run(self._arena, kin, theta, self._choices(decisions), 0, weights)[1], self._free
-        places = pattern.dense_positions
+        choices, free, places = as_choices(decisions, self._none), self._free, pattern.dense_positions
+        values = self._run(self._arena, kin, theta, choices, 0, weights)[1]
         if free.size < kin.q.size:
             columns, rows = np.divmod(places, free.size)
             places = free[columns] * kin.q.size + free[rows]
         return values[places]
-
-    def _choices(self, decisions: Decisions) -> Choices:
-        if not decisions:
-            return self._none
-        return Choices(plain(np.concatenate(decisions)), np.cumsum([0, *map(len, decisions)]))

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from add.compiled.equations import as_choices
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
@@ -159,7 +160,7 @@ class CompiledRun:
         theta = plain(theta)
         self._at(theta)
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
-        u, held = (_NOTHING, self._none) if replay is None else (plain(replay[0]), self._choices(replay[1]))
+        u, held = (_NOTHING, self._none) if replay is None else (plain(replay[0]), as_choices(replay[1], self._none))
         q, v = plain(before[0]), plain(before[1])
         candidates = self._candidates(timing, q, v, theta) if replay is None else replay[2]
         begun, asked = FRESH, self._nothing if replay is None else replay[1]
@@ -273,7 +274,7 @@ class CompiledRun:
             *self._common(decisions),
             time,
             *self._instant(timing, kin, theta),
-            self._choices(decisions),
+            as_choices(decisions, self._none),
             along,
         )
         return np.transpose(by_state, (0, 2, 1)), Columns(index, by_theta.T)
@@ -296,7 +297,7 @@ class CompiledRun:
         reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
         along, instant = self._along(directions), self._instant(timing, kin, theta)
         transition, by_theta, index, solved = step_matrices(
-            *self._common(decisions), reading, *instant, self._choices(decisions), along
+            *self._common(decisions), reading, *instant, as_choices(decisions, self._none), along
         )
         return (transition, Columns(index, by_theta)) if solved else None
 
@@ -353,7 +354,7 @@ class CompiledRun:
         candidates: AllCandidates = (),
     ) -> Block:
         """Return a solved step, without a change of chart, as a block."""
-        chosen, system = self._choices(decisions), self.system.system
+        chosen, system = as_choices(decisions, self._none), self.system.system
         q, v, a = (plain(x)[None] for x in kin)
         turned = np.zeros((1, system.rotations.size), dtype=bool)
         none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
@@ -369,10 +370,3 @@ class CompiledRun:
             if before is not None and with_own is not None and with_own.size > before.size:
                 wider[number] = with_own
         return candidates if all(map(operator.is_, wider, candidates)) else tuple(wider)
-
-    def _choices(self, decisions: Decisions) -> Choices:
-        """Return the decisions of the deciding terms as compiled steps take them."""
-        if not decisions:
-            return self._none
-        ends = np.cumsum([0, *(len(rows) for rows in decisions)])
-        return Choices(plain(np.concatenate(decisions)), ends)

@@ -89,7 +89,7 @@ class Tableau(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """Those of consecutive explicit steps: q, v and a (k, 3, s, n)."""
+    """Stages of consecutive explicit steps: q, v and a (k, 3, s, n)."""
 
     tableau: Tableau
     values: FloatArray

@@ -51,7 +51,7 @@ class Lifted(NamedTuple):
 
 
 class Pulled(NamedTuple):
-    """What lam^T dr goes through on its way to the numbers of trees: room behind that of `Lifted`.
+    """Room for what lam^T dr goes through on its way to the numbers of trees, behind that of `Lifted`.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ class Assembler:
 
     @cached_property
     def at_once(self) -> CompiledEquations | None:
-        """What does not decide as one call, made when it is asked for; None where the terms are asked one by one."""
+        """Equations as one call, made when they are asked for; None where the terms are asked one by one."""
         return CompiledEquations.of(self.compiled.system if self.compiled else None)
 
     def copy(self) -> Assembler | None:
@@ -128,11 +128,7 @@ class Assembler:
             self._data[:] = 0.0
         else:
             self._data = pattern.new_data()
-        if self.at_once is None:
-            self._fill(pattern, self._data, kin, mu, theta, weights, branch)
-        else:
-            self._data[:-1] = self.at_once.matrix(pattern, kin, theta, weights, branch.decisions)
-            self._add_geometry(pattern, self._data, kin, mu, theta, weights, branch)
+        self._fill(pattern, self._data, kin, mu, theta, weights, branch, self.at_once)
         self._asked = weights, asked
         return pattern, self._data
 
@@ -145,8 +141,28 @@ class Assembler:
         theta: FloatArray,
         weights: Weights,
         branch: BranchEquations,
+        at_once: CompiledEquations | None = None,
     ) -> None:
-        base = pattern.base
+        """Add all derivatives to ``data``; ``at_once`` has those of all but reactions, over the free coordinates."""
+        if at_once is None:
+            self._fill_by_terms(pattern, data, (kin, mu, theta), weights, branch)
+        else:
+            data[:-1] = at_once.matrix(pattern, kin, theta, weights, branch.decisions)
+        if weights.q:
+            for k, constraint in branch.stick_constraints:
+                constraint.add_geometry(
+                    kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k)
+                )
+
+    def _fill_by_terms(
+        self,
+        pattern: Pattern,
+        data: FloatArray,
+        at: tuple[Kinematics, FloatArray, FloatArray],
+        weights: Weights,
+        branch: BranchEquations,
+    ) -> None:
+        (kin, mu, theta), base = at, pattern.base
         steady = data if base is None else base.new_data()
         slots, places = iter((base or pattern).slots), iter(pattern.slots)
         structure = (*[None] * len(self.system.terms), *branch.structure)
@@ -159,24 +175,6 @@ class Assembler:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:
             data[pattern.place] += steady[: base.nnz]
-        self._add_geometry(pattern, data, kin, mu, theta, weights, branch)
-
-    def _add_geometry(
-        self,
-        pattern: Pattern,
-        data: FloatArray,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        branch: BranchEquations,
-    ) -> None:
-        """Add what reactions have by the coordinates that they depend on."""
-        if weights.q:
-            for k, constraint in branch.stick_constraints:
-                constraint.add_geometry(
-                    kin, branch.reactions(k, mu), theta, weights.q, data, self._slots(pattern, branch, k)
-                )
 
     def _slots(self, pattern: Pattern, branch: BranchEquations, deciding: int) -> IntArray:
         """Return the slots of the branch of a deciding term."""
