@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 
@@ -13,20 +13,23 @@ from add.io.trajectory_parts import (
     ContactData,
     GoalData,
     JointData,
+    Kept,
     LineData,
     MassSpringData,
     ObstacleData,
+    Part,
     SolidData,
-    floats,
-    set_fields,
 )
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.typing import FloatArray, IntArray
 
+#: Times and recorded places of a marker.
+TIMES, PATH = Kept(("m",), "s"), Kept(("m", 3), "m")
+
 
 @final
 @dataclass(frozen=True, eq=False)
-class RunData:
+class RunData(Part):
     """All that is kept of a run; k states of n coordinates.
 
     Attributes
@@ -59,16 +62,16 @@ class RunData:
         Numbers that the last state hands on beside q and v.
     """
 
-    t: FloatArray
-    q: FloatArray
-    v: FloatArray
-    energy: Mapping[str, FloatArray]
-    newton_iterations: IntArray
-    newton_residual: FloatArray
-    contact_force: FloatArray
+    t: Annotated[FloatArray, Kept(("k",), "s")]
+    q: Annotated[FloatArray, Kept(("k", "n"), "m")]
+    v: Annotated[FloatArray, Kept(("k", "n"), "m/s")]
+    energy: Annotated[Mapping[str, FloatArray], Kept(("k",), "J", named=True)]
+    newton_iterations: Annotated[IntArray, Kept(("steps",), whole=True)]
+    newton_residual: Annotated[FloatArray, Kept(("steps",), "N")]
+    contact_force: Annotated[FloatArray, Kept(("k", "n"), "N")]
     bodies: tuple[BodyData, ...]
     obstacles: tuple[ObstacleData, ...] = ()
-    markers: Mapping[str, FloatArray] = field(default_factory=dict)
+    markers: Annotated[Mapping[str, FloatArray], Kept(("k", 3), "m", named=True)] = field(default_factory=dict)
     targets: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     sheets: tuple[MassSpringData, ...] = ()
     solids: tuple[SolidData, ...] = ()
@@ -78,32 +81,23 @@ class RunData:
     goals: Mapping[str, GoalData] = field(default_factory=dict)
     carry: Carry = NO_CARRY
 
-    def __post_init__(self) -> None:
-        """Bring to plain arrays and check that the shapes fit."""
-        t = floats(self.t, (None,), "t")
-        k = len(t)
-        if not k:
+    def _place(self, *names: str) -> str:
+        return ".".join(names).replace("newton_", "newton.")
+
+    def _sizes(self) -> dict[str, int]:
+        if not len(self.t):
             raise InputError("a run has at least one state", place="t", found="none")
-        q = floats(self.q, (k, None), "q")
-        n = q.shape[1]
-        self._check_places(n)
-        self._check_states(k)
+        return {"steps": len(self.t) - 1}
+
+    def _check(self) -> None:
+        self._check_places(self.q.shape[1])
+        self._check_states(len(self.t))
         targets = {}
         for name, (times, positions) in self.targets.items():
-            times = floats(times, (None,), f"targets_time.{name}")
-            targets[name] = (times, floats(positions, (len(times), 3), f"targets.{name}"))
-        set_fields(
-            self,
-            t=t,
-            q=q,
-            v=floats(self.v, (k, n), "v"),
-            energy={name: floats(e, (k,), f"energy.{name}") for name, e in self.energy.items()},
-            newton_iterations=floats(self.newton_iterations, (k - 1,), "newton.iterations").astype(np.int64),
-            newton_residual=floats(self.newton_residual, (k - 1,), "newton.residual"),
-            contact_force=floats(self.contact_force, (k, n), "contact_force"),
-            markers={name: floats(x, (k, 3), f"markers.{name}") for name, x in self.markers.items()},
-            targets=targets,
-        )
+            sizes: dict[str, int] = {}
+            times = TIMES.brought(times, sizes, f"targets_time.{name}")
+            targets[name] = times, PATH.brought(positions, sizes, f"targets.{name}")
+        object.__setattr__(self, "targets", targets)
 
     def _check_places(self, n: int) -> None:
         """Refuse bodies whose coordinates are not in q."""
@@ -169,35 +163,25 @@ def joined(first: RunData, then: RunData, *, stays: bool) -> RunData:
         raise InputError("what was kept of the run does not end where it goes on", place="t", found=float(first.t[-1]))
     n = first.n_states - (not stays)
 
-    def both(a: FloatArray, b: FloatArray) -> FloatArray:
-        return np.concatenate([a[:n], b[1:]])
-
-    def each(a: Mapping[str, FloatArray], b: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        return {name: both(values, b[name]) for name, values in a.items()}
-
-    lines = {}
-    for name, line in first.lines.items():
-        other = then.lines[name]
-        lines[name] = LineData(line.kind, both(line.ends, other.ends), both(line.tension, other.tension))
-    joints = {
-        name: JointData(both(joint.place, then.joints[name].place), both(joint.axis, then.joints[name].axis))
-        for name, joint in first.joints.items()
-    }
+    over_states = [name for name, how in RunData.KEPT.items() if how.lengths[0] == "k"]
+    changed = {name: _both(getattr(first, name), getattr(then, name), n) for name in (*over_states, "lines", "joints")}
     return replace(
         first,
-        t=both(first.t, then.t),
-        q=both(first.q, then.q),
-        v=both(first.v, then.v),
-        contact_force=both(first.contact_force, then.contact_force),
-        energy=each(first.energy, then.energy),
-        markers=each(first.markers, then.markers),
-        lines=lines,
-        joints=joints,
+        **changed,
         contacts=_contacts(first, then, n),
         carry=then.carry,
         newton_iterations=_over_cut(first.newton_iterations, then.newton_iterations, stays, np.add),
         newton_residual=_over_cut(first.newton_residual, then.newton_residual, stays, np.maximum),
     )
+
+
+def _both(first: Any, then: Any, n: int) -> Any:
+    """Return n states of an array or a part, and behind them all but the first of another; so of each of several."""
+    if isinstance(first, Mapping):
+        return {name: _both(one, then[name], n) for name, one in first.items()}
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first[:n], then[1:]])
+    return replace(first, **{key: _both(getattr(first, key), getattr(then, key), n) for key in first.KEPT})
 
 
 def _over_cut(a: Any, b: Any, stays: bool, merge: Any) -> Any:

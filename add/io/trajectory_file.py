@@ -6,54 +6,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from add.equations.kinematics import NO_CARRY, Carry, State
 from add.errors import InputError
 from add.io.hdf5 import new_hdf5, opened_hdf5
-from add.io.trajectory_data import RunData
+from add.io.trajectory_data import PATH, TIMES, RunData
 from add.io.trajectory_parts import (
     BodyData,
     ContactData,
     GoalData,
     JointData,
+    Kept,
     LineData,
     MassSpringData,
     ObstacleData,
+    Part,
     SolidData,
-    floats,
 )
 from add.materials import NAMES, formula_law, material
 
 FORMAT = "add-trajectory/1"
-P = TypeVar("P")
+P = TypeVar("P", bound=Part)
 _EXPECTED = "a whole trajectory.h5 written by add"
 
 
-class _Form(NamedTuple):
-    """The names of what is kept of a part of a run: attributes, arrays with units, and arrays that may be left out."""
-
-    attributes: tuple[str, ...]
-    arrays: dict[str, str | None]
-    spare: Mapping[str, str | None] = MappingProxyType({})
-
-
-_FORMS = {
-    ObstacleData: _Form(("kind", "size", "rotation", "position", "velocity"), {}, {"vertices": "m", "triangles": None}),
-    MassSpringData: _Form(("start",), {"rest": "m", "edges": None, "triangles": None}, {"gradients": "1/m"}),
-    SolidData: _Form(("start", "kinematic", "centre", "kind", "size"), {"vertices": "m", "triangles": None}),
-    LineData: _Form(("kind",), {"ends": "m", "tension": "N"}),
-    JointData: _Form((), {"place": "m", "axis": None}),
-    GoalData: _Form(("body", "rotation", "position"), {"points": "m"}),
-    ContactData: _Form((), {"offsets": None, "places": "m", "forces": "N"}, {"modes": None, "margins": None}),
-}
-# Groups that files of runs without such things do not have, old ones among them: of parts with names of their own, and
-# of parts by name.
-_LISTED = {"sheets": MassSpringData, "solids": SolidData}
-_NAMED = {"lines": LineData, "joints": JointData, "goals": GoalData}
+#: Groups of parts that have names of their own, and of parts by name; those that all files have, old ones among them.
+_LISTED: dict[str, Any] = {kind.GROUP: kind for kind in (BodyData, ObstacleData, MassSpringData, SolidData)}
+_BY_NAME: dict[str, Any] = {kind.GROUP: kind for kind in (LineData, JointData, GoalData)}
+_ALWAYS = ("bodies", "obstacles")
+#: Fields that are kept in other ways: names as those of groups, laws as `_write_law` does.
+_ELSEWHERE = ("name", "formula", "moduli", "group")
+#: Pairs of coordinates or velocities, and what is carried beside them.
+_ROWS = Kept(("m", "n"))
 
 
 @final
@@ -113,7 +100,7 @@ def read_point(path: str | PathLike[str]) -> ResumePoint | None:
         if "resume" not in file:
             return None
         group = file["resume"]
-        q, v = (floats(_array(group, key), (None, None), f"resume.{key}") for key in ("q", "v"))
+        q, v = (_ROWS.brought(_array(group, key), {}, f"resume.{key}") for key in ("q", "v"))
         tally = json.loads(bytes(_array(group, "tally").astype(np.uint8)).decode())
         model = str(_attribute(group, "model"))
         t, step = float(_attribute(group, "t")), int(_attribute(group, "step"))
@@ -127,7 +114,7 @@ def _read_carry(file: Any) -> Carry:
     if "carry" not in file:
         return NO_CARRY
     carry = file["carry"]
-    memory = floats(_array(carry, "memory"), (None, None), "carry.memory")
+    memory = _ROWS.brought(_array(carry, "memory"), {}, "carry.memory")
     marks = [_array(carry, f"mark{k}") for k in range(len(carry) - 1)]
     return Carry(memory, tuple(np.ascontiguousarray(mark, dtype=np.int64) for mark in marks))
 
@@ -187,53 +174,17 @@ def _write(file: Any, data: RunData) -> None:
 
     file.attrs["format"] = FORMAT
     file.attrs["add_version"] = __version__
-    _put(file, "t", data.t, "s")
-    _put(file, "q", data.q, "m")
-    _put(file, "v", data.v, "m/s")
-    _put(file, "contact_force", data.contact_force, "N")
-    groups = {
-        name: file.create_group(name, track_order=True)
-        for name in ("energy", "newton", "bodies", "obstacles", "markers", "targets", "targets_time")
-    }
-    for name, values in data.energy.items():
-        _put(groups["energy"], _key(name), values, "J")
-    _put(groups["newton"], "iterations", data.newton_iterations)
-    _put(groups["newton"], "residual", data.newton_residual, "N")
-    for body in data.bodies:
-        group = groups["bodies"].create_group(_key(body.name))
-        group.attrs.update(
-            {"kind": "soft", "start": body.start, "family": body.family, "model": body.model,
-             "mean_dilatation": body.mean_dilatation}
-        )  # fmt: skip
-        if body.formula:
-            group.attrs["formula"] = body.formula
-        if len(body.moduli) > 1:
-            _put(group, "moduli", body.moduli)
-            _put(group, "group", body.group)
-        else:
-            for modulus, value in zip(body.law.parameters, body.moduli[0], strict=True):
-                group.attrs[modulus.key] = value
-        _put(group, "rest", body.rest, "m")
-        _put(group, "cells", body.cells)
-        _put(group, "surface", body.surface)
-    for obstacle in data.obstacles:
-        _write_part(groups["obstacles"].create_group(_key(obstacle.name)), obstacle)
-    for name, values in data.markers.items():
-        _put(groups["markers"], _key(name), values, "m")
-    for name, (times, positions) in data.targets.items():
-        _put(groups["targets_time"], _key(name), times, "s")
-        _put(groups["targets"], _key(name), positions, "m")
-    _write_optional(file, data)
-
-
-def _write_optional(file: Any, data: RunData) -> None:
-    """Write rigid bodies, sheets, links, contacts, goals and what the last state carries, as far as there are any."""
+    _write_part(file, data)
     parts = {name: {part.name: part for part in getattr(data, name)} for name in _LISTED}
-    for name, named in (parts | {name: getattr(data, name) for name in _NAMED}).items():
-        if named:
-            group = file.create_group(name, track_order=True)
+    for name, named in (parts | {name: getattr(data, name) for name in _BY_NAME}).items():
+        if named or name in _ALWAYS:
+            groups = file.create_group(name, track_order=True)
             for key, part in named.items():
-                _write_part(group.create_group(_key(key)), part)
+                _write_part(groups.create_group(_key(key)), part)
+    recorded, clocks = (file.create_group(name, track_order=True) for name in ("targets", "targets_time"))
+    for name, (times, positions) in data.targets.items():
+        _put(clocks, _key(name), times, TIMES.unit)
+        _put(recorded, _key(name), positions, PATH.unit)
     if data.carry.marks or data.carry.memory.size:
         group = file.create_group("carry")
         _put(group, "memory", data.carry.memory)
@@ -243,22 +194,62 @@ def _write_optional(file: Any, data: RunData) -> None:
         _write_part(file.create_group("contacts"), data.contacts)
 
 
-def _write_part(group: Any, part: Any) -> None:
-    """Write what `_FORMS` names of a part."""
-    form = _FORMS[type(part)]
-    for key in form.attributes:
-        group.attrs[key] = getattr(part, key)
-    spare = {key: unit for key, unit in form.spare.items() if len(getattr(part, key))}
-    for key, unit in (form.arrays | spare).items():
-        _put(group, key, getattr(part, key), unit)
+def _write_part(group: Any, part: Part) -> None:
+    """Write the plain fields and arrays of a part."""
+    group.attrs.update({key: getattr(part, key) for key in part.PLAIN if key not in _ELSEWHERE})
+    for key, how in part.KEPT.items():
+        value = getattr(part, key)
+        if how.named:
+            named = group.create_group(key, track_order=True)
+            for name, one in value.items():
+                _put(named, _key(name), one, how.unit)
+        elif how.attribute:
+            group.attrs[key] = value
+        elif key not in _ELSEWHERE and not (how.spare and not len(value)):
+            _put(group, _path(key), value, how.unit)
+    if isinstance(part, BodyData):
+        _write_law(group, part)
 
 
-def _read_part(kind: type[P], group: Any, *name: str) -> P:
-    """Read what `_FORMS` names of a part."""
-    form = _FORMS[kind]
-    arrays = [*form.arrays, *(key for key in form.spare if key in group)]
-    values = {key: _attribute(group, key) for key in form.attributes} | {key: _array(group, key) for key in arrays}
-    return kind(*name, **values)
+def _path(key: str) -> str:
+    """Return the way to a field in a file."""
+    return key.replace("newton_", "newton/")
+
+
+def _write_law(group: Any, body: BodyData) -> None:
+    group.attrs["kind"] = "soft"
+    if body.formula:
+        group.attrs["formula"] = body.formula
+    if len(body.moduli) > 1:
+        _put(group, "moduli", body.moduli)
+        _put(group, "group", body.group)
+    else:
+        for modulus, value in zip(body.law.parameters, body.moduli[0], strict=True):
+            group.attrs[modulus.key] = value
+
+
+def _read_law(group: Any) -> dict[str, Any]:
+    """Read what `_write_law` wrote."""
+    if _attribute(group, "kind") != "soft":
+        raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
+    formula, model = str(group.attrs.get("formula", "")), _attribute(group, "model")
+    if "moduli" in group:
+        return {"formula": formula, "moduli": _array(group, "moduli"), "group": _array(group, "group")}
+    known = [formula_law(formula)] if formula else [material(model)] if model in NAMES else []
+    return {"formula": formula, "moduli": [_attribute(group, one.key) for law in known for one in law.parameters]}
+
+
+def _read_part(kind: type[P], group: Any, **others: Any) -> P:
+    """Read what `_write_part` wrote."""
+    values = {key: _attribute(group, key) for key in kind.PLAIN if key not in _ELSEWHERE}
+    for key, how in kind.KEPT.items():
+        if how.attribute:
+            values[key] = _attribute(group, key)
+        elif how.named:
+            values[key] = _arrays(_part(group, key))
+        elif key not in _ELSEWHERE and not (how.spare and key not in group):
+            values[key] = _array(group, _path(key))
+    return kind(**values, **others)
 
 
 def _part(group: Any, key: str) -> Any:
@@ -287,46 +278,20 @@ def _attribute(group: Any, key: str) -> Any:
 
 
 def _read(file: Any) -> RunData:
-    bodies = []
-    for key, group in _part(file, "bodies").items():
-        if _attribute(group, "kind") != "soft":
-            raise InputError("unknown kind of body", place=group.name, found=repr(group.attrs["kind"]), expected="soft")
-        attributes = {name: _attribute(group, name) for name in ("start", "family", "model", "mean_dilatation")}
-        formula = str(group.attrs.get("formula", ""))
-        model = attributes["model"]
-        known = [formula_law(formula)] if formula else [material(model)] if model in NAMES else []
-        arrays = {name: _array(group, name) for name in ("rest", "cells", "surface")}
-        if "moduli" in group:
-            arrays |= {name: _array(group, name) for name in ("moduli", "group")}
-        else:
-            arrays["moduli"] = np.array([_attribute(group, modulus.key) for law in known for modulus in law.parameters])
-        bodies.append(BodyData(_name(key), formula=formula, **attributes, **arrays))
-    obstacles = [_read_part(ObstacleData, group, _name(key)) for key, group in _part(file, "obstacles").items()]
-    times, newton = _part(file, "targets_time"), _part(file, "newton")
-    targets = {name: (_array(times, _key(name)), x) for name, x in _arrays(_part(file, "targets")).items()}
-    return RunData(
-        t=_array(file, "t"),
-        q=_array(file, "q"),
-        v=_array(file, "v"),
-        energy=_arrays(_part(file, "energy")),
-        newton_iterations=_array(newton, "iterations"),
-        newton_residual=_array(newton, "residual"),
-        contact_force=_array(file, "contact_force"),
-        bodies=tuple(bodies),
-        obstacles=tuple(obstacles),
-        markers=_arrays(_part(file, "markers")),
-        targets=targets,
-        **_read_optional(file),
-    )
-
-
-def _read_optional(file: Any) -> dict[str, Any]:
-    """Read what only some files have."""
-    out: dict[str, Any] = {"carry": _read_carry(file)}
+    times = _part(file, "targets_time")
+    parts: dict[str, Any] = {
+        "carry": _read_carry(file),
+        "targets": {name: (_array(times, _key(name)), x) for name, x in _arrays(_part(file, "targets")).items()},
+    }
     for name, kind in _LISTED.items():
+        groups = _part(file, name).items() if name in file or name in _ALWAYS else ()
+        parts[name] = tuple(
+            _read_part(kind, group, name=_name(key), **(_read_law(group) if kind is BodyData else {}))
+            for key, group in groups
+        )
+    for name, kind in _BY_NAME.items():
         groups = file[name].items() if name in file else ()
-        out[name] = tuple(_read_part(kind, group, _name(key)) for key, group in groups)
-    for name, of_name in _NAMED.items():
-        groups = file[name].items() if name in file else ()
-        out[name] = {_name(key): _read_part(of_name, group) for key, group in groups}
-    return out | ({"contacts": _read_part(ContactData, file["contacts"])} if "contacts" in file else {})
+        parts[name] = {_name(key): _read_part(kind, group) for key, group in groups}
+    if "contacts" in file:
+        parts["contacts"] = _read_part(ContactData, file["contacts"])
+    return _read_part(RunData, file, **parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Annotated, Any, ClassVar, NamedTuple, final, get_origin, get_type_hints
 
 import numpy as np
 
@@ -13,30 +13,46 @@ from add.materials import NAMES, Material, formula_law, material
 from add.summary import counted
 from add.typing import FloatArray, IntArray
 
-LINE_KINDS = ("spring", "cable", "load")
+
+class Kept(NamedTuple):
+    """How an array of a part is kept: its lengths, letters for those that arrays of the part share, and its unit.
+
+    ``below``: the length below which its whole numbers are; ``named``: several, by name; ``spare``: left out if empty.
+    """
+
+    lengths: tuple[int | str, ...]
+    unit: str | None = None
+    below: str = ""
+    whole: bool = False
+    named: bool = False
+    attribute: bool = False
+    spare: bool = False
+
+    def brought(self, values: Any, sizes: dict[str, int], place: str) -> Any:
+        """Return the values as a C-ordered array that fits the ``sizes`` of letters, of which it adds its own."""
+        if self.named:
+            one = self._replace(named=False)
+            return {name: one.brought(item, sizes, f"{place}.{name}") for name, item in values.items()}
+        array = np.ascontiguousarray(values, dtype=np.int64 if self.whole or self.below else np.float64)
+        wanted = [sizes.get(length) if isinstance(length, str) else length for length in self.lengths]
+        if array.ndim != len(wanted) or any(n not in (None, m) for n, m in zip(wanted, array.shape, strict=True)):
+            shape = ", ".join("any" if n is None else str(n) for n in wanted) + ("," if len(wanted) == 1 else "")
+            raise InputError("wrong shape", place=place, found=array.shape, expected=f"shape ({shape})")
+        sizes |= {length: n for length, n in zip(self.lengths, array.shape, strict=True) if isinstance(length, str)}
+        if self.below and array.size and (array.min() < 0 or array.max() >= sizes[self.below]):
+            raise InputError("names nodes that do not exist", place=place, found=f"{array.min()} ... {array.max()}",
+                             expected=f"0 ... {sizes[self.below] - 1}")  # fmt: skip
+        return array
 
 
-def floats(values: object, shape: tuple[int | None, ...], name: str) -> FloatArray:
-    """Return a C-ordered float64 array of the expected shape (None: any length)."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
-    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
-        raise InputError("wrong shape", place=name, found=array.shape, expected=_shape_text(shape))
-    return array
+Places = Annotated[FloatArray, Kept(("n", 3), "m")]
+Triangles = Annotated[IntArray, Kept(("triangles", 3), below="n")]
+Vector = Annotated[FloatArray, Kept((3,), attribute=True)]
 
 
-def nodes_of(values: object, width: int, n_nodes: int, name: str) -> IntArray:
-    """Return a C-ordered int64 array (any, width) with entries in [0, n_nodes)."""
-    array = np.ascontiguousarray(values, dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise InputError("wrong shape", place=name, found=array.shape, expected=_shape_text((None, width)))
-    if array.size and (array.min() < 0 or array.max() >= n_nodes):
-        raise InputError("names nodes that do not exist", place=name, found=f"{array.min()} ... {array.max()}",
-                         expected=f"0 ... {n_nodes - 1}")  # fmt: skip
-    return array
-
-
-def _shape_text(shape: tuple[int | None, ...]) -> str:
-    return "shape (" + ", ".join("any" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+def empty(*shape: int) -> Any:
+    """Return the default of a field: zeros of a shape, most often of none."""
+    return field(default_factory=lambda: np.zeros(shape))
 
 
 def _choice(value: str, known: Sequence[str], name: str) -> None:
@@ -44,25 +60,64 @@ def _choice(value: str, known: Sequence[str], name: str) -> None:
         raise InputError("unknown value", place=name, found=repr(value), expected=" or ".join(map(repr, known)))
 
 
-def _shape_code(kind: int, lowest: int, place: str, what: str) -> int:
+def _shape_code(kind: int, lowest: int, place: str, what: str) -> None:
     known = [shape.code for shape in known_shapes()]
-    if int(kind) not in known and not lowest <= kind < 0:
+    if kind not in known and not lowest <= kind < 0:
         expected = f"a code {lowest} ... {max(known)}"
         raise InputError(f"unknown kind of {what}", place=place, found=kind, expected=expected)
-    return int(kind)
 
 
-def set_fields(part: object, **values: object) -> None:
-    """Set fields of a frozen part to what they were brought to."""
-    for name, value in values.items():
-        object.__setattr__(part, name, value)
+class Part:
+    """A part of a run whose fields become plain numbers, texts and arrays that fit together.
+
+    `KEPT` and `PLAIN` are its arrays, and its numbers and texts, by name.
+    """
+
+    GROUP: ClassVar[str]
+    KEPT: ClassVar[dict[str, Kept]]
+    PLAIN: ClassVar[dict[str, type]]
+
+    def __init_subclass__(cls) -> None:
+        hints = get_type_hints(cls, include_extras=True)
+        cls.KEPT = {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
+        cls.PLAIN = {name: hint for name, hint in hints.items() if hint in (int, bool, str)}
+
+    def _place(self, *names: str) -> str:
+        """Return the place of a field in a run, for messages."""
+        return ".".join((self.GROUP, *names))
+
+    def __post_init__(self) -> None:
+        """Bring to plain types and check that the parts fit."""
+        for name, kind in self.PLAIN.items():
+            object.__setattr__(self, name, kind(getattr(self, name)))
+        sizes = self._sizes()
+        for name, how in self.KEPT.items():
+            object.__setattr__(self, name, how.brought(getattr(self, name), sizes, self._place(name)))
+        self._check()
+
+    def _sizes(self) -> dict[str, int]:
+        """Return the lengths, by their letters, that no array has first."""
+        return {}
+
+    def _check(self) -> None:
+        """Refuse what does not fit otherwise."""
 
 
-class _Nodal:
+@dataclass(frozen=True, eq=False)
+class _Named(Part):
+    """A part that says its own name."""
+
+    name: str
+
+    def _place(self, *names: str) -> str:
+        return ".".join((self.GROUP, self.name, *names))
+
+
+class _Nodal(_Named):
     """Places of a body that has nodes in q."""
 
     start: int
-    rest: FloatArray
+    rest: Places
 
     @property
     def n_nodes(self) -> int:
@@ -93,40 +148,36 @@ class BodyData(_Nodal):
         Name of the elastic law, as in `add.materials`; "formula" for one that the scene writes.
     moduli : (n_sets, n_p) or (n_p,)
         Sets of the law's parameters, in its order.
-    group : (ne,) the set of each element; the first where it is None
+    group : (ne,) the set of each element; empty: the first of all
     mean_dilatation : bool
     formula : str
         Of the energy, where the scene writes it.
     """
 
-    name: str
+    GROUP = "bodies"
     start: int
     family: str
-    rest: FloatArray
-    cells: IntArray
-    surface: IntArray
+    rest: Places
+    cells: Annotated[IntArray, Kept(("e", "corners"), below="n")]
+    surface: Triangles
     model: str
-    moduli: FloatArray
+    moduli: Annotated[FloatArray, Kept(("sets", "moduli"))]
     mean_dilatation: bool = False
     formula: str = ""
-    group: IntArray | None = None
+    group: Annotated[IntArray, Kept(("e",), whole=True)] = empty(0)
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check that the parts fit."""
-        place = f"bodies.{self.name}"
-        _choice(self.family, tuple(FAMILIES), f"{place}.family")
-        _choice(self.model, ["formula"] if self.formula else NAMES, f"{place}.model")
-        expected = len(self.law.parameters)
-        moduli = floats(np.atleast_2d(self.moduli), (None, expected), f"{place}.moduli")
-        found = np.zeros(len(self.cells)) if self.group is None else self.group
-        group = floats(found, (len(self.cells),), f"{place}.group").astype(np.int64)
-        if (group < 0).any() or (group >= len(moduli)).any():
-            raise InputError("no such set of moduli", place=f"{place}.group", expected=f"0 to {len(moduli) - 1}")
-        rest = floats(self.rest, (None, 3), f"{place}.rest")
-        cells = nodes_of(self.cells, FAMILIES[self.family].n_nodes, len(rest), f"{place}.cells")
-        surface = nodes_of(self.surface, 3, len(rest), f"{place}.surface")
-        set_fields(self, start=int(self.start), rest=rest, cells=cells, surface=surface, moduli=moduli, group=group,
-                   mean_dilatation=bool(self.mean_dilatation))  # fmt: skip
+    def _sizes(self) -> dict[str, int]:
+        _choice(self.family, tuple(FAMILIES), self._place("family"))
+        _choice(self.model, ["formula"] if self.formula else NAMES, self._place("model"))
+        if not len(self.group):
+            object.__setattr__(self, "group", np.zeros(len(self.cells)))
+        object.__setattr__(self, "moduli", np.atleast_2d(self.moduli))
+        return {"moduli": len(self.law.parameters), "corners": FAMILIES[self.family].n_nodes}
+
+    def _check(self) -> None:
+        if (self.group < 0).any() or (self.group >= len(self.moduli)).any():
+            expected = f"0 to {len(self.moduli) - 1}"
+            raise InputError("no such set of moduli", place=self._place("group"), expected=expected)
 
     @property
     def law(self) -> Material:
@@ -152,31 +203,25 @@ class MassSpringData(_Nodal):
     rest : (n, 3) rest positions [m]
     edges : (ne, 2) nodes that springs join
     triangles : (nt, 3)
-        Empty for nets, ropes and handles.
+        None of nets, ropes and handles.
     gradients : (nt, 3, 2)
         Gradients of the triangles' shape functions at rest [1/m], of which strains are told; empty for springs.
     """
 
-    name: str
+    GROUP = "sheets"
     start: int
-    rest: FloatArray
-    edges: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
-    gradients: FloatArray = field(default_factory=lambda: np.zeros((0, 3, 2)))
+    rest: Places
+    edges: Annotated[IntArray, Kept(("edges", 2), below="n")] = empty(0, 2)
+    triangles: Triangles = empty(0, 3)
+    gradients: Annotated[FloatArray, Kept(("gradients", 3, 2), "1/m", spare=True)] = empty(0, 3, 2)
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check that the parts fit."""
-        place = f"sheets.{self.name}"
-        rest = floats(self.rest, (None, 3), f"{place}.rest")
-        triangles = nodes_of(self.triangles, 3, len(rest), f"{place}.triangles")
-        gradients = floats(self.gradients, (len(triangles) if len(self.gradients) else 0, 3, 2), f"{place}.gradients")
-        edges = nodes_of(self.edges, 2, len(rest), f"{place}.edges")
-        set_fields(self, start=int(self.start), rest=rest, edges=edges, triangles=triangles, gradients=gradients)
+    def _sizes(self) -> dict[str, int]:
+        return {"gradients": len(self.triangles) if len(self.gradients) else 0}
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class SolidData:
+class SolidData(_Named):
     """A rigid body, or one with a given motion: where it is in q and what to draw.
 
     A place X of its frame is at x + R (X - centre), x = ``q[start:start + 3]``, R the turn by the rotation vector
@@ -198,24 +243,17 @@ class SolidData:
         Its mesh, if any.
     """
 
-    name: str
+    GROUP = "solids"
     start: int
     kinematic: bool = False
-    centre: FloatArray = field(default_factory=lambda: np.zeros(3))
+    centre: Vector = empty(3)
     kind: int = -1
-    size: FloatArray = field(default_factory=lambda: np.zeros(3))
-    vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
-    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    size: Vector = empty(3)
+    vertices: Places = empty(0, 3)
+    triangles: Triangles = empty(0, 3)
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check that the parts fit."""
-        place = f"solids.{self.name}"
-        vertices = floats(self.vertices, (None, 3), f"{place}.vertices")
-        centre, size = floats(self.centre, (3,), f"{place}.centre"), floats(self.size, (3,), f"{place}.size")
-        triangles = nodes_of(self.triangles, 3, len(vertices), f"{place}.triangles")
-        kind = _shape_code(self.kind, -1, place, "shape")
-        set_fields(self, start=int(self.start), kinematic=bool(self.kinematic), centre=centre, kind=kind, size=size)
-        set_fields(self, vertices=vertices, triangles=triangles)
+    def _check(self) -> None:
+        _shape_code(self.kind, -1, self._place(), "shape")
 
     @property
     def entries(self) -> slice:
@@ -225,7 +263,7 @@ class SolidData:
 
 @final
 @dataclass(frozen=True, eq=False)
-class ObstacleData:
+class ObstacleData(_Named):
     """A shape of the world, x = R X + p + t V.
 
     Attributes
@@ -243,29 +281,22 @@ class ObstacleData:
         Of a mesh.
     """
 
-    name: str
+    GROUP = "obstacles"
     kind: int
-    size: FloatArray
-    rotation: FloatArray
-    position: FloatArray
-    velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
-    vertices: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
-    triangles: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    size: Vector
+    rotation: Annotated[FloatArray, Kept((3, 3), attribute=True)]
+    position: Vector
+    velocity: Vector = empty(3)
+    vertices: Annotated[FloatArray, Kept(("n", 3), "m", spare=True)] = empty(0, 3)
+    triangles: Annotated[IntArray, Kept(("triangles", 3), below="n", spare=True)] = empty(0, 3)
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check shapes."""
-        place = f"obstacles.{self.name}"
-        set_fields(self, kind=_shape_code(self.kind, 0, place, "obstacle"))
-        shapes = {"size": (3,), "rotation": (3, 3), "position": (3,), "velocity": (3,), "vertices": (None, 3)}
-        set_fields(
-            self, **{name: floats(getattr(self, name), shape, f"{place}.{name}") for name, shape in shapes.items()}
-        )
-        set_fields(self, triangles=nodes_of(self.triangles, 3, len(self.vertices), f"{place}.triangles"))
+    def _check(self) -> None:
+        _shape_code(self.kind, 0, self._place(), "obstacle")
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class LineData:
+class LineData(Part):
     """A spring, a cable or a given force over the k states of a run.
 
     Attributes
@@ -277,20 +308,18 @@ class LineData:
         Positive where it pulls; a slack cable has none. "load": the size of the force.
     """
 
+    GROUP = "lines"
     kind: str
-    ends: FloatArray
-    tension: FloatArray
+    ends: Annotated[FloatArray, Kept(("k", 2, 3), "m")]
+    tension: Annotated[FloatArray, Kept(("k",), "N")]
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check shapes."""
-        _choice(self.kind, LINE_KINDS, "lines.kind")
-        ends = floats(self.ends, (None, 2, 3), "lines.ends")
-        set_fields(self, ends=ends, tension=floats(self.tension, (len(ends),), "lines.tension"))
+    def _check(self) -> None:
+        _choice(self.kind, ("spring", "cable", "load"), self._place("kind"))
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class JointData:
+class JointData(Part):
     """A joint over the k states of a run.
 
     Attributes
@@ -300,18 +329,14 @@ class JointData:
         Unit vector of a hinge or slider; NaN where there is none.
     """
 
-    place: FloatArray
-    axis: FloatArray
-
-    def __post_init__(self) -> None:
-        """Bring to plain types and check shapes."""
-        place = floats(self.place, (None, 3), "joints.place")
-        set_fields(self, place=place, axis=floats(self.axis, (len(place), 3), "joints.axis"))
+    GROUP = "joints"
+    place: Annotated[FloatArray, Kept(("k", 3), "m")]
+    axis: Annotated[FloatArray, Kept(("k", 3))]
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ContactData:
+class ContactData(Part):
     """Contacts of rigid bodies over the k states of a run, which act on points that are no nodes.
 
     Attributes
@@ -325,27 +350,23 @@ class ContactData:
         1 sticks, 2 and more slides; how far from another mode [-]. Empty where the contact law has none.
     """
 
-    offsets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    places: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
-    forces: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
-    modes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    margins: FloatArray = field(default_factory=lambda: np.zeros(0))
+    GROUP = "contacts"
+    offsets: Annotated[IntArray, Kept(("offsets",), whole=True)] = empty(0)
+    places: Places = empty(0, 3)
+    forces: Annotated[FloatArray, Kept(("n", 3), "N")] = empty(0, 3)
+    modes: Annotated[IntArray, Kept(("modes",), whole=True, spare=True)] = empty(0)
+    margins: Annotated[FloatArray, Kept(("modes",), spare=True)] = empty(0)
 
-    def __post_init__(self) -> None:
-        """Bring to plain types and check that the parts fit."""
-        offsets = floats(self.offsets, (None,), "contacts.offsets").astype(np.int64)
-        places = floats(self.places, (None, 3), "contacts.places")
-        if len(offsets) and (offsets[0] != 0 or (np.diff(offsets) < 0).any()):
+    def _sizes(self) -> dict[str, int]:
+        return {"modes": len(self.places) if len(self.modes) or len(self.margins) else 0}
+
+    def _check(self) -> None:
+        if len(self.offsets) and (self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any()):
             raise InputError("offsets do not rise from zero", place="contacts.offsets")
-        last = int(offsets[-1]) if len(offsets) else 0
-        if last != len(places):
-            raise InputError("offsets and places do not fit", place="contacts", found=counted(len(places), "place"),
-                             expected=str(last))  # fmt: skip
-        forces = floats(self.forces, (last, 3), "contacts.forces")
-        count = last if len(self.modes) or len(self.margins) else 0
-        modes = floats(self.modes, (count,), "contacts.modes").astype(np.int64)
-        margins = floats(self.margins, (count,), "contacts.margins")
-        set_fields(self, offsets=offsets, places=places, forces=forces, modes=modes, margins=margins)
+        last = int(self.offsets[-1]) if len(self.offsets) else 0
+        if last != len(self.places):
+            raise InputError("offsets and places do not fit", place="contacts",
+                             found=counted(len(self.places), "place"), expected=str(last))  # fmt: skip
 
     def at(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return places and forces (m_k, 3) of state ``k``."""
@@ -359,7 +380,7 @@ class ContactData:
 
 @final
 @dataclass(frozen=True, eq=False)
-class GoalData:
+class GoalData(Part):
     """The goal of an objective: points, or a body in another pose.
 
     Attributes
@@ -372,13 +393,8 @@ class GoalData:
         Of a solid: a place X of its frame should be at R X + p.
     """
 
-    points: FloatArray
+    GROUP = "goals"
+    points: Places
     body: str = ""
-    rotation: FloatArray = field(default_factory=lambda: np.eye(3))
-    position: FloatArray = field(default_factory=lambda: np.zeros(3))
-
-    def __post_init__(self) -> None:
-        """Bring to plain types and check shapes."""
-        shapes: dict[str, tuple[int | None, ...]] = {"points": (None, 3), "rotation": (3, 3), "position": (3,)}
-        values = {name: floats(getattr(self, name), shape, f"goals.{name}") for name, shape in shapes.items()}
-        set_fields(self, body=str(self.body), **values)
+    rotation: Annotated[FloatArray, Kept((3, 3), attribute=True)] = field(default_factory=lambda: np.eye(3))
+    position: Vector = empty(3)

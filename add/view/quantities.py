@@ -182,7 +182,6 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
     q : (3 n,) its own entries
     geometry : of its rest mesh
     """
-    assert body.group is not None
     mean = np.full(len(body.moduli), body.mean_dilatation, dtype=np.int64)
     elements = Elements(body.cells, geometry.gradients, geometry.weights, body.group, mean)
     sigma = element_loops(body.law).cauchy_stress(np.ascontiguousarray(q), elements, body.moduli)
