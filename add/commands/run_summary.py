@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.impact_log import ImpactLog, impact_json
-from add.commands.sunk_log import DepthLog, SunkLog
+from add.commands.sunk_log import DepthLog, PairLog, SunkLog
 from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
@@ -49,17 +49,16 @@ class WeakPair:
 
 @final
 @dataclass
-class WeakLog:
-    """Weakly active contacts step by step; it goes on where a run goes on.
+class WeakLog(PairLog[WeakPair]):
+    """Weakly active contacts.
 
     Attributes
     ----------
-    seen : (body, other) -> WeakPair
     natural_map : float
         The worst of all steps.
     """
 
-    seen: dict[tuple[str, str], WeakPair] = field(default_factory=dict)
+    KIND = WeakPair
     natural_map: float = 0.0
 
     def add(self, built: BuiltScene, time: float, solved: ContactForces) -> None:
@@ -77,24 +76,13 @@ class WeakLog:
         ]
 
     def plain(self) -> dict[str, Any]:
-        """Return the log as JSON knows it."""
-        seen = [[*pair, *vars(weak).values()] for pair, weak in self.seen.items()]
-        return {"seen": seen, "natural_map": self.natural_map}
+        return super().plain() | {"natural_map": self.natural_map}
 
     @classmethod
-    def parsed(cls, found: Mapping[str, Any]) -> WeakLog:
-        """Return the log of which `plain` is the JSON.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            If it is none.
-        """
-        seen = {
-            (str(a), str(b)): WeakPair(int(count), float(first), float(last), float(margin))
-            for a, b, count, first, last, margin in found["seen"]
-        }
-        return cls(seen, float(found["natural_map"]))
+    def parsed(cls, found: Any) -> WeakLog:
+        log = super().parsed(found)
+        log.natural_map = float(found["natural_map"])
+        return log
 
 
 def _touching(built: BuiltScene, contact: WeakContact) -> tuple[str, str]:
@@ -114,6 +102,8 @@ def _text(pair: tuple[str, str], found: WeakPair) -> str:
     )
 
 
+_COUNTS = ("steps", "iterations", "most_iterations", "factorizations", "fallbacks", "divided")
+_LOGS: dict[str, Any] = {"impacts": ImpactLog, "weak": WeakLog, "depths": DepthLog, "sunk": SunkLog}
 _KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
@@ -181,12 +171,7 @@ class Tally:
 
     def plain(self) -> dict[str, Any]:
         """Return the tally as JSON knows it."""
-        return vars(self) | {
-            "impacts": self.impacts.plain(),
-            "weak": self.weak.plain(),
-            "depths": self.depths.plain(),
-            "sunk": self.sunk.plain(),
-        }
+        return vars(self) | {key: getattr(self, key).plain() for key in _LOGS}
 
     @classmethod
     def parsed(cls, found: Mapping[str, Any]) -> Tally:
@@ -198,21 +183,12 @@ class Tally:
             If it is none.
         """
         events = {key: Counter({str(event): int(n) for event, n in found["events"][key].items()}) for key in _KINDS}
-        return cls(
-            int(found["steps"]),
-            int(found["iterations"]),
-            int(found["most_iterations"]),
-            int(found["factorizations"]),
-            int(found["fallbacks"]),
-            int(found.get("divided", 0)),
-            events,
-            ImpactLog.parsed(found["impacts"]),
-            WeakLog.parsed(found["weak"]),
-            DepthLog.parsed(found["depths"]),
-            SunkLog.parsed(found.get("sunk", [])),
-            dict(found.get("chambers", {})),
-            dict(found.get("ties", {})),
-        )
+        known: dict[str, Any] = {"divided": 0, "sunk": [], "chambers": {}, "ties": {}} | dict(
+            found
+        )  # earlier versions had none
+        counts = {key: int(known[key]) for key in _COUNTS}
+        logs: dict[str, Any] = {key: kind.parsed(known[key]) for key, kind in _LOGS.items()}
+        return cls(**counts, events=events, **logs, chambers=dict(known["chambers"]), ties=dict(known["ties"]))
 
 
 # --- The numbers of a run that reports and ``expect`` blocks name, and those that a scene says it should give ---------

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get_type_hints
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -137,17 +136,57 @@ def _core(body: Body) -> IntArray:
     return np.asarray(body.mesh.cells[np.argmin(np.linalg.norm(middles - body.mesh.points.mean(axis=0), axis=1))])
 
 
-@final
+Seen = TypeVar("Seen")
+
+
 @dataclass
-class SunkLog:
-    """Bodies half of which was below a surface, step by step; it goes on where a run goes on.
+class PairLog(Generic[Seen]):
+    """What is seen of pairs of bodies step by step, of the type `KIND`; it goes on where a run goes on.
 
     Attributes
     ----------
-    seen : (body, obstacle) -> time of the first step [s], greatest depth of half of its points [m], what helps
+    seen : (body, other) -> what is seen of them
     """
 
-    seen: dict[tuple[str, str], tuple[float, float, str]] = field(default_factory=dict)
+    KIND: ClassVar[type[Any]]
+    seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the log as JSON knows it."""
+        return {"seen": [[*pair, *vars(one).values()] for pair, one in self.seen.items()]}
+
+    @classmethod
+    def parsed(cls, found: Any) -> Self:
+        """Return the log of which `plain` is the JSON.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is none.
+        """
+        kinds = get_type_hints(cls.KIND).values()
+        return cls({
+            (str(a), str(b)): cls.KIND(*(kind(value) for kind, value in zip(kinds, values, strict=False)))
+            for a, b, *values in found["seen"]
+        })  # fmt: skip
+
+
+@final
+@dataclass
+class Sunk:
+    """The time of the first step [s], the greatest depth of half of a body's points [m], and what helps."""
+
+    time: float
+    depth: float
+    remedy: str
+
+
+@final
+@dataclass
+class SunkLog(PairLog[Sunk]):
+    """Bodies half of which was below a surface."""
+
+    KIND = Sunk
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
@@ -167,43 +206,29 @@ class SunkLog:
         for i, k in np.argwhere((gaps < -middles.allowed) & middles.meets):
             key = middles.names[i], middles.surfaces[k]
             if key not in self.seen:
-                self.seen[key] = float(kin.t), 0.0, _remedy(built, middles, kin, theta, key)
-            first, depth, remedy = self.seen[key]
-            self.seen[key] = first, max(depth, -float(gaps[i, k])), remedy
+                self.seen[key] = Sunk(float(kin.t), 0.0, _remedy(built, middles, kin, theta, key))
+            self.seen[key].depth = max(self.seen[key].depth, -float(gaps[i, k]))
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
         return [
             {
                 "bodies": list(pair),
-                "time": first,
-                "depth": depth,
+                "time": one.time,
+                "depth": one.depth,
                 "warning": True,
-                "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {first:.6g} s on, {depth:.3g} m deep: "
-                + remedy,
+                "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {one.time:.6g} s on, {one.depth:.3g} m "
+                f"deep: {one.remedy}",
             }
-            for pair, (first, depth, remedy) in sorted(self.seen.items(), key=lambda item: -item[1][1])
+            for pair, one in sorted(self.seen.items(), key=lambda item: -item[1].depth)
         ]
 
-    def plain(self) -> list[Any]:
-        """Return the log as JSON knows it."""
-        return [[*pair, *sunk] for pair, sunk in self.seen.items()]
-
     @classmethod
-    def parsed(cls, found: list[Any]) -> SunkLog:
-        """Return the log of which `plain` is the JSON.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If it is none.
-        """
-        return cls(
-            {
-                (str(a), str(b)): (float(time), float(depth), "".join(x for x in said if isinstance(x, str)) or STIFFER)
-                for a, b, time, depth, *said in found  # earlier versions had a flag
-            }
-        )
+    def parsed(cls, found: Any) -> SunkLog:
+        if isinstance(found, list):  # earlier versions had rows alone, and a flag in them
+            rows = [[*row[:4], "".join(x for x in row[4:] if isinstance(x, str)) or STIFFER] for row in found]
+            found = {"seen": rows}
+        return super().parsed(found)
 
 
 def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray, pair: tuple[str, str]) -> str:
@@ -287,15 +312,10 @@ class Depth:
 
 @final
 @dataclass
-class DepthLog:
-    """Greatest depths step by step; it goes on where a run goes on.
+class DepthLog(PairLog[Depth]):
+    """Greatest depths."""
 
-    Attributes
-    ----------
-    seen : (body, body) -> Depth
-    """
-
-    seen: dict[tuple[str, str], Depth] = field(default_factory=dict)
+    KIND = Depth
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
         """Take those at the end of a step."""
@@ -330,24 +350,6 @@ class DepthLog:
             }
             for pair, deepest in pairs
         ]
-
-    def plain(self) -> dict[str, Any]:
-        """Return the log as JSON knows it."""
-        return {"seen": [[*pair, *vars(deepest).values()] for pair, deepest in self.seen.items()]}
-
-    @classmethod
-    def parsed(cls, found: Mapping[str, Any]) -> DepthLog:
-        """Return the log of which `plain` is the JSON.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            If it is none.
-        """
-        seen = {}
-        for a, b, depth, reach, stiffness, time, *wall in found["seen"]:
-            seen[str(a), str(b)] = Depth(float(depth), float(reach), float(stiffness), float(time), any(wall))
-        return cls(seen)
 
 
 #: Share of the energy that moves by which a run may gain.

@@ -12,15 +12,10 @@ from add.testing.differences import SIZES, assert_equal, half_width
 from add.testing.parts import (
     Equations,
     Sensitivity,
-    assert_accumulation,
     assert_all_nan,
-    assert_assembly,
     assert_depends,
     assert_energy,
-    assert_parameters,
-    assert_state,
     assert_state_products,
-    sensitivity_of,
 )
 from add.typing import FloatArray, IntArray
 
@@ -78,34 +73,25 @@ def check_term(
     AssertionError
         Names the derivative, the entries and the numbers.
     """
-    name = type(term).__name__
     equations = Equations(
-        name,
+        type(term).__name__,
         kin.q.size,
-        0,
         term.pattern(),
         lambda kin, mu, theta, out: term.residual(kin, theta, out),
         lambda kin, mu, theta, weights, data, slots: term.jacobian(kin, theta, weights, data, slots),
         lambda kin, mu, theta, lam, out: term.parameter_vjp(kin, theta, lam, out),
         lambda kin, mu, theta, theta_dot, out: term.parameter_jvp(kin, theta, theta_dot, out),
-        layout,
+        *(kin, np.zeros(0), theta, rng, rtol, parameters, scales, sizes, layout),
     )
-    before = [x.copy() for x in (kin.q, kin.v, kin.a, theta)]
-    mu = np.zeros(0)
     assert_depends(term, kin, theta)
-    assert_accumulation(equations, kin, mu, theta, rng)
-    matrices = assert_state(equations, kin, mu, theta, ("q", "v", "a"), scales or {}, sizes, rtol)
+    matrices, sensitivity = equations.check("qva")
     for argument, matrix in matrices.items():
         if argument not in term.depends:
-            assert not matrix.any(), f"{name}: dr/d{argument} is not zero, but depends = {term.depends!r}"
-    assert_assembly(equations, kin, mu, theta, matrices, rng)
-    by_numbers = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
-    assert_state_products(term, kin, theta, matrices, rng)
+            assert not matrix.any(), f"{equations.name}: dr/d{argument} is not zero, but depends = {term.depends!r}"
+    assert_state_products(term, equations, matrices)
     if energy:
-        assert_energy(term, kin, theta, (scales or {}).get("q"), sizes, rtol)
-    for what, x, old in zip(("q", "v", "a", "theta"), (kin.q, kin.v, kin.a, theta), before, strict=True):
-        assert np.array_equal(x, old, equal_nan=True), f"{name}: a method changed its argument {what}"
-    return sensitivity_of(matrices, by_numbers)
+        assert_energy(term, equations)
+    return sensitivity
 
 
 def check_constraint(
@@ -142,33 +128,24 @@ def check_constraint(
     -------
     Sensitivity
     """
-    n, m = kin.q.size, constraint.n_rows
+    n = kin.q.size
     equations = Equations(
         type(constraint).__name__,
         n,
-        m,
         constraint.pattern(n),
         lambda kin, mu, theta, out: constraint.residual(kin, mu, theta, out[:n], out[n:]),
         constraint.jacobian,
         lambda kin, mu, theta, lam, out: constraint.parameter_vjp(kin, mu, theta, lam[:n], lam[n:], out),
         lambda kin, mu, theta, dot, out: constraint.parameter_jvp(kin, mu, theta, dot, out[:n], out[n:]),
-        layout,
+        *(kin, mu, theta, rng, rtol, parameters, scales, sizes, layout),
     )
-    assert m == mu.size, f"{equations.name}: n_rows is {m}, but {mu.size} multipliers are given"
-    before = [x.copy() for x in (kin.q, kin.v, kin.a, mu, theta)]
-    assert_accumulation(equations, kin, mu, theta, rng)
-    matrices = assert_state(equations, kin, mu, theta, ("q", "v", "a", "multiplier"), scales or {}, sizes, rtol)
-    assert_assembly(equations, kin, mu, theta, matrices, rng)
+    m, name = constraint.n_rows, equations.name
+    assert m == mu.size, f"{name}: n_rows is {m}, but {mu.size} multipliers are given"
+    matrices, sensitivity = equations.check(("q", "v", "a", "multiplier"))
     by_state = matrices["v"][n:, :n] if matrices["v"][n:].any() else matrices["q"][n:, :n]
-    assert_equal(
-        matrices["multiplier"][:n, n:],
-        reaction * by_state.T,
-        f"{equations.name}: the force is not G^T mu with the G of c",
-    )
-    by_numbers = assert_parameters(equations, kin, mu, theta, parameters, sizes, rtol, rng)
-    for x, old in zip((kin.q, kin.v, kin.a, mu, theta), before, strict=True):
-        assert np.array_equal(x, old), f"{equations.name}: a method changed an argument"
-    return sensitivity_of(matrices, by_numbers)
+    by_force = matrices["multiplier"][:n, n:]
+    assert_equal(by_force, reaction * by_state.T, f"{name}: the force is not G^T mu with the G of c")
+    return sensitivity
 
 
 def check_deciding_term(

@@ -7,7 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 from add.errors import InputError
 from add.machine.files import most_of_memory, read_given
@@ -33,25 +33,6 @@ class Choices:
     unit: str | None = None
     up: str | None = None
     number_repeated: bool = False
-
-
-@final
-@dataclass
-class Remarks:
-    """Remarks that a reader collects while it reads; see `Take`."""
-
-    notes: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    frame: str = ""
-
-    def said(self) -> dict[str, Any]:
-        """Return them as the fields of a `Take`."""
-        return {"notes": tuple(self.notes), "doubts": tuple(self.doubts), "frame": self.frame}
-
-    def count(self, what: str, promised: int, found: int) -> None:
-        """Doubt a file that does not have as many frames as it says."""
-        if promised != found:
-            self.doubts.append(f"{what} promises {promised} frames, and {found} are there: is the file whole?")
 
 
 @final

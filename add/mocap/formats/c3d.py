@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
-from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
-from add.mocap.recording import Recording
+from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Signal, Take
 
 _CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}
@@ -226,8 +225,7 @@ def _check(reader: Any, capture: Capture) -> None:
 
 def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices) -> Take:
     """Return what was read, under its names."""
-    group, file = reader.get("POINT"), capture.file
-    remarks = Remarks()
+    group, draft = reader.get("POINT"), Draft(capture.file, choices, rate=float(reader.point_rate))
     times = (reader.first_frame - 1 + np.arange(len(frames))) / float(reader.point_rate)
     points = np.array([points for _, points, _ in frames], dtype=np.float64).reshape(len(frames), -1, 5)
     positions = points[:, :, :3]
@@ -241,22 +239,17 @@ def _take(reader: Any, frames: Sequence[Any], capture: Capture, choices: Choices
         if label in modelled
         for i, axis in enumerate("XYZ")
     ]
-    recording: Recording | None = None
-    unlabelled: tuple[str, ...] = ()
-    unit, up = "", "z"
+    draft.up, draft.frame = "z", ""
     if measured:
-        up = _up(group, choices, remarks)
-        unit = length_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS", choices)
-        names = track_names([labels[k] for k in measured], [f"POINT:LABELS {k + 1}" for k in measured], choices)
-        recording, unlabelled = tracks(names.names, times, positions[:, measured], unit, up, file), names.unlabelled
+        _turn(group, draft)
+        draft.read_unit((_strings(group.get("UNITS")) or [""])[0], "POINT:UNITS")
+        places = [f"POINT:LABELS {k + 1}" for k in measured]
+        draft.track([labels[k] for k in measured], places, times, positions[:, measured])
     analog = _analog(reader, frames, float(times[0]))
     signals += analog
-    signals += plate_signals(_parameters(reader.get("FORCE_PLATFORM")), analog, remarks.notes)
-    return Take(
-        f"C3D ({reader.proc_type}, {'floats' if reader.point_scale < 0 else 'integers'})",
-        file, recording, unlabelled, signals=tuple(signals), events=_events(reader), unit=unit,
-        rate=float(reader.point_rate), up=up, **remarks.said(),
-    )  # fmt: skip
+    signals += plate_signals(_parameters(reader.get("FORCE_PLATFORM")), analog, draft.notes)
+    kind = f"C3D ({reader.proc_type}, {'floats' if reader.point_scale < 0 else 'integers'})"
+    return draft.take(kind, signals=tuple(signals), events=_events(reader))
 
 
 def _strings(parameter: Any) -> list[str]:
@@ -300,16 +293,15 @@ def _modelled(group: Any) -> dict[str, str]:
     return units
 
 
-def _up(group: Any, choices: Choices, remarks: Remarks) -> str:
-    """Return the axis that points up: POINT:Y_SCREEN is the one that runs up the screen."""
+def _turn(group: Any, draft: Draft) -> None:
+    """Take the axis that points up: POINT:Y_SCREEN is the one that runs up the screen."""
     said = (_strings(group.get("Y_SCREEN")) or [""])[0].upper()
     axis = {"+Y": "y", "Y": "y", "+X": "x", "X": "x"}.get(said)
-    up = upright(axis, f"POINT:Y_SCREEN is {said}", choices, remarks)
-    if choices.up is None and axis is None and said not in ("", "+Z", "Z"):
-        remarks.frame = (
+    draft.turn(axis, f"POINT:Y_SCREEN is {said}")
+    if draft.choices.up is None and axis is None and said not in ("", "+Z", "Z"):
+        draft.frame = (
             f'POINT:Y_SCREEN is {said}: positions are as written; --up (in a scene "up") says which axis is up'
         )
-    return up
 
 
 def _analog(reader: Any, frames: Sequence[Any], begin: float) -> list[Signal]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.mocap.formats.base import Capture, Remarks
+from add.mocap.formats.base import Capture
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
@@ -176,24 +176,6 @@ class Grid:
             cell = self.text.cells(index)[column].replace(",", ".")
             most = max(most, len(cell.partition(".")[2]) if "e" not in cell.lower() else 15)
         return most
-
-
-def frame_times(written: NDArray[np.float64], digits: int, rate: float | None, remarks: Remarks) -> NDArray[np.float64]:
-    """Return times without the rounding of the decimals that they are written with, where the rate explains them.
-
-    t_k = (n + k) / rate, if no written time is further from it than half a unit of its last digit; else as written.
-    A rate that the times contradict by more than 1 % is a doubt.
-    """
-    if rate is None or len(written) < 2:
-        return written
-    seen = 1.0 / float(np.median(np.diff(written)))  # frames may be missing
-    half = 0.5000001 * 10.0**-digits + 1e-12
-    if abs(1.0 / seen - 1.0 / rate) > 2.0 * half + 0.01 / rate:
-        remarks.doubts.append(f"the header says {rate:g} frames a second, the times {seen:.6g}: the times are taken")
-        return written
-    frames = np.round(written * rate)
-    exact = (np.diff(frames) >= 1.0).all() and np.abs(frames / rate - written).max() <= half
-    return frames / rate if exact else written
 
 
 def positive(text: str, what: str, place: str) -> float:

@@ -12,9 +12,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
-from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
-from add.mocap.formats.tracks import body_pose, length_unit, track_names, tracks, upright
+from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.grid import Grid, Text, positive
+from add.mocap.formats.tracks import Draft
 from add.mocap.take import PoseRecording, Take
 
 _MOST_HEADER_LINES = 40
@@ -53,36 +53,29 @@ class MotiveCSV(Format):
         )
         headings = [f"{name} {axis}".strip() for name, axis in zip(columns.name, columns.axis, strict=True)]
         grid = text.grid(top + 1, len(text.lines), width, headings)
-        remarks = Remarks()
+        draft = Draft(text.file, choices)
         rate = next((keys[key] for key in ("Export Frame Rate", "Capture Frame Rate") if keys.get(key)), None)
-        hertz = None if rate is None else positive(rate, "frame rate", "line 1")
-        grid.increasing(0, "frame number")
-        times = frame_times(grid.increasing(1, "time"), grid.digits(1), hertz, remarks)
+        draft.rate = None if rate is None else positive(rate, "frame rate", "line 1")
+        times = draft.times(grid)
         if keys.get("Total Exported Frames"):
-            promised = whole(keys["Total Exported Frames"], "number of frames", "line 1")
-            remarks.count("the header", promised, len(times))
-        unit = length_unit(keys.get("Length Units"), "line 1, Length Units", choices)
-        up = upright(None, "", choices, remarks)
+            draft.count("the header", keys["Total Exported Frames"], "line 1", len(times))
+        draft.read_unit(keys.get("Length Units"), "line 1, Length Units")
         if choices.up is None:
-            remarks.frame = (
+            draft.frame = (
                 "Motive's frame has y up unless its user chose otherwise, and the file does not say: positions are as "
                 'written; --up y (in a scene "up": "y") turns them, --up z says that z is up'
             )
         if keys.get("Coordinate Space", "Global").lower() not in ("global", "world"):
-            remarks.notes.append(
+            draft.notes.append(
                 f"Coordinate Space is {keys['Coordinate Space']!r}: bones count from their parents, not from the world"
             )
         columns_of = _markers(columns, text, top)
-        labels = track_names([columns.name[k[0]] for k in columns_of], [_place(top, k[0]) for k in columns_of], choices)
-        recording = None
         if columns_of:
-            recording = tracks(labels.names, times, grid.values[:, np.array(columns_of)], unit, up, text.file)
-        bodies = _bodies(columns, grid, keys, (times, unit, up), remarks)
+            names = [columns.name[k[0]] for k in columns_of]
+            places = [f"the header above line {top + 1}, column {k[0] + 1}" for k in columns_of]
+            draft.track(names, places, times, grid.values[:, np.array(columns_of)])
         version = next(iter(keys.values()))
-        return Take(
-            f"{self.name} {version}", text.file, recording, labels.unlabelled, bodies, unit=unit, rate=hertz, up=up,
-            **remarks.said(),
-        )  # fmt: skip
+        return draft.take(f"{self.name} {version}", bodies=_bodies(columns, grid, keys, times, draft))
 
 
 def _keys(text: Text) -> dict[str, str]:
@@ -147,10 +140,6 @@ def _columns(text: Text, top: int) -> _Columns:
     return _Columns(*fill)
 
 
-def _place(top: int, column: int) -> str:
-    return f"the header above line {top + 1}, column {column + 1}"
-
-
 def _groups(columns: _Columns) -> list[list[int]]:
     """Return the runs of columns that belong to one thing: the same type, name and ID."""
     groups: list[list[int]] = []
@@ -193,14 +182,9 @@ def _markers(columns: _Columns, text: Text, top: int) -> list[list[int]]:
 
 
 def _bodies(
-    columns: _Columns,
-    grid: Grid,
-    keys: Mapping[str, str],
-    frame: tuple[NDArray[np.float64], str, str],
-    remarks: Remarks,
+    columns: _Columns, grid: Grid, keys: Mapping[str, str], times: NDArray[np.float64], draft: Draft
 ) -> dict[str, PoseRecording]:
     """Return the poses of rigid bodies and bones; what is not read is noted."""
-    times, unit, up = frame
     bodies: dict[str, PoseRecording] = {}
     unread: dict[str, int] = {}
     for group in _groups(columns):
@@ -216,11 +200,11 @@ def _bodies(
             how = keys.get("Rotation Type", "unknown")
             key = f"{kind!r} with rotations of the type {how!r}: left out; export quaternions"
         else:
-            pose = body_pose(times, grid.values[:, xyz], grid.values[:, turn], unit, up, grid.text.file)
+            pose = draft.pose(times, grid.values[:, xyz], grid.values[:, turn])
             if pose is not None and name not in bodies:
                 bodies[name] = pose
                 continue
             key = f"{kind!r} {name!r}, " + ("never seen: left out" if pose is None else "a second time: left out")
         unread[key] = unread.get(key, 0) + 1
-    remarks.notes.extend(f"{count} x {key}" if count > 1 else key for key, count in unread.items())
+    draft.notes.extend(f"{count} x {key}" if count > 1 else key for key, count in unread.items())
     return bodies

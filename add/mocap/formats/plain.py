@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError, naming
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
+from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.grid import Grid, Text
-from add.mocap.formats.tracks import tracks, turned, upright
+from add.mocap.formats.tracks import Draft, tracks
 from add.mocap.recording import Recording
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, Take, off_unit
 
@@ -43,31 +43,19 @@ class PlainCSV(Format):
         return _headings(capture.head)[:1] == ["time_s"]
 
     def read(self, capture: Capture, choices: Choices) -> Take:
-        remarks = Remarks()
-        up = upright(None, "", choices, remarks)
+        draft = Draft(capture.file, choices)
         headings = _headings(capture.head)
         if "qw" in headings or {"qx", "qy", "qz"} <= set(headings):
-            pose = read_pose_csv(capture.file)
-            pose = pose if up == "z" else pose.transformed(turned(up), [0.0, 0.0, 0.0])
-            rate = None if pose.n_frames < 2 else (pose.n_frames - 1) / (pose.times[-1] - pose.times[0])
-            return Take(
-                f"{self.name}, pose of a body",
-                capture.file,
-                bodies={"body": pose},
-                unit="m",
-                rate=rate,
-                up=up,
-                **remarks.said(),
-            )
+            pose = draft.stood(read_pose_csv(capture.file))
+            draft.rate = None if pose.n_frames < 2 else (pose.n_frames - 1) / (pose.times[-1] - pose.times[0])
+            return draft.take(f"{self.name}, pose of a body", bodies={"body": pose}, unit="m")
         if any(heading.endswith("_rad") for heading in headings):
-            return Take(f"{self.name}, angles", capture.file, angles=read_angle_csv(capture.file), **remarks.said())
+            return draft.take(f"{self.name}, angles", angles=read_angle_csv(capture.file), up="z")
         said = next((match[1] for match in map(_UNIT.search, headings) if match), None)
-        unit = choices.unit or said or "m"
-        recording: Recording = read_csv(capture.file, unit=unit)
-        if up != "z":
-            recording = recording.transformed(turned(up), [0.0, 0.0, 0.0])
-        rate = recording.rate if recording.n_frames > 1 else None
-        return Take(self.name, capture.file, replace(recording), unit=unit, rate=rate, up=up, **remarks.said())
+        draft.unit = choices.unit or said or "m"
+        draft.markers = draft.stood(read_csv(capture.file, unit=draft.unit))
+        draft.rate = draft.markers.rate if draft.markers.n_frames > 1 else None
+        return draft.take(self.name)
 
 
 def _headings(head: str) -> list[str]:

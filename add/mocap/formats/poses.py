@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.machine.files import parse_json
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
-from add.mocap.formats.tracks import PER_METRE, length_unit, turned, upright
+from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.tracks import PER_METRE, Draft
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, Signal, Take
 
 # --- MCAP: joint states, poses of bodies, wrenches, numbers -----------------------------------------------------------
@@ -60,7 +60,7 @@ class MCAP(Format):
         file = capture.file
         if choices.unit not in (None, "m"):
             raise InputError("the file says its unit", found=f"--unit {choices.unit}", expected="m")
-        data, remarks = _Found(), Remarks()
+        data, draft = _Found(), Draft(file, choices)
         for topic, kind, log_time, message in _messages(capture):
             try:
                 _take(data, topic, kind, log_time, message)
@@ -72,21 +72,19 @@ class MCAP(Format):
             listed = ", ".join(f"{count} of {kind}" for kind, count in sorted(data.others.items())) or "no messages"
             raise InputError("nothing that is read", found=listed, expected=f"one of {', '.join(_READ)}")
         begin = min(times)
-        remarks.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
-        remarks.notes += [f"{count} messages of type {kind} are not read" for kind, count in data.others.items()]
-        remarks.doubts += _doubts(data)
-        up = upright(None, "", choices, remarks)
-        bodies = {name: _body(rows, begin, up, file, name) for name, rows in data.poses.items()}
+        draft.notes.append(f"times are from the first message, at {1e-9 * begin:.6f} s of the file's clock")
+        draft.notes += [f"{count} messages of type {kind} are not read" for kind, count in data.others.items()]
+        draft.doubts += _doubts(data)
+        bodies = {name: _body(rows, begin, draft, name) for name, rows in data.poses.items()}
         angles = _angles(data, begin, file)
         signals = [
             Signal(name, 1e-9 * np.array([t - begin for t, _ in rows]), np.array([value for _, value in rows]), unit)
             for (name, unit), rows in data.signals.items()
         ]
         clocks = [*(one.times for one in bodies.values()), *([] if angles is None else [angles.times])]
-        rate = next((float(1.0 / np.median(np.diff(clock))) for clock in clocks if len(clock) > 1), None)
-        unit = "m" if bodies else ""
-        return Take(self.name, file, bodies=bodies, angles=angles, signals=tuple(signals), unit=unit, rate=rate, up=up,
-                    **remarks.said())  # fmt: skip
+        draft.rate = next((float(1.0 / np.median(np.diff(clock))) for clock in clocks if len(clock) > 1), None)
+        draft.unit = "m" if bodies else ""
+        return draft.take(self.name, bodies=bodies, angles=angles, signals=tuple(signals))
 
 
 def _messages(capture: Capture) -> Iterator[tuple[str, str, int, Any]]:
@@ -179,7 +177,7 @@ def _has(node: Any, name: str) -> bool:
 
 
 def _body(
-    rows: list[tuple[int, list[float], NDArray[np.float64]]], begin: int, up: str, file: str, name: str
+    rows: list[tuple[int, list[float], NDArray[np.float64]]], begin: int, draft: Draft, name: str
 ) -> PoseRecording:
     """Return the poses of one body with z up; a covariance of zeros is none."""
     rows = sorted(rows, key=lambda row: row[0])
@@ -187,13 +185,13 @@ def _body(
     known = all(one.size == 36 and one.any() for one in covariances)
     try:
         recording = PoseRecording(
-            1e-9 * np.array([row[0] - begin for row in rows]), numbers[:, :3], numbers[:, 3:], source=file,
+            1e-9 * np.array([row[0] - begin for row in rows]), numbers[:, :3], numbers[:, 3:], source=draft.file,
             covariance=np.array(covariances).reshape(-1, 6, 6) if known else None,
         )  # fmt: skip
     except InputError as error:
         error.place = f"body '{name}'" + (f", {error.place}" if error.place else "")
         raise
-    return recording if up == "z" else recording.transformed(turned(up), np.zeros(3))
+    return draft.stood(recording)
 
 
 def _angles(found: _Found, begin: int, file: str) -> AngleRecording | None:
@@ -274,9 +272,8 @@ class PoseJSON(Format):
         if not isinstance(raw.get("frames"), list):
             raise InputError("no list of frames", place="frames", found=_brief(raw.get("frames")))
         said = raw.get("unit")
-        unit = length_unit(said if said is None else _text(said, "unit"), "unit", choices)
-        remarks = Remarks()
-        up = upright(None, "", choices, remarks)
+        draft = Draft(capture.file, choices)
+        draft.read_unit(said if said is None else _text(said, "unit"), "unit")
         frames: dict[str, list[_Pose]] = {}
         lost = 0
         for k, frame in enumerate(raw["frames"]):
@@ -287,14 +284,14 @@ class PoseJSON(Format):
                 frames.setdefault(body, []).append(pose)
         if not frames:
             raise InputError("no body is seen in any frame", place="frames", expected="one pose at least")
-        bodies = {name: _recording(poses, unit, up, capture.file) for name, poses in frames.items()}
+        bodies = {name: _recording(poses, draft) for name, poses in frames.items()}
         if lost:
-            remarks.notes.append(f"{lost} of {len(raw['frames'])} frames are gaps")
+            draft.notes.append(f"{lost} of {len(raw['frames'])} frames are gaps")
         if any(pose.extra for pose in bodies.values()):
-            remarks.notes.append("scores are kept, and weigh nothing: a covariance does")
+            draft.notes.append("scores are kept, and weigh nothing: a covariance does")
         first = next(iter(bodies.values()))
-        rate = None if first.n_frames < 2 else float(1.0 / np.median(np.diff(first.times)))
-        return Take(self.name, capture.file, bodies=bodies, unit=unit, rate=rate, up=up, **remarks.said())
+        draft.rate = None if first.n_frames < 2 else float(1.0 / np.median(np.diff(first.times)))
+        return draft.take(self.name, bodies=bodies)
 
 
 def _frame(frame: Any, place: str, order: Any) -> tuple[str, _Pose | None]:
@@ -331,7 +328,7 @@ def _frame(frame: Any, place: str, order: Any) -> tuple[str, _Pose | None]:
     return str(body), _Pose(place, float(time), _numbers(position, (3,), at), turn, covariance, score)
 
 
-def _recording(poses: list[_Pose], unit: str, up: str, file: str) -> PoseRecording:
+def _recording(poses: list[_Pose], draft: Draft) -> PoseRecording:
     """Return the poses of one body in metres with z up."""
     for one, other in pairwise(poses):
         if other.time <= one.time:
@@ -347,10 +344,10 @@ def _recording(poses: list[_Pose], unit: str, up: str, file: str) -> PoseRecordi
         np.array([pose.position for pose in poses]),
         np.array([pose.quaternion for pose in poses]),
         extra={} if poses[0].score is None else {"score": np.array([pose.score for pose in poses], dtype=float)},
-        source=file,
+        source=draft.file,
         covariance=None if poses[0].covariance is None else np.array([pose.covariance for pose in poses]),
-    ).scaled(1.0 / PER_METRE[unit])
-    return recording if up == "z" else recording.transformed(turned(up), np.zeros(3))
+    ).scaled(1.0 / PER_METRE[draft.unit])
+    return draft.stood(recording)
 
 
 def _known(node: Any, keys: tuple[str, ...], place: str) -> None:

@@ -13,9 +13,9 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
-from add.mocap.formats.grid import Grid, Text, frame_times, positive, whole
-from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
+from add.mocap.formats.base import Capture, Choices, Format
+from add.mocap.formats.grid import Grid, Text, positive, whole
+from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Take
 
 _KEY = re.compile(r"[A-Z][A-Z0-9_]+")
@@ -61,26 +61,18 @@ class QualisysTSV(Format):
             raise InputError("a Qualisys export without trajectories",
                              place=f"line {header.lines.get('DATA_INCLUDED', 0) + 1}", found=f"DATA_INCLUDED {kind}",
                              expected="an export of 3D data with MARKER_NAMES")  # fmt: skip
-        remarks = Remarks()
-        rate = _rate(text, header)
+        draft = Draft(text.file, choices, rate=_rate(text, header), unit=choices.unit or "mm")
         grid, names, first, places = _columns(text, header)
-        times = _times(grid, first, rate, remarks)
+        times = _times(grid, first, draft)
         if "NO_OF_FRAMES" in header.values:
             place = f"line {header.lines['NO_OF_FRAMES'] + 1}"
-            promised = whole(header.values["NO_OF_FRAMES"][0], "number of frames", place)
-            remarks.count("NO_OF_FRAMES", promised, len(times))
-        unit = choices.unit or "mm"
-        up = upright(None, "", choices, remarks)
-        labels = track_names(names, places, choices)
+            draft.count("NO_OF_FRAMES", header.values["NO_OF_FRAMES"][0], place, len(times))
         positions = grid.values[:, first:].reshape(len(times), len(names), 3)
         positions[(positions == 0.0).all(axis=2)] = np.nan
-        recording = tracks(labels.names, times, positions, unit, up, text.file)
+        draft.track(names, places, times, positions)
         version = header.values.get("FILE_VERSION", [""])[0]
         events = tuple(Event(name, time) for name, time, _ in sorted(header.events, key=lambda item: item[1]))
-        return Take(
-            f"{self.name} {version}".strip(), text.file, recording, labels.unlabelled, events=events, unit=unit,
-            rate=rate, up=up, **remarks.said(),
-        )  # fmt: skip
+        return draft.take(f"{self.name} {version}".strip(), events=events)
 
 
 def _header(text: Text) -> _Header:
@@ -185,11 +177,11 @@ def _titles(text: Text, top: int, heads: Sequence[str], first: int) -> list[str]
     return names
 
 
-def _times(grid: Grid, first: int, rate: float | None, remarks: Remarks) -> np.ndarray:
+def _times(grid: Grid, first: int, draft: Draft) -> np.ndarray:
     """Return the times of the frames, from their column or from the rate."""
+    rate = draft.rate
     if first == 2:
-        grid.increasing(0, "frame number")
-        return frame_times(grid.increasing(1, "time"), grid.digits(1), rate, remarks)
+        return draft.times(grid)
     if rate is None:
         raise grid.text.fail("the rate is missing", 0, expected="a key FREQUENCY, or columns Frame and Time")
     if first == 1:
@@ -226,25 +218,19 @@ class TRC(Format):
         count = whole(_key(text, keys, "NumMarkers"), "number of markers", f"line {top}, NumMarkers")
         if count != len(names):
             raise text.fail("NumMarkers does not agree with the columns", top - 1, found=count, expected=len(names))
-        remarks = Remarks()
-        rate = positive(_key(text, keys, "DataRate"), "DataRate", f"line {top}")
+        draft = Draft(text.file, choices, rate=positive(_key(text, keys, "DataRate"), "DataRate", f"line {top}"))
         headings = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in "XYZ")]
         # The line of axes, X1 Y1 Z1, and the blank one below it are not always there.
         first = top + 1
         while first < len(text.lines) and (text.is_blank(first) or not text.cells(first)[0]):
             first += 1
         grid = text.grid(first, len(text.lines), len(headings), headings)
-        grid.increasing(0, "frame number")
-        times = frame_times(grid.increasing(1, "time"), grid.digits(1), rate, remarks)
+        times = draft.times(grid)
         if keys.get("NumFrames"):
-            promised = whole(keys["NumFrames"], "number of frames", f"line {top}, NumFrames")
-            remarks.count("NumFrames", promised, len(times))
-        unit = length_unit(keys.get("Units"), f"line {top}, Units", choices)
-        up = upright(None, "", choices, remarks)
-        labels = track_names(names, places, choices)
-        positions = grid.values[:, 2:].reshape(len(times), len(names), 3)
-        recording = tracks(labels.names, times, positions, unit, up, text.file)
-        return Take(self.name, text.file, recording, labels.unlabelled, unit=unit, rate=rate, up=up, **remarks.said())
+            draft.count("NumFrames", keys["NumFrames"], f"line {top}, NumFrames", len(times))
+        draft.read_unit(keys.get("Units"), f"line {top}, Units")
+        draft.track(names, places, times, grid.values[:, 2:].reshape(len(times), len(names), 3))
+        return draft.take(self.name)
 
 
 def _keys(text: Text) -> tuple[dict[str, str], int]:

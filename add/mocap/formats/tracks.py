@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError
-from add.mocap.formats.base import Choices, Remarks
+from add.mocap.formats.base import Choices
+from add.mocap.formats.grid import Grid, whole
 from add.mocap.recording import Recording
-from add.mocap.take import PoseRecording
+from add.mocap.take import PoseRecording, Take
+
+Moved = TypeVar("Moved", Recording, PoseRecording)
 
 #: How many of a unit are a metre, under the names that files use.
 PER_METRE: Mapping[str, float] = {
@@ -97,56 +100,128 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices) -> 
     return Names(tuple(names), tuple(lacking))
 
 
-def length_unit(said: str | None, place: str, choices: Choices) -> str:
-    """Return the unit of length: that of the file, or the one that was asked for where it says none.
-
-    Raises
-    ------
-    InputError
-        If neither says one, both differ, or nobody knows it.
-    """
-    known = None
-    if said:
-        text = said.strip()
-        short = text if text in PER_METRE else text.lower()
-        short = short if short in PER_METRE else _SPELT.get(short.rstrip("s"), _SPELT.get(short, ""))
-        if not short:
-            raise InputError(
-                "unknown unit of length", place=place, found=repr(text[:60]), expected=f"one of {', '.join(PER_METRE)}"
-            )
-        known = short
-    if choices.unit is None and known is None:
-        raise InputError(
-            "the file does not say its unit of length",
-            place=place,
-            expected='--unit mm, or "unit" of the recording in a scene: m, cm or mm',
-        )
-    if choices.unit is not None and known is not None and choices.unit != known:
-        raise InputError("another unit was asked for than the file says", place=place, found=f"{known!r}",
-                         expected=f"{choices.unit!r}")  # fmt: skip
-    return known or choices.unit or ""
-
-
-def upright(said: str | None, place: str, choices: Choices, remarks: Remarks) -> str:
-    """Return the file's axis that points up, and note it where the frame is turned for it.
+@final
+@dataclass
+class Draft:
+    """What a reader makes of a file on its way to a `Take`: remarks, unit, axis that points up, rate and markers.
 
     Parameters
     ----------
-    said : "y" or "x" where the file says so; "z" or None otherwise
-    place : where it says so
-    choices
-    remarks : extended
+    file : path
+    choices : Choices
     """
-    up = choices.up or said or "z"
-    if up != "z":
-        why = "as asked for" if choices.up else f"{place}: {up} points up there"
-        remarks.frame = f"the frame was turned so that z points up, {_WORDS[up]} ({why})"
-    return up
 
+    file: str
+    choices: Choices
+    notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    frame: str = ""
+    unit: str = ""
+    up: str = "z"
+    rate: float | None = None
+    markers: Recording | None = None
+    unlabelled: tuple[str, ...] = ()
 
-def turned(up: str) -> NDArray[np.float64]:
-    """Return the rotation (3, 3) from the file's axes to axes with z up."""
-    return _TURNS[up]
+    def __post_init__(self) -> None:
+        """Turn the frame as asked for."""
+        self.turn()
+
+    def turn(self, said: str | None = None, place: str = "") -> None:
+        """Take the axis that points up, and note it where the frame is turned for it.
+
+        Parameters
+        ----------
+        said : "y" or "x" where the file says so; "z" or None otherwise
+        place : where it says so
+        """
+        self.up, self.frame = self.choices.up or said or "z", ""
+        if self.up != "z":
+            why = "as asked for" if self.choices.up else f"{place}: {self.up} points up there"
+            self.frame = f"the frame was turned so that z points up, {_WORDS[self.up]} ({why})"
+
+    def stood(self, recording: Moved) -> Moved:
+        """Return what was recorded with z up."""
+        return recording if self.up == "z" else recording.transformed(_TURNS[self.up], np.zeros(3))
+
+    def read_unit(self, said: str | None, place: str) -> None:
+        """Take the unit of length: that of the file, or the one that was asked for where it says none.
+
+        Raises
+        ------
+        InputError
+            If neither says one, both differ, or nobody knows it.
+        """
+        known, asked = None, self.choices.unit
+        if said:
+            text = said.strip()
+            short = text if text in PER_METRE else text.lower()
+            known = short if short in PER_METRE else _SPELT.get(short.rstrip("s"), _SPELT.get(short, ""))
+            if not known:
+                expected = f"one of {', '.join(PER_METRE)}"
+                raise InputError("unknown unit of length", place=place, found=repr(text[:60]), expected=expected)
+        if asked is None and known is None:
+            expected = '--unit mm, or "unit" of the recording in a scene: m, cm or mm'
+            raise InputError("the file does not say its unit of length", place=place, expected=expected)
+        if asked is not None and known is not None and asked != known:
+            raise InputError("another unit was asked for than the file says", place=place, found=f"{known!r}",
+                             expected=f"{asked!r}")  # fmt: skip
+        self.unit = known or asked or ""
+
+    def count(self, what: str, said: str, place: str, found: int) -> None:
+        """Doubt a file that does not have as many frames as it says."""
+        promised = whole(said, "number of frames", place)
+        if promised != found:
+            self.doubts.append(f"{what} promises {promised} frames, and {found} are there: is the file whole?")
+
+    def times(self, grid: Grid) -> NDArray[np.float64]:
+        """Return the times of a table that begins with frame and time.
+
+        They are without the rounding of the decimals that they are written with, where the rate explains them:
+        t_k = (n + k) / rate, if no written time is further from it than half a unit of its last digit; else as written.
+        A rate that the times contradict by more than 1 % is a doubt.
+        """
+        grid.increasing(0, "frame number")
+        written, rate = grid.increasing(1, "time"), self.rate
+        if rate is None or len(written) < 2:
+            return written
+        seen = 1.0 / float(np.median(np.diff(written)))  # frames may be missing
+        half = 0.5000001 * 10.0 ** -grid.digits(1) + 1e-12
+        if abs(1.0 / seen - 1.0 / rate) > 2.0 * half + 0.01 / rate:
+            self.doubts.append(f"the header says {rate:g} frames a second, the times {seen:.6g}: the times are taken")
+            return written
+        frames = np.round(written * rate)
+        exact = (np.diff(frames) >= 1.0).all() and np.abs(frames / rate - written).max() <= half
+        return frames / rate if exact else written
+
+    def track(
+        self, raw: Sequence[str], places: Sequence[str], times: NDArray[np.float64], positions: NDArray[np.float64]
+    ) -> None:
+        """Take tracks as the markers; see `track_names` and `tracks`."""
+        names = track_names(raw, places, self.choices)
+        self.markers = tracks(names.names, times, positions, self.unit, self.up, self.file)
+        self.unlabelled = names.unlabelled
+
+    def pose(
+        self, times: NDArray[np.float64], position: NDArray[np.float64], quaternion: NDArray[np.float64]
+    ) -> PoseRecording | None:
+        """Return the pose of a body over the frames in which it was seen; None if it never was.
+
+        Parameters
+        ----------
+        times : (nf,) [s]
+        position : (nf, 3) in the file's unit and axes, NaN where not seen
+        quaternion : (nf, 4) w, x, y, z
+        """
+        seen = np.isfinite(position).all(axis=1) & np.isfinite(quaternion).all(axis=1)
+        if not seen.any():
+            return None
+        metres = position[seen] / PER_METRE[self.unit]
+        return self.stood(PoseRecording(times[seen], metres, quaternion[seen], source=self.file))
+
+    def take(self, format: str, **parts: Any) -> Take:
+        """Return it with the name of the format, and with what else there is."""
+        own = {key: value for key, value in vars(self).items() if key not in ("file", "choices", "notes", "doubts")}
+        return Take(format, self.file, **own | {"notes": tuple(self.notes), "doubts": tuple(self.doubts)} | parts)
 
 
 def tracks(
@@ -181,27 +256,3 @@ def tracks(
         )
     scaled = positions / PER_METRE[unit]
     return Recording(tuple(names), times, scaled if up == "z" else scaled @ _TURNS[up].T, valid, file)
-
-
-def body_pose(
-    times: NDArray[np.float64],
-    position: NDArray[np.float64],
-    quaternion: NDArray[np.float64],
-    unit: str,
-    up: str,
-    file: str,
-) -> PoseRecording | None:
-    """Return the pose of a body over the frames in which it was seen; None if it never was.
-
-    Parameters
-    ----------
-    times : (nf,) [s]
-    position : (nf, 3) in the file's unit and axes, NaN where not seen
-    quaternion : (nf, 4) w, x, y, z
-    unit, up, file
-    """
-    seen = np.isfinite(position).all(axis=1) & np.isfinite(quaternion).all(axis=1)
-    if not seen.any():
-        return None
-    pose = PoseRecording(times[seen], position[seen] / PER_METRE[unit], quaternion[seen], source=file)
-    return pose if up == "z" else pose.transformed(_TURNS[up], np.zeros(3))

@@ -18,10 +18,9 @@ from typing import final
 
 import numpy as np
 
-from add.mocap.formats.base import Capture, Choices, Format, Remarks
+from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.grid import Grid, Text, positive
-from add.mocap.formats.tracks import length_unit, track_names, tracks, upright
-from add.mocap.recording import Recording
+from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Signal, Take
 
 _MARKERS, _EVENTS = "trajectories", "events"
@@ -55,26 +54,20 @@ class ViconCSV(Format):
     def read(self, capture: Capture, choices: Choices) -> Take:
         by = next((line for line in capture.lines if "Sub Frame" in line), next(iter(capture.lines)))
         text = Text.of(capture, by)
-        remarks = Remarks()
-        recording: Recording | None = None
-        unlabelled: tuple[str, ...] = ()
-        rate: float | None = None
-        unit, up = "", upright(None, "", choices, remarks)
+        draft = Draft(text.file, choices)
         signals: list[Signal] = []
         events: list[Event] = []
         for section in _sections(text):
             if section.title.lower() == _EVENTS:
                 events += _events(text, section)
             elif section.title.lower() == _MARKERS:
-                if recording is not None:
+                if draft.markers is not None:
                     raise text.fail("a second section of trajectories", section.first - 1, 0, expected="one")
-                rate, recording, unlabelled, unit = _trajectories(text, section, choices, up)
+                _trajectories(text, section, draft)
             else:
                 signals += _signals(text, section)
-        return Take(
-            self.name, text.file, recording, unlabelled, signals=tuple(signals),
-            events=tuple(sorted(events, key=lambda event: event.time)), unit=unit, rate=rate, up=up, **remarks.said(),
-        )  # fmt: skip
+        events.sort(key=lambda event: event.time)
+        return draft.take(self.name, signals=tuple(signals), events=tuple(events))
 
 
 def _sections(text: Text) -> list[_Section]:
@@ -144,11 +137,9 @@ def _frames(grid: Grid) -> np.ndarray:
     return frames
 
 
-def _trajectories(
-    text: Text, section: _Section, choices: Choices, up: str
-) -> tuple[float, Recording | None, tuple[str, ...], str]:
-    """Return rate, markers, names of the unlabelled ones and unit."""
-    rate, names, headings, units, grid = _table(text, section)
+def _trajectories(text: Text, section: _Section, draft: Draft) -> None:
+    """Read rate, unit and markers."""
+    draft.rate, names, headings, units, grid = _table(text, section)
     top = next(k for k in range(section.first, section.last) if text.cells(k)[0].lower() == "frame")
     if np.any(grid.values[:, 1] != 0.0):
         row = int(np.flatnonzero(grid.values[:, 1])[0])
@@ -168,14 +159,13 @@ def _trajectories(
         raise text.fail(
             "a name above no marker", top - 1, stray[0], found=repr(names[stray[0]]), expected="one above every X"
         )
-    labels = track_names([names[k] for k in triples], [f"line {top}, column {k + 1}" for k in triples], choices)
     said = {unit for k in triples for unit in units[k : k + 3]}
     if len(said) > 1:
         raise text.fail("several units of length", top + 1, found=", ".join(map(repr, sorted(said))), expected="one")
-    unit = length_unit(next(iter(said), None), f"line {top + 2}", choices)
-    times = (_frames(grid) - 1.0) / rate
+    draft.read_unit(next(iter(said), None), f"line {top + 2}")
+    times = (_frames(grid) - 1.0) / draft.rate
     positions = grid.values[:, np.array(triples)[:, None] + np.arange(3)]
-    return rate, tracks(labels.names, times, positions, unit, up, text.file), labels.unlabelled, unit
+    draft.track([names[k] for k in triples], [f"line {top}, column {k + 1}" for k in triples], times, positions)
 
 
 def _signals(text: Text, section: _Section) -> list[Signal]:
