@@ -183,12 +183,11 @@ class Tally:
             If it is none.
         """
         events = {key: Counter({str(event): int(n) for event, n in found["events"][key].items()}) for key in _KINDS}
-        known: dict[str, Any] = {"divided": 0, "sunk": [], "chambers": {}, "ties": {}} | dict(
-            found
-        )  # earlier versions had none
-        counts = {key: int(known[key]) for key in _COUNTS}
-        logs: dict[str, Any] = {key: kind.parsed(known[key]) for key, kind in _LOGS.items()}
-        return cls(**counts, events=events, **logs, chambers=dict(known["chambers"]), ties=dict(known["ties"]))
+        # Earlier versions lacked some.
+        known: dict[str, Any] = {"divided": 0, "sunk": [], "chambers": {}, "ties": {}} | dict(found)
+        parts: dict[str, Any] = {key: int(known[key]) for key in _COUNTS}
+        parts |= {key: kind.parsed(known[key]) for key, kind in _LOGS.items()}
+        return cls(**parts, events=events, chambers=dict(known["chambers"]), ties=dict(known["ties"]))
 
 
 # --- The numbers of a run that reports and ``expect`` blocks name, and those that a scene says it should give ---------

@@ -14,7 +14,6 @@ from add.contact import BodyContact, MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
-from add.equations.system import System
 from add.geometry.shapes import shape_of
 from add.io.trajectory_data import RunData
 from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
@@ -364,13 +363,10 @@ def _isolated(built: BuiltScene, initial: Trajectory) -> bool:
     """Return whether nothing feeds a scene, and all that it stores is counted."""
     scene, system = built.scene, built.simulation.system
     still = all(not np.any(getattr(item, "velocity", 0.0)) for item in scene.obstacles.values())
-    return still and not scene.signals and not initial.initial.carry.memory.size and _passive(system)
-
-
-def _passive(system: System) -> bool:
     terms = [*system.terms, *system.deciding]
     inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
-    return all(isinstance(term, _PASSIVE) for term in inner)
+    passive = all(isinstance(term, _PASSIVE) for term in inner)
+    return still and not scene.signals and not initial.initial.carry.memory.size and passive
 
 
 def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any]:
