@@ -6,7 +6,7 @@ import numpy as np
 
 from add.io.trajectory_parts import LineData
 from add.typing import FloatArray
-from add.view.parts import JOINT_COLOUR, LOAD_COLOUR, SLACK_COLOUR, Canvas, Moment, Part, in_front
+from add.view.parts import JOINT_COLOUR, LOAD_COLOUR, SLACK_COLOUR, Canvas, Glyphs, Moment, Part, in_front
 from add.view.quantities import Quantity, prefixed, round_up
 from add.view.shapes import polylines
 
@@ -34,13 +34,9 @@ class Lines(Part):
         start = polylines([np.zeros((2, 3))])
         start.point_data["tension"] = np.zeros(2)
         self._taut, self._loose = start.copy(), start.copy()
-        self._taut_actor = canvas.add(
-            self._taut, "lines", scalars="tension", cmap=_map(pushed), clim=(-high if pushed else 0.0, high),
-            line_width=3.0 * canvas.pixel, lighting=False,
-        )  # fmt: skip
-        self._loose_actor = canvas.add(
-            self._loose, "loose cables", color=SLACK_COLOUR, line_width=1.4 * canvas.pixel, lighting=False
-        )
+        limits = (-high if pushed else 0.0, high)
+        self._taut_actor = canvas.lines(self._taut, "lines", 3.0, scalars="tension", cmap=_map(pushed), clim=limits)
+        self._loose_actor = canvas.lines(self._loose, "loose cables", 1.4, color=SLACK_COLOUR)
         if top > 0.0:
             bar = canvas.plotter.add_scalar_bar(
                 f"tension [{unit}]", mapper=self._taut_actor.mapper, vertical=False, position_x=0.42, position_y=0.03,
@@ -100,28 +96,16 @@ class Loads(Part):
     """Given forces as arrows; the largest of the run is 0.3 bodies long."""
 
     def __init__(self, canvas: Canvas) -> None:
-        import pyvista
-
         self._lines: list[LineData] = [line for line in canvas.data.lines.values() if line.kind == "load"]
         self._top = max(float(np.abs(line.tension).max()) for line in self._lines)
-        self._length = 0.3 * canvas.body_span
-        self._mesh = pyvista.Arrow(scale=1e-9)
-        self._actor = canvas.add(self._mesh, "loads", color=LOAD_COLOUR)
-        in_front(self._actor, -66000.0)
+        self._arrows = Glyphs(canvas, "loads", LOAD_COLOUR, 0.05, 0.016)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move the arrows."""
-        import pyvista
-
         ends = np.array([moment.of_states(line.ends) for line in self._lines])
         size = np.array([float(moment.of_states(line.tension)) for line in self._lines])
         acting = np.abs(size) > 0.01 * self._top
-        self._actor.visibility = bool(acting.any())
-        if acting.any():
-            cloud = pyvista.PolyData(ends[acting, 0])
-            cloud.point_data["force"] = (ends[:, 1] - ends[:, 0])[acting] * (size[acting] / self._top)[:, None]
-            arrow = pyvista.Arrow(tip_length=0.25, tip_radius=0.05, shaft_radius=0.016, tip_resolution=16)
-            self._mesh.copy_from(cloud.glyph(orient="force", scale="force", factor=self._length, geom=arrow))
+        self._arrows.show(ends[acting, 0], (ends[:, 1] - ends[:, 0])[acting] * (size[acting] / self._top)[:, None])
 
 
 @final
@@ -138,9 +122,7 @@ class Joints(Part):
         self._balls = self._ball.copy()
         self._axes = polylines([np.zeros((2, 3))])
         ball_actor = canvas.add(self._balls, "joints", color=JOINT_COLOUR, smooth_shading=True, ambient=0.25)
-        self._axes_actor = canvas.add(
-            self._axes, "joint axes", color=JOINT_COLOUR, line_width=2.4 * canvas.pixel, lighting=False
-        )
+        self._axes_actor = canvas.lines(self._axes, "joint axes", 2.4, color=JOINT_COLOUR)
         in_front(ball_actor, -66000.0)
         in_front(self._axes_actor, -66000.0)
 

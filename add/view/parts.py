@@ -90,6 +90,10 @@ class Canvas:
         self.meshes[name] = mesh
         return self.plotter.add_mesh(mesh, reset_camera=False, name=name, show_scalar_bar=False, **style)
 
+    def lines(self, mesh: Any, name: str, width: float, **style: Any) -> Any:
+        """Add lines of so many pixels of the picture, which no light changes."""
+        return self.add(mesh, name, line_width=width * self.pixel, lighting=False, **style)
+
 
 class Part(ABC):
     """Something in the picture that follows the time."""
@@ -121,6 +125,43 @@ def in_front(actor: Any, offset: float) -> None:
 def not_in_front(actor: Any) -> None:
     """Draw lines at their true depth, so that edges at the back of a body stay hidden: VTK moves lines forward."""
     actor.mapper.SetRelativeCoincidentTopologyLineOffsetParameters(1.0, 4.0)
+
+
+@final
+class Glyphs:
+    """Arrows at places, before what lies there; they get new places and lengths with the time.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    name, colour : of the actor
+    tip, shaft : radii of the arrows, in their lengths
+    """
+
+    def __init__(self, canvas: Canvas, name: str, colour: str, tip: float, shaft: float) -> None:
+        import pyvista
+
+        self._mesh, self._length = pyvista.Arrow(scale=1e-9), 0.3 * canvas.body_span
+        self._arrow = pyvista.Arrow(tip_length=0.25, tip_radius=tip, shaft_radius=shaft, tip_resolution=16)
+        self.actor = canvas.add(self._mesh, name, color=colour)
+        in_front(self.actor, -66000.0)
+
+    def show(self, places: FloatArray, vectors: FloatArray) -> None:
+        """Show arrows (n, 3); one of length 1 is 0.3 bodies long."""
+        import pyvista
+
+        self.actor.visibility = bool(len(places))
+        if len(places):
+            cloud = pyvista.PolyData(places)
+            cloud.point_data["force"] = vectors
+            self._mesh.copy_from(cloud.glyph(orient="force", scale="force", factor=self._length, geom=self._arrow))
+
+
+def pose(rotation: FloatArray, position: FloatArray) -> FloatArray:
+    """Return the matrix (4, 4) of a turn and a place."""
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = rotation, position
+    return matrix
 
 
 # --- Markers and recorded places in a picture -------------------------------------------------------------------------
@@ -171,9 +212,7 @@ def _paths(canvas: Canvas, positions: list[FloatArray], colour: str, name: str) 
 
     lines = [pyvista.lines_from_points(x[known]) for x in positions if (known := seen(x)).sum() > 1]
     if lines:
-        canvas.add(
-            pyvista.merge(lines), name, color=colour, line_width=1.2 * canvas.pixel, opacity=0.55, lighting=False
-        )
+        canvas.lines(pyvista.merge(lines), name, 1.2, color=colour, opacity=0.55)
 
 
 def _cloud(canvas: Canvas, n: int, colour: str, name: str, size: float) -> Any:
@@ -188,8 +227,7 @@ def _lines(canvas: Canvas, n: int) -> Any:
     import pyvista
 
     mesh = pyvista.PolyData(np.zeros((2 * n, 3)), lines=[part for k in range(n) for part in (2, 2 * k, 2 * k + 1)])
-    actor = canvas.add(mesh, "residuals", color=TARGET_COLOUR, line_width=2.0 * canvas.pixel, lighting=False)
-    in_front(actor, -66000.0)
+    in_front(canvas.lines(mesh, "residuals", 2.0, color=TARGET_COLOUR), -66000.0)
     return mesh
 
 

@@ -10,7 +10,7 @@ from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
 from add.view.joints import joint_actors
 from add.view.look import Look, aim, framing_points, largest_body, middles, round_down, round_number
-from add.view.parts import Canvas, Moment, Part, Points, in_front
+from add.view.parts import Canvas, Glyphs, Moment, Part, Points, pose
 from add.view.quantities import Quantity, prefixed, quantity
 from add.view.shapes import Solid, draw_goals, primitive, shaded
 from add.view.surfaces import LIGHT, Shadows, nodal_parts, occlude
@@ -80,12 +80,8 @@ class Arrows(Part):
     """Contact forces on nodes and at the contacts of rigid bodies; the largest of the run is 0.3 bodies long."""
 
     def __init__(self, canvas: Canvas) -> None:
-        import pyvista
-
-        self._data, self._length = canvas.data, 0.3 * canvas.body_span
-        self._mesh = pyvista.Arrow(scale=1e-9)
-        self._actor = canvas.add(self._mesh, "contact forces", color=ARROW_COLOUR)
-        in_front(self._actor, -66000.0)  # forces point into the bodies
+        self._data = canvas.data
+        self._arrows = Glyphs(canvas, "contact forces", ARROW_COLOUR, 0.04, 0.012)  # they point into the bodies
         nodal = [canvas.data.contact_force[:, b.entries] for b in canvas.data.nodal]
         forces = [force.reshape(-1, 3) for force in nodal] + [canvas.data.contacts.forces]
         self._top = max(float(np.linalg.norm(force, axis=1).max(initial=0.0)) for force in forces)
@@ -96,22 +92,14 @@ class Arrows(Part):
         """Show or hide them."""
         self._wanted = wanted and self._top > 0.0
         if not self._wanted:
-            self._actor.visibility = False
+            self._arrows.actor.visibility = False
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Draw the forces of the nearest state."""
-        import pyvista
-
-        if not self._wanted:
-            return
-        x, force = contact_forces(self._data, moment.nearest)
-        strong = np.linalg.norm(force, axis=1) > 0.02 * self._top
-        self._actor.visibility = bool(strong.any())
-        if strong.any():
-            cloud = pyvista.PolyData(x[strong])
-            cloud.point_data["force"] = force[strong] / self._top
-            arrow = pyvista.Arrow(tip_length=0.25, tip_radius=0.04, shaft_radius=0.012, tip_resolution=12)
-            self._mesh.copy_from(cloud.glyph(orient="force", scale="force", factor=self._length, geom=arrow))
+        if self._wanted:
+            x, force = contact_forces(self._data, moment.nearest)
+            strong = np.linalg.norm(force, axis=1) > 0.02 * self._top
+            self._arrows.show(x[strong], force[strong] / self._top)
 
 
 def contact_forces(data: RunData, k: int) -> tuple[FloatArray, FloatArray]:
@@ -150,9 +138,8 @@ def _obstacle(canvas: Canvas, obstacle: ObstacleData) -> Any:
         mesh = shaded(obstacle.vertices, obstacle.triangles)
     else:
         mesh = primitive(obstacle.kind, obstacle.size)
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = obstacle.rotation, obstacle.position
-    return canvas.add(mesh.transform(pose, inplace=False), f"obstacle {obstacle.name}", **style)
+    placed = mesh.transform(pose(obstacle.rotation, obstacle.position), inplace=False)
+    return canvas.add(placed, f"obstacle {obstacle.name}", **style)
 
 
 def _plane(canvas: Canvas, obstacle: ObstacleData) -> Any:

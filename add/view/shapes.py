@@ -10,7 +10,18 @@ from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import GoalData, SolidData
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
-from add.view.parts import EDGE_COLOUR, GIVEN_COLOUR, SHINE, TARGET_COLOUR, Canvas, Moment, Part, in_front, not_in_front
+from add.view.parts import (
+    EDGE_COLOUR,
+    GIVEN_COLOUR,
+    SHINE,
+    TARGET_COLOUR,
+    Canvas,
+    Moment,
+    Part,
+    in_front,
+    not_in_front,
+    pose,
+)
 from add.view.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -164,9 +175,7 @@ class Solid(Part):
             self._actors.append(actor)
             self._coloured = () if solid.kinematic else (actor,)
         if lines.n_points:
-            actor = canvas.add(
-                lines, f"solid edges {index}", color=EDGE_COLOUR, line_width=1.3 * canvas.pixel, lighting=False
-            )
+            actor = canvas.lines(lines, f"solid edges {index}", 1.3, color=EDGE_COLOUR)
             not_in_front(actor)
             self._actors.append(actor)
 
@@ -203,9 +212,7 @@ def pose_between(data: RunData, solid: SolidData, moment: Moment) -> FloatArray:
         turn = Rotation.from_matrix(rotation.T @ later).as_rotvec()
         centre = moment.between(centre, place + later @ solid.centre)
         rotation = rotation @ Rotation.from_rotvec(moment.share * turn).as_matrix()
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = rotation, centre - rotation @ solid.centre
-    return matrix
+    return pose(rotation, centre - rotation @ solid.centre)
 
 
 def draw_goals(canvas: Canvas) -> None:
@@ -224,22 +231,16 @@ def draw_goals(canvas: Canvas) -> None:
         elif len(goal.points):
             reach = 0.02 * canvas.span
             crosses = [np.stack([x - arm, x + arm]) for x in goal.points for arm in reach * np.eye(3)]
-            actor = canvas.add(
-                polylines(crosses), f"goal {name}", color=TARGET_COLOUR, line_width=2.2 * canvas.pixel, lighting=False
-            )
-            in_front(actor, -66000.0)
+            in_front(canvas.lines(polylines(crosses), f"goal {name}", 2.2, color=TARGET_COLOUR), -66000.0)
 
 
 def _ghost(canvas: Canvas, name: str, solid: SolidData, goal: GoalData) -> None:
     surface, lines = solid_meshes(solid, 0.05 * canvas.span)
-    matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = goal.rotation, goal.position
+    matrix = pose(goal.rotation, goal.position)
     if surface is not None:
         actor = canvas.add(surface, f"goal {name}", color=TARGET_COLOUR, opacity=0.14, smooth_shading=True)
         in_front(actor, 0.5)  # behind the floor it may stand on
         actor.user_matrix = matrix
     if lines.n_points:
-        actor = canvas.add(
-            lines, f"goal edges {name}", color=TARGET_COLOUR, line_width=1.5 * canvas.pixel, lighting=False
-        )
+        actor = canvas.lines(lines, f"goal edges {name}", 1.5, color=TARGET_COLOUR)
         actor.user_matrix = matrix

@@ -14,15 +14,41 @@ from add.view.quantities import Quantity
 from add.view.shapes import renew_normals, shaded
 
 
-@final
-class Surface(Part):
-    """The surface of a soft body or of a sheet.
+class _Nodes(Part):
+    """What shows the nodes of a soft body or of a sheet: a mesh with a point for each, and the chosen quantity there.
 
     Parameters
     ----------
     canvas : Canvas
     index : number among soft bodies and sheets
     body : the body
+    """
+
+    def __init__(self, canvas: Canvas, index: int, body: BodyData | MassSpringData) -> None:
+        self._data, self._index, self._body = canvas.data, index, body
+        self._mesh: Any = None
+
+    def move(self, moment: Moment, quantity: Quantity) -> None:
+        """Move the nodes."""
+        self._mesh.points, self._mesh.point_data["value"] = self._at(moment, quantity)
+
+    def _at(self, moment: Moment, quantity: Quantity) -> tuple[FloatArray, FloatArray]:
+        """Return places and values of the nodes."""
+        data, body, states = self._data, self._body, (moment.before, moment.after)
+        places = moment.between(*(data.positions(body, k) for k in states))
+        values = quantity.values(self._index, moment.before)
+        if moment.share:
+            values = moment.between(values, quantity.values(self._index, moment.after))
+        return places, values
+
+
+@final
+class Surface(_Nodes):
+    """The surface of a soft body or of a sheet.
+
+    Parameters
+    ----------
+    canvas, index, body : of `_Nodes`
     triangles : (nt, 3)
     edges : draw the edges of the triangles; curved faces of quadratic elements are then flat between their nodes
     """
@@ -30,7 +56,7 @@ class Surface(Part):
     def __init__(
         self, canvas: Canvas, index: int, body: BodyData | MassSpringData, triangles: Any, edges: bool
     ) -> None:
-        self._data, self._index, self._body = canvas.data, index, body
+        super().__init__(canvas, index, body)
         self._weights: sparse.csr_array = sparse.csr_array(sparse.identity(len(body.rest), format="csr"))
         if isinstance(body, BodyData) and body.family == "tet10" and not edges:
             self._weights, triangles = curved_faces(body)
@@ -53,65 +79,52 @@ class Surface(Part):
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move the nodes."""
-        mesh, data, k, after = self._mesh, self._data, moment.before, moment.after
+        mesh, (places, values) = self._mesh, self._at(moment, quantity)
         nodes = mesh.point_data["node"]
-        places = moment.between(data.positions(self._body, k), data.positions(self._body, after))
-        mesh.points = (self._weights @ places)[nodes]
-        mesh.point_data["value"] = (self._weights @ _values(self._index, moment, quantity))[nodes]
+        mesh.points, mesh.point_data["value"] = (self._weights @ places)[nodes], (self._weights @ values)[nodes]
         renew_normals(mesh)
 
 
 @final
-class Threads(Part):
+class Threads(_Nodes):
     """The springs of a sheet: all there is of a net or a rope, the border of a cloth."""
 
     def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
-        self._data, self._index, self._sheet = canvas.data, index, sheet
+        super().__init__(canvas, index, sheet)
         self._border = len(sheet.triangles) > 0
         lines = _border(sheet) if self._border else sheet.edges
         self._mesh = pyvista.PolyData(
             sheet.rest, lines=np.column_stack([np.full(len(lines), 2), lines]).ravel().astype(np.int64)
         )
         self._mesh.point_data["value"] = np.zeros(sheet.n_nodes)
+        name, width = f"threads {index}", 2.2 * canvas.pixel
         if self._border:
-            style: dict[str, Any] = {"color": EDGE_COLOUR, "line_width": 1.3 * canvas.pixel, "lighting": False}
+            self._actor = canvas.lines(self._mesh, name, 1.3, color=EDGE_COLOUR)
         else:
-            style = {"scalars": "value", "line_width": 2.2 * canvas.pixel, "render_lines_as_tubes": True}
-        self._actor = canvas.add(self._mesh, f"threads {index}", **style)
+            self._actor = canvas.add(self._mesh, name, scalars="value", line_width=width, render_lines_as_tubes=True)
 
     @property
     def coloured(self) -> tuple[Any, ...]:
         """The threads, unless they are a border."""
         return () if self._border else (self._actor,)
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
-        """Move the nodes."""
-        data, sheet = self._data, self._sheet
-        self._mesh.points = moment.between(data.positions(sheet, moment.before), data.positions(sheet, moment.after))
-        self._mesh.point_data["value"] = _values(self._index, moment, quantity)
-
 
 @final
-class Handles(Part):
+class Handles(_Nodes):
     """Nodes that no spring and no triangle holds."""
 
     def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
-        self._data, self._sheet = canvas.data, sheet
+        super().__init__(canvas, index, sheet)
         self._mesh = pyvista.PolyData(sheet.rest)
         actor = canvas.add(
             self._mesh, f"handles {index}", color=GIVEN_COLOUR, point_size=max(9, canvas.font) * canvas.pixel,
             render_points_as_spheres=True,
         )  # fmt: skip
         in_front(actor, -20.0)
-
-    def move(self, moment: Moment, quantity: Quantity) -> None:
-        """Move the nodes."""
-        data, sheet = self._data, self._sheet
-        self._mesh.points = moment.between(data.positions(sheet, moment.before), data.positions(sheet, moment.after))
 
 
 def nodal_parts(canvas: Canvas, edges: bool) -> list[Part]:
@@ -138,11 +151,6 @@ def curved_faces(body: BodyData) -> tuple[sparse.csr_array, IntArray]:
         np.round(places / np.ptp(body.rest, axis=0).max(), 9), axis=0, return_index=True, return_inverse=True
     )
     return weights[kept], number.ravel()[outline.triangles]
-
-
-def _values(index: int, moment: Moment, quantity: Quantity) -> Any:
-    before = quantity.values(index, moment.before)
-    return moment.between(before, quantity.values(index, moment.after)) if moment.share else before
 
 
 def _border(sheet: MassSpringData) -> Any:
