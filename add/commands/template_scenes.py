@@ -108,9 +108,15 @@ def robot(given: Answers) -> dict[str, Any]:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
     moved = [joint for joint in model.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
     body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
-    starts = {joint.name: float(np.clip(joint.start, joint.lower, joint.upper)) for joint in moved}
-    if beyond := {joint.name: {"value": starts[joint.name]} for joint in moved if starts[joint.name] != joint.start}:
-        body["joints"] = beyond  # the file poses them beyond their stops
+    _require("start", given, given["recording"] is not None or given["target"] is not None, "a recording or a target")
+    # The file may pose joints beyond their stops.
+    posed = given["start"] or [float(np.clip(joint.start, joint.lower, joint.upper)) for joint in moved]
+    if len(posed) != len(moved):
+        raise InputError("a value for each joint", place="start", found=f"{len(posed)}",
+                         expected=", ".join(joint.name for joint in moved))  # fmt: skip
+    starts = {joint.name: value for joint, value in zip(moved, posed, strict=True)}
+    if turned := {joint.name: {"value": starts[joint.name]} for joint in moved if starts[joint.name] != joint.start}:
+        body["joints"] = turned
     if given["height"]:
         body["position"] = [0, 0, given["height"]]  # without one a robot stands where its file puts it
     hand = given["hand"] or model.links[-1].name
@@ -142,26 +148,26 @@ def robot(given: Answers) -> dict[str, Any]:
         while link in above:
             leading.add(above[link].name)
             link = above[link].parent
-        parameters = [{"path": f"signals.{j.name}.values"} for j in moved if free or j.name in leading]
+        # A joint counts by the radian wherever it starts, and no command is beyond its stops.
+        parameters = [
+            {"path": f"signals.{j.name}.values"}
+            | ({"scale": 1.0} if j.kind == "hinge" else {})
+            | ({"bounds": [j.lower, j.upper]} if np.isfinite([j.lower, j.upper]).all() else {})
+            for j in moved
+            if free or j.name in leading
+        ]
         if not parameters:
             raise InputError("no joint with a servo moves this link", place="hand", found=hand,
                              expected=few([joint.child for joint in moved], 12))  # fmt: skip
         scene |= _made("robot on servos", given, signals=signals, parameters=parameters)
-    for name in ("markers", "start"):
-        _require(name, given, given["recording"] is not None, "a recording")
+    _require("markers", given, given["recording"] is not None, "a recording")
     if given["recording"] is not None:
         if given["target"] or not given["markers"]:
             raise InputError("a recording is of markers on a robot without servos", place="target" if given["target"]
                              else "markers", found=str(given["target"] or "nothing"))  # fmt: skip
         places = {name: (link or hand, point) for name, (link, point) in given["markers"].items()}
         scene["markers"] = {name: {"body": f"robot/{link}", "point": point} for name, (link, point) in places.items()}
-        values = given["start"] or list(starts.values())
-        if len(values) != len(moved):
-            raise InputError("a value for each joint", place="start", found=f"{len(values)}",
-                             expected=", ".join(joint.name for joint in moved))  # fmt: skip
-        body["joints"] = {
-            j.name: {"value": value, "damping": j.damping or DAMPING} for j, value in zip(moved, values, strict=True)
-        }
+        body["joints"] = {j.name: {"value": starts[j.name], "damping": j.damping or DAMPING} for j in moved}
         dampings = [{"path": f"bodies.robot.joints.{joint.name}.damping", **_LOG} for joint in moved]
         angles = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
         _fit(scene, given, dampings + angles, 40, markers={name: name for name in places})

@@ -117,10 +117,16 @@ def articulated_body(
         tuple(extras.drives),
     )
     tree = replace(tree, kept_rows=independent_rows(tree, parts.numbers))
-    links = [link_body(name, link, body, f"{at}.links.{link.name}") for link in robot.links if is_body(link)]
-    if not any(link.vertices.size for link in links):
-        bones = bones_of(robot)
-        links = [replace(link, vertices=bones[link.link][0], triangles=bones[link.link][1]) for link in links]
+    kept = [link for link in robot.links if is_body(link)]
+    links = [link_body(name, link, body, f"{at}.links.{link.name}") for link in kept]
+    # Bones stand for links whose meshes are not there, and for all of a robot without shapes.
+    bones, bare = bones_of(robot), not any(link.vertices.size for link in links)
+    links = [
+        replace(drawn, vertices=bones[link.name][0], triangles=bones[link.name][1])
+        if not drawn.vertices.size and (bare or link.visual)
+        else drawn
+        for drawn, link in zip(links, kept, strict=True)
+    ]
     links += [
         LinkBody(name, key, np.zeros((0, 3)), np.zeros(0), np.zeros(0), massless=True)
         for key in (*places, *places_of_loops)

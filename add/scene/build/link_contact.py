@@ -85,15 +85,16 @@ _X, _Y, _Z = np.eye(3)
 def bones_of(robot: Robot) -> dict[str, tuple[FloatArray, IntArray]]:
     """Return vertices (n, 3) and triangles (m, 3) in the frame of each link with a mass or a joint further out.
 
-    A bone leads from the link's own joint to each joint that it carries, and to the centre of mass of a link that
-    carries none. Where both coincide, an octahedron as wide as the link's gyration stands for it.
+    A bone leads from the link's own joint to each joint that it carries elsewhere, and to the centre of mass of a link
+    that carries none. Where all coincide, an octahedron as wide as the link's gyration stands for it.
     """
     carried = {link.name: [j.position for j in robot.joints if j.parent == link.name] for link in robot.links}
     return {link.name: _bones(link, carried[link.name]) for link in robot.links}
 
 
 def _bones(link: RobotLink, ends: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
-    ends = [end for end in (ends or [link.centre]) if np.linalg.norm(end) > 0.0]
+    ends = [end for end in ends if np.linalg.norm(end) > 0.0] or [link.centre]
+    ends = [end for end in ends if np.linalg.norm(end) > 0.0]
     if ends:
         parts = [_bone(end) for end in ends]
     elif link.mass > 0.0:

@@ -148,6 +148,19 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
     assert [(drive["stiffness"], drive["limit"]) for drive in drives.values()] == [(90.0, "file")] * 2
 
 
+def test_a_reach_that_starts_at_a_stop(tmp_path, monkeypatch):
+    """Commands count by the radian wherever a joint starts, and stay within its stops; a start may be given."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(ARM.replace('lower="-3"', 'lower="0.02"'))
+    said = ["robot", "--defaults", "-o", "a.json", "--force", "--set", "model=arm.urdf", "--set", "target=-0.3,0,-0.3"]
+    for more, starts in (((), [0.02, 0.02]), (("--set", "start=0.5,0.7"), [0.5, 0.7])):
+        assert run(*said, *more).exit_code == 0
+        scene = load_scene(tmp_path / "a.json")
+        assert [joint.value for joint in scene.bodies["robot"].joints.values()] == starts
+        assert [signal.values[0] for signal in scene.signals.values()] == starts
+        assert [(item.scale, item.bounds) for item in scene.parameters] == [(1.0, (0.02, 3.0))] * 2
+
+
 WORLD = """<mujoco><option gravity="0 0 -1.62"/><worldbody>
 <geom name="ground" type="plane" size="5 5 1" {0}/><geom name="stair" type="box" pos="1 0 0.1" size="0.3 1 0.1" {0}/>
 <body name="trunk" pos="0 0 0.5">{1}<geom type="box" size="0.2 0.1 0.05" {0}/><body name="leg" pos="0 0 -0.1">

@@ -1,4 +1,4 @@
-"""Trees without shapes are drawn by bones."""
+"""Trees without shapes, and links whose meshes are not there, are drawn by bones."""
 
 import numpy as np
 
@@ -47,3 +47,31 @@ def test_bones_are_not_drawn_beside_shapes():
 def test_bones_touch_nothing():
     rod = links()["rod"]
     assert not rod.points.size and not rod.shapes and rod.contact_mesh() is None
+
+
+def test_a_link_whose_mesh_is_not_there_has_a_bone(tmp_path):
+    """The shoulder carries a joint where its own is: its bone ends in its centre of mass, however inert it is."""
+    inertia = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    inertial = '<inertial><origin xyz="{}"/><mass value="1"/>' + inertia + "</inertial>"
+    seen = '<visual><geometry><mesh filename="package://gone/{}.stl"/></geometry></visual>'
+    finger = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+    shoulder, arm, hand = inertial.format("0 0 -0.05"), inertial.format("0 0 0.2"), inertial.format("0 0 0")
+
+    def joint(name, parent, child, place):
+        limit = '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
+        ends = f'<parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
+        return f'<joint name="{name}" type="revolute">{ends}{limit}</joint>'
+
+    (tmp_path / "r.urdf").write_text(
+        f"""<robot name="r"><link name="base"/><link name="shoulder">{shoulder}{seen.format("a")}</link>
+        <link name="arm">{arm}{seen.format("b")}</link><link name="hand">{hand}{finger}</link>
+        {joint("a", "base", "shoulder", "0 0 1")}{joint("b", "shoulder", "arm", "0 0 0")}
+        {joint("c", "arm", "hand", "0 0 0.4")}</robot>"""
+    )
+    body = {"type": "articulated", "model": str(tmp_path / "r.urdf")}
+    scene = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"r": body}}
+    model = scene_from_dict(scene).build().model
+    drawn = {name: model.body(f"r/{name}").vertices for name in ("shoulder", "arm", "hand")}
+    assert np.allclose(drawn["shoulder"][[0, 5]], [[0, 0, 0], [0, 0, -0.05]])
+    assert np.allclose(drawn["arm"][[0, 5]], [[0, 0, 0], [0, 0, 0.4]])
+    assert np.allclose(np.abs(drawn["hand"]), 0.05)
