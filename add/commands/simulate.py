@@ -15,7 +15,7 @@ from add.commands.equilibrium_log import unstable
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
-from add.commands.sunk_log import gained
+from add.commands.sunk_log import gained, tumbled
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.lock import CannotWrite
@@ -260,7 +260,7 @@ def simulate_scene(
             raise
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0)) | unstable(built, start)
     if kept.earlier.data is not None:
-        numbers |= gained(built, start, kept.earlier.data)
+        numbers |= gained(built, start, kept.earlier.data) | tumbled(built, kept.earlier.data)
     result = result_head(scene, "simulate", "done") | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)

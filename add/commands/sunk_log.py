@@ -1,4 +1,4 @@
-"""Depths of meshes and of bodies under surfaces, and energy that nothing feeds: no run should have them."""
+"""Depths of meshes and of bodies under surfaces, energy that nothing feeds, tumbling that steps do not resolve."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Body, ContactPoints, LinkBody, SoftBody
+from add.bodies import Body, ContactPoints, LinkBody, RigidBody, SoftBody
 from add.contact import BodyContact, MeshContact
 from add.contact.branches import RowContact
 from add.equations.kinematics import Kinematics
@@ -18,7 +18,8 @@ from add.geometry.shapes import shape_of
 from add.io.trajectory_data import RunData
 from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
 from add.kernels.distance import distance_bound
-from add.model.overlaps import may_touch, surfaces
+from add.kernels.rotation import left_jacobian
+from add.model.overlaps import Surface, may_touch, surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.scenery import Scenery, thickness
@@ -54,9 +55,9 @@ class _Middles(NamedTuple):
     `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
     `nodes`: of each net, rows of X; `cores`: of a soft body, those of the element in its middle; `meets` (bodies,
     surfaces): whether they may touch, frames first; `allowed`: how deep the middle of thin ones may be [m], whose nodes
-    are all below what they lie on; `bounds`: radii of balls about the surfaces' places that hold them [m]; `surfaces`:
-    the names of their owners; `bare`: links that have no shapes though others of their tree have, which count by their
-    centres.
+    are all below what they lie on; `bounds`: radii of balls about the surfaces' places that hold them [m]; `thick`:
+    their thinnest parts [m]; `surfaces`: the names of their owners; `bare`: links that have no shapes though others of
+    their tree have, which count by their centres.
     """
 
     names: tuple[str, ...]
@@ -68,6 +69,7 @@ class _Middles(NamedTuple):
     meets: BoolArray
     allowed: FloatArray
     bounds: FloatArray
+    thick: FloatArray
     surfaces: tuple[str, ...]
     bare: frozenset[str]
 
@@ -103,6 +105,7 @@ def _middles(built: BuiltScene) -> _Middles:
     solid = {body.name for body, _ in nets if isinstance(body, SoftBody)} | {body.name for body, _ in frames}
     parts = {one.name: one.thin for one in Scenery(built.scene, built).moving}
     thin = np.array([0.0 if name in solid else parts.get(name, 0.0) for name in names])
+    thick = np.array([thickness(others[k].kind, others[k].size) for k in met])
     return _Middles(
         names,
         np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
@@ -111,8 +114,9 @@ def _middles(built: BuiltScene) -> _Middles:
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
         tuple(at.rows[body.name].start + 3 * _core(body) for body, _ in nets),
         meets[:, met],
-        THIN * np.minimum.outer(thin, [thickness(others[k].kind, others[k].size) for k in met]),
+        THIN * np.minimum.outer(thin, thick),
         np.array([distance_bound(others[k].kind, *others[k].size[:3]) for k in met]),
+        thick,
         tuple(others[k].name for k in met),
         frozenset(bare),
     )
@@ -173,40 +177,53 @@ class PairLog(Generic[Seen]):
 @final
 @dataclass
 class Sunk:
-    """The time of the first step [s], the greatest depth of half of a body's points [m], and what helps."""
+    """The time of the first step [s], the greatest depth of half of a body's points [m], and what helps.
+
+    Of what goes ``through`` a surface within a step the depth is that of its middle on a straight way.
+    """
 
     time: float
     depth: float
     remedy: str
+    through: bool = False
 
 
 @final
 @dataclass
 class SunkLog(PairLog[Sunk]):
-    """Bodies half of which was below a surface."""
+    """Bodies half of which was below a surface, or which went through one within a step."""
 
     KIND = Sunk
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
+    _before: _Placed | None = field(default=None, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
         """Take the end of a step."""
         if not self._of:
             middles = _middles(built)
-            start = built.model.at_start(theta)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
-                outside = _gaps(built, middles, start, theta) >= -middles.allowed
-                middles = middles._replace(meets=middles.meets & outside)
+                start = _Placed.of(built, middles, built.model.at_start(theta), theta)
+                middles = middles._replace(meets=middles.meets & (_gaps(middles, start) >= -middles.allowed))
+                self._before = start if record.kin.step == 1 else None
             self._of.append(middles)
         middles = self._of[0]
         if not middles.meets.any():
             return
         kin = built.model.lift.kinematics(record.kin, theta)
-        gaps = _gaps(built, middles, kin, theta)
-        for i, k in np.argwhere((gaps < -middles.allowed) & middles.meets):
+        placed = _Placed.of(built, middles, kin, theta)
+        gaps = _gaps(middles, placed)
+        inside = (gaps < -middles.allowed) & middles.meets
+        for i, k in np.argwhere(inside):
             key = middles.names[i], middles.surfaces[k]
             if key not in self.seen:
                 self.seen[key] = Sunk(float(kin.t), 0.0, _remedy(built, middles, kin, theta, key))
             self.seen[key].depth = max(self.seen[key].depth, -float(gaps[i, k]))
+        for i, k, depth, share in [] if self._before is None else _passed(middles, self._before, placed):
+            key = middles.names[i], middles.surfaces[k]
+            if key not in self.seen and not inside[i, k]:
+                dt = share * built.scene.time.dt
+                self.seen[key] = Sunk(float(kin.t), depth, f"a time.dt of {dt:.1g} s or less lets them meet", True)
+        self._before = placed
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
@@ -216,8 +233,7 @@ class SunkLog(PairLog[Sunk]):
                 "time": one.time,
                 "depth": one.depth,
                 "warning": True,
-                "text": f"the middle of {pair[0]} is inside {pair[1]} from t = {one.time:.6g} s on, {one.depth:.3g} m "
-                f"deep: {one.remedy}",
+                "text": _text(pair, one),
             }
             for pair, one in sorted(self.seen.items(), key=lambda item: -item[1].depth)
         ]
@@ -228,6 +244,15 @@ class SunkLog(PairLog[Sunk]):
             rows = [[*row[:4], "".join(x for x in row[4:] if isinstance(x, str)) or STIFFER] for row in found]
             found = {"seen": rows}
         return super().parsed(found)
+
+
+def _text(pair: tuple[str, str], one: Sunk) -> str:
+    if one.through:
+        return f"the middle of {pair[0]} goes through {pair[1]} in the step to t = {one.time:.6g} s: {one.remedy}"
+    return (
+        f"the middle of {pair[0]} is inside {pair[1]} from t = {one.time:.6g} s on, {one.depth:.3g} m deep: "
+        f"{one.remedy}"
+    )
 
 
 def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray, pair: tuple[str, str]) -> str:
@@ -247,37 +272,98 @@ def _remedy(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArr
     return f"no point of one is in the other, they pass beside each other: a finer {key} holds it"
 
 
-def _gaps(built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> FloatArray:
+class _Placed(NamedTuple):
+    """Bodies and surfaces at a state.
+
+    `origins` (n, 3) and `turns` of frames, `places` of the nodes of each net and of its core, `middles` (bodies, 3).
+    """
+
+    origins: FloatArray
+    turns: Rotation | None
+    places: list[FloatArray]
+    cores: list[FloatArray]
+    middles: FloatArray
+    surfaces: list[Surface]
+
+    @classmethod
+    def of(cls, built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> _Placed:
+        """Return them at ``kin`` of X."""
+        x, n = kin.q, found.starts.size
+        turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)]) if n else None
+        places, cores = ([x[rows[:, None] + np.arange(3)] for rows in some] for some in (found.nodes, found.cores))
+        origins = x[found.starts[:, None] + np.arange(3)]
+        of_frames = np.zeros((0, 3)) if turns is None else origins + turns.apply(found.middles)
+        middles = np.concatenate([of_frames, np.array([own.mean(axis=0) for own in places]).reshape(-1, 3)])
+        met = surfaces(built.model, kin, theta, frozenset(found.surfaces))
+        return cls(origins, turns, places, cores, middles, met)
+
+
+def _gaps(found: _Middles, at: _Placed) -> FloatArray:
     """Return the distances of bodies and surfaces (bodies, surfaces) [m]: that of half of a body's points.
 
     The middle of a ring or a sheet is no place of it; where that of a frame is outside, its points are not asked. That
     of a soft body counts, too: not half of a body need be in a plate that it sinks through. Of what is far or never
     meets it is inf.
     """
-    x, n = kin.q, found.starts.size
-    turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)]) if n else None
-    places = [x[rows[:, None] + np.arange(3)] for rows in found.nodes]
-    middles = np.array([own.mean(axis=0) for own in places]).reshape(-1, 3)
-    if turns is not None:
-        origins = x[found.starts[:, None] + np.arange(3)]
-        middles = np.concatenate([origins + turns.apply(found.middles), middles])
+    n, middles, places, turns = found.starts.size, at.middles, at.places, at.turns
     reach = np.array([0.0] * n + [np.ptp(own, axis=0).sum() for own in places])
     out = np.full((len(found.names), len(found.surfaces)), np.inf)
-    for k, surface in enumerate(surfaces(built.model, kin, theta, frozenset(found.surfaces))):
+    for k, surface in enumerate(at.surfaces):
         away = np.linalg.norm(middles - surface.position, axis=1)
         near = np.flatnonzero(found.meets[:, k] & (away <= found.bounds[k] + reach))
         frames = near[: np.searchsorted(near, n)]
         if turns is not None and frames.size:
             out[frames, k] = surface.gaps(middles[frames])
             for i in map(int, frames[out[frames, k] < 0.0]):
-                of_points = surface.gaps(origins[i] + turns[i].apply(found.arms[i]))
+                of_points = surface.gaps(at.origins[i] + turns[i].apply(found.arms[i]))
                 out[i, k] = max(out[i, k], float(np.median(of_points)))
         for i in map(int, near[frames.size :]):
             gaps = surface.gaps(places[i - n])
             out[i, k] = np.partition(gaps, gaps.size // 2)[gaps.size // 2]
-            if found.cores[i - n].size:
-                core = x[found.cores[i - n][:, None] + np.arange(3)].mean(axis=0)
-                out[i, k] = min(out[i, k], float(surface.gaps(core[None])[0]))
+            if at.cores[i - n].size:
+                core = at.cores[i - n].mean(axis=0, keepdims=True)
+                out[i, k] = min(out[i, k], float(surface.gaps(core)[0]))
+    return out
+
+
+#: Looks along a way through a shape, at the most.
+LOOKS = 100
+
+
+def _passed(found: _Middles, before: _Placed, after: _Placed) -> list[tuple[int, int, float, float]]:
+    """Return the bodies and surfaces of which the middle goes through within a step, and ends outside.
+
+    That is on its straight way in the frame of the surface; who goes less far than the surface is thick cannot. Beside
+    them stand how deep the way leads [m], and the share of the step in which they go half as far as it is thick.
+    """
+    out = []
+    fastest = np.linalg.norm(after.middles - before.middles, axis=1).max(initial=0.0)
+    moved, turned = (
+        np.array(
+            [getattr(now, key) - getattr(then, key) for then, now in zip(before.surfaces, after.surfaces, strict=True)]
+        )
+        for key in ("position", "rotation")
+    )
+    far = fastest + np.linalg.norm(moved, axis=1)
+    turns = turned.any(axis=(1, 2))
+    far[turns] += found.bounds[turns] * np.linalg.norm(turned[turns], axis=(1, 2))
+    for k in np.flatnonzero(far > found.thick):
+        then, now = before.surfaces[k], after.surfaces[k]
+        begin = (before.middles - then.position) @ then.rotation
+        way = (after.middles - now.position) @ now.rotation - begin
+        length = np.linalg.norm(way, axis=1)
+        share = np.clip(-(begin * way).sum(axis=1) / np.maximum(length**2, 1e-300), 0.0, 1.0)
+        near = np.linalg.norm(begin + share[:, None] * way, axis=1) <= found.bounds[k]
+        for i in np.flatnonzero(found.meets[:, k] & (length > found.thick[k]) & near):
+            shape, gone, deepest = shape_of(now.kind), 0.0, np.inf
+            for _ in range(LOOKS):
+                gap = float(shape.gaps(now.size, (begin[i] + gone * way[i])[None])[0])
+                deepest = min(deepest, gap)
+                gone += max(abs(gap) / length[i], 1.0 / LOOKS)
+                if gone >= 1.0:
+                    break
+            if deepest < 0.0:
+                out.append((int(i), int(k), -deepest, 0.5 * float(found.thick[k] / length[i])))
     return out
 
 
@@ -395,3 +481,37 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
         f"feeds it: {remedy} helps"
     )
     return {"gained": [{"time": float(data.t[most]), "energy": gain, "warning": True, "text": text}]}
+
+
+#: Turn of a body in a step [rad] from which on steps do not resolve it, and one that is resolved; the share of its
+#: angular velocity that changes in a step, and in how many steps: a wheel turns fast, and an impact changes it once.
+FAST, RESOLVED, CHANGED, STEPS = 0.5, 0.1, 0.1, 3
+
+
+def tumbled(built: BuiltScene, data: RunData) -> dict[str, Any]:
+    """Return the entry ``tumbled`` of ``result.json``: rigid bodies that turn too far in a step about changing axes.
+
+    Their angular velocity is J_l(w) dw/dt (`add.kernels.rotation.left_jacobian`). Boxes that tumbled by 0.7 rad a step
+    pointed 0.4 rad elsewhere after ten steps, by 0.2 rad 0.02.
+    """
+    dt, out = built.scene.time.dt, []
+    between = np.diff(data.t) / dt
+    for body in built.model.bodies:
+        if not isinstance(body, RigidBody) or not body.moves:
+            continue
+        first = built.model.layouts.rows[body.name].start + 3
+        w, rate = data.q[:, first : first + 3], data.v[:, first : first + 3]
+        if dt * np.linalg.norm(rate, axis=1).max() <= FAST:  # a body turns no faster than that
+            continue
+        spin = np.array([left_jacobian(one) @ moves for one, moves in zip(w, rate, strict=True)])
+        turn = dt * np.linalg.norm(spin, axis=1)
+        change = np.linalg.norm(np.diff(spin, axis=0), axis=1) * dt / between
+        fast = (turn[1:] > FAST) & (change > CHANGED * turn[1:])
+        if fast.sum() >= STEPS:
+            begin, most = float(data.t[1:][fast][0]), float(turn[1:][fast].max())
+            text = (
+                f"{body.name} turns by up to {most:.2g} rad in a step, about an axis that changes, from "
+                f"t = {begin:.6g} s on: a time.dt of {dt * RESOLVED / most:.1g} s resolves it"
+            )
+            out.append({"body": body.name, "time": begin, "turn": most, "warning": True, "text": text})
+    return {"tumbled": out} if out else {}

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from add.commands.sunk_log import SunkLog
+from add.commands.sunk_log import SunkLog, tumbled
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
+from add.scene.build.run_data import run_data
 
 CAPSULE = {"geometry": {"shape": "capsule", "radius": 0.03, "half_length": 0.1}}
 MATERIAL = {"model": "neo-hookean", "young": 1e5, "poisson": 0.3, "density": 2000.0, "viscosity": 5.0}
@@ -85,6 +86,52 @@ def test_what_a_thin_post_goes_through_between_its_points(body: dict[str, Any], 
     for record in built.run().records:
         log.add(built, record, built.theta)
     assert [entry["text"].partition(": ")[2] for entry in log.described() if remedy in entry["text"]]
+
+
+BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.5}
+WALL: dict[str, Any] = {"shape": "box", "half_size": [0.01, 1, 1]}
+PLATE = {"type": "rigid", "geometry": {"shape": "box", "size": [0.02, 2, 2]}, "mass": 50.0, "position": [1.2, 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("ball", "more", "said"),
+    [
+        ({"velocity": [50, 0, 0]}, {"obstacles": {"w": WALL | {"center": [1.2, 0, 0]}}}, {("b", "w")}),
+        ({}, {"obstacles": {"w": WALL | {"center": [1.2, 0, 0], "velocity": [-50, 0, 0]}}}, {("b", "w")}),
+        ({"velocity": [50, 0, 0]}, {"w": PLATE}, {("b", "w"), ("w", "b")}),
+        ({"velocity": [50, 0, 0]}, {"obstacles": {"w": WALL | {"center": [1.2, 1.2, 0]}}}, set()),
+        ({"velocity": [0.5, 0, 0]}, {"obstacles": {"w": WALL | {"center": [0.08, 0, 0]}}}, set()),
+    ],
+)
+def test_what_goes_through_a_wall_within_a_step(ball: dict[str, Any], more: dict[str, Any], said: set[Any]) -> None:
+    """Its middle is inside at no end of a step; beside the wall, and slow enough to meet it, nothing is said."""
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 8}, "gravity": [0, 0, 0]}
+    obstacles = {"obstacles": more["obstacles"]} if "obstacles" in more else {}
+    raw |= {"bodies": {"b": BALL | ball} | ({} if obstacles else more)} | obstacles
+    built = scene_from_dict(raw | {"contact": {}}).build()
+    log = SunkLog()
+    for record in built.run().records:
+        log.add(built, record, built.theta)
+    assert SunkLog.parsed(log.plain()) == log
+    assert set(log.seen) == said
+    for entry in log.described():
+        assert "goes through" in entry["text"] and "time.dt" in entry["text"]
+
+
+@pytest.mark.parametrize(
+    ("spin", "dt", "said"),
+    [([100, 2, 100], 5e-3, True), ([100, 2, 100], 1e-3, False), ([0, 0, 150], 5e-3, False)],
+)
+def test_what_tumbles_faster_than_steps_resolve(spin: list[float], dt: float, said: bool) -> None:
+    """A box that turns by 0.7 rad a step about a changing axis; about its own axis steps are exact, however fast."""
+    body = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.2, 0.3]}, "density": 1000.0}
+    raw = {"schema": "add-scene/1", "time": {"dt": dt, "duration": 0.05}, "gravity": [0, 0, 0]}
+    built = scene_from_dict(raw | {"bodies": {"b": body | {"angular_velocity": spin}}}).build()
+    found = tumbled(built, run_data(built, built.run(), built.theta))
+    assert bool(found) == said
+    if said:
+        (entry,) = found["tumbled"]
+        assert 0.6 < entry["turn"] < 0.9 and "time.dt of 0.0007 s" in entry["text"]
 
 
 def test_links_without_shapes_hang_into_moving_bodies_unsaid() -> None:
