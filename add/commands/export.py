@@ -95,11 +95,7 @@ def sampled_controls(built: BuiltScene, rate: float, names: tuple[str, ...] = ()
     missing = [name for name in names if name not in spec.signals]
     if missing:
         raise InputError("there is no such signal", found=missing[0], expected=", ".join(spec.signals))
-    if not np.isfinite(rate) or rate <= 0.0 or spec.time.end * rate > MOST:
-        raise InputError(
-            "the rate does not fit", place="--rate", found=f"{rate:g} Hz", expected=f"above 0, at most {MOST} samples"
-        )
-    times = np.arange(int(np.floor(spec.time.end * rate + 1e-9)) + 1) / rate
+    times = _sampled(spec.time.end, rate, MOST, "samples")
     layout, out = built.simulation.system.parameters, []
     for name in names or tuple(spec.signals):
         given = spec.signals[name]
@@ -253,11 +249,15 @@ def moments(data: RunData, rate: float | None) -> FloatArray:
     """
     if rate is None:
         return data.t
-    duration = float(data.t[-1] - data.t[0])
-    if not np.isfinite(rate) or rate <= 0.0 or duration * rate > MOST_MOMENTS:
-        expected = f"above 0, at most {MOST_MOMENTS} moments"
+    return data.t[0] + _sampled(float(data.t[-1] - data.t[0]), rate, MOST_MOMENTS, "moments")
+
+
+def _sampled(duration: float, rate: float, most: int, what: str) -> FloatArray:
+    """Return times from zero on, so many a second."""
+    if not np.isfinite(rate) or rate <= 0.0 or duration * rate > most:
+        expected = f"above 0, at most {most} {what}"
         raise InputError("the rate does not fit", place="--rate", found=f"{rate:g} Hz", expected=expected)
-    return data.t[0] + np.arange(int(np.floor(duration * rate + 1e-9)) + 1) / rate
+    return np.arange(int(np.floor(duration * rate + 1e-9)) + 1) / rate
 
 
 def export_markers(data: RunData, path: Path, rate: float | None) -> int:

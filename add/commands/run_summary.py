@@ -260,17 +260,6 @@ def summary(
     return out
 
 
-@final
-@dataclass(frozen=True)
-class Expectation:
-    """One expected number and what was found."""
-
-    path: str
-    found: Any
-    expected: str
-    passed: bool
-
-
 def _lookup(node: Any, keys: list[str]) -> Any:
     """Return the entry at a path; names of parameters have dots of their own."""
     if not keys:
@@ -285,15 +274,15 @@ def _lookup(node: Any, keys: list[str]) -> Any:
     return None
 
 
-def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> list[Expectation]:
-    """Compare a result with the scene's ``expect`` entries of this command.
+def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Compare a result with the scene's ``expect`` entries of this command; return what stands in ``result.json``.
 
     Raises
     ------
     InputError
         If an entry names something that the result does not have.
     """
-    out = []
+    out: dict[str, dict[str, Any]] = {}
     for path, item in scene.expect.get(command, {}).items():
         entry = _lookup(result, path.split("."))
         if entry is None:
@@ -324,13 +313,5 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
         if item.max is not None:
             passed &= bool(np.all(number <= item.max))
             wanted.append(f"<= {item.max:g}")
-        out.append(Expectation(path, number.tolist(), ", ".join(wanted), passed))
+        out[path] = {"passed": passed, "value": number.tolist(), "expected": ", ".join(wanted)}
     return out
-
-
-def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the comparison as it stands in ``result.json``."""
-    return {
-        item.path: {"passed": item.passed, "value": item.found, "expected": item.expected}
-        for item in check_expectations(scene, command, result)
-    }

@@ -71,7 +71,11 @@ def way_to_read(path: Path) -> Way:
         return Way("tetgen")
     if suffix not in (*_AT_ONCE, ".msh"):
         return Way(apart=True)
-    head = _head(path).lstrip().lower()
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD).lstrip().lower()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
     if suffix == ".msh":
         if head.startswith(b"("):
             return Way("ansys", apart=True)
@@ -80,14 +84,6 @@ def way_to_read(path: Path) -> Way:
     name, begins, words = _AT_ONCE[suffix]
     _require(path, head, begins, words)
     return Way(name)
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def _require(path: Path, head: bytes, begins: tuple[bytes, ...], words: str) -> None:

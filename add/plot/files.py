@@ -78,6 +78,11 @@ def _write_powers_plainly(drawn: "Figure") -> None:
                 axis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
 
 
+def beside(axis: Any, size: float | None = None) -> Any:
+    """Put the legend of a diagram beside it."""
+    return axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=size)
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 
 #: Markers, or signals, that have a row of their own; of more the first are drawn.
@@ -114,7 +119,7 @@ def plot_take(take: Take, path: str | PathLike[str], names: Sequence[str] = ()) 
             axis.set_title(title, fontsize=8, loc="left")
             axis.set_ylabel(f"[{unit}]" if unit else "")
             if len(legend) > 1:
-                axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+                beside(axis, 7)
         for event in take.events:
             for axis in axes:
                 axis.axvline(event.time, color="#e37400", linewidth=0.8, linestyle="--")
