@@ -267,10 +267,10 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         from add.commands.file_contents import robot_json, robot_lines, robot_problems
         from add.scene.robots import read_robot
 
-        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)
+        options: dict[str, Any] = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
+        robot = read_robot(run, **options)
         for line in robot_lines(robot, run):
             console.say(line)
-        options = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
         warnings = robot_problems(robot, Path(run).absolute(), options)
         for text in warnings:
             console.say(f"  warning: {text}")

@@ -15,7 +15,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from add.commands.report_texts import how_far, targets_left, with_bar
+from add.commands.report_texts import by_reason, how_far, targets_left, with_bar
 from add.errors import InputError
 from add.summary import counted
 
@@ -214,8 +214,7 @@ def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
 
 def say_left_behind(console: Console, left: dict[str, str]) -> None:
     """Say which numbers of a fit do not go into another motion, one line for each reason."""
-    for why in dict.fromkeys(left.values()):
-        names = ", ".join(label for label, reason in left.items() if reason == why)
+    for why, names in by_reason(left).items():
         console.say(f"  stays behind, {why}: {names} (--parameter takes it along)")
 
 

@@ -17,6 +17,7 @@ from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, MassSpringData
+from add.machine.files import require_suffix
 from add.mocap import Recording, write_csv, write_trc
 from add.mocap.take import AngleRecording, PoseRecording, Signal as Samples, Take
 from add.mocap.write import write_c3d
@@ -272,13 +273,12 @@ def export_markers(data: RunData, path: Path, rate: float | None) -> int:
     """
     if not data.markers:
         raise InputError("this run has no markers", file=path, expected="`markers` in its scene")
-    if path.suffix.lower() not in WRITERS:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(WRITERS))
+    write = WRITERS[require_suffix(path, WRITERS)]
     times = moments(data, rate)
     states = [Moment.of(data.t, float(time)) for time in times]
     x = np.stack([np.stack([m.of_states(track) for m in states]) for track in data.markers.values()], axis=1)
     recording = Recording(tuple(data.markers), times, x, np.asarray(np.isfinite(x).all(axis=2)), "the run")
-    WRITERS[path.suffix.lower()](path, recording)
+    write(path, recording)
     return len(times)
 
 
@@ -295,8 +295,7 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     """
     import meshio
 
-    if path.suffix.lower() != ".pvd":
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=".pvd")
+    require_suffix(path, (".pvd",))
     times = moments(data, rate)
     parts: list[_Nodal | _Rigid] = [_Nodal(data, body) for body in data.nodal]
     parts += [rigid for k in range(len(data.solids)) if (rigid := _Rigid(data, k)).triangles.size]

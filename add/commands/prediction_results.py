@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.predict import STILL, Motion, moving, until
-from add.commands.report_texts import how_far, number
+from add.commands.report_texts import by_reason, how_far, number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
 from add.inverse.intervals import (
@@ -52,12 +52,9 @@ def of_draws(sampled: Sampled) -> list[str]:
     """Say from what numbers were drawn, which were not, and how many runs failed."""
     numbers, drawn = sampled.motion.numbers, sampled.drawn
     out = [f"{len(sampled.seen)} runs, each with a draw of {counted(len(numbers.sources), 'number')}."]
-    for source in dict.fromkeys(numbers.sources.values()):
-        labels = [label for label, of in numbers.sources.items() if of == source]
-        out.append(f"Drawn from {source}: {', '.join(labels)}.")
-    for why in dict.fromkeys(numbers.held.values()):
-        labels = [label for label, of in numbers.held.items() if of == why]
-        out.append(f"Held, so that the bands do not contain their errors ({why}): {', '.join(labels)}.")
+    out += [f"Drawn from {source}: {labels}." for source, labels in by_reason(numbers.sources).items()]
+    for why, labels in by_reason(numbers.held).items():
+        out.append(f"Held, so that the bands do not contain their errors ({why}): {labels}.")
     for k in np.flatnonzero(drawn.outside > 0.0):
         out.append(f"{100 * drawn.outside[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds: drawn again.")
     if drawn.held:

@@ -239,25 +239,18 @@ def summary(
                 "final": places[j].tolist(),
                 "displacement": (places[j] - first[j]).tolist(),
             }
-    if tally.chambers:
-        out["chambers"] = tally.chambers
-    if tally.ties:
-        out["ties"] = tally.ties
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts
     impacts = worth_saying(tally.impacts.shortest(built, theta))
-    if impacts:
-        out["impacts"] = [impact_json(impact) for impact in impacts]
-    if tally.weak.natural_map > 0.0:
-        out["contact_certificate"] = {"natural_map": tally.weak.natural_map}
-    if tally.weak.seen:
-        out["weak_contacts"] = tally.weak.described()
-    if tally.depths.seen:
-        out["mesh_depths"] = tally.depths.described()
-    if tally.sunk.seen:
-        out["sunk"] = tally.sunk.described()
-    return out
+    natural_map = tally.weak.natural_map
+    said = {
+        "chambers": tally.chambers, "ties": tally.ties, "impacts": [impact_json(impact) for impact in impacts],
+        "contact_certificate": {"natural_map": natural_map} if natural_map > 0.0 else {},
+        "weak_contacts": tally.weak.described(), "mesh_depths": tally.depths.described(),
+        "sunk": tally.sunk.described(),
+    }  # fmt: skip
+    return out | {key: value for key, value in said.items() if value}
 
 
 def _lookup(node: Any, keys: list[str]) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from add.errors import InputError
 from add.io.json_forms import require_form
 from add.io.lock import LOCK, TEMPORARY, FolderLock, Holder, holder_of, replacing, writing
-from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
+from add.machine.files import explaining, is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
@@ -104,11 +104,9 @@ class RunFolder:
 
     def _holds_something(self) -> bool:
         """Whether there is anything but meshes of a run that was cut before it left more, and a file that it began."""
-        try:
+        with explaining(self.path):
             inside = [path for path in self.path.iterdir() if path.name != LOCK and not _PARTIAL.match(path.name)]
             return any(path.name != MESHES or not _only_meshes(path) for path in inside)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"

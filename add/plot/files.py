@@ -12,6 +12,7 @@ from add.errors import InputError
 from add.geometry import SoftMesh, boundary_faces
 from add.geometry.boundary import mesh_quality
 from add.io.lock import remove_killed, replacing, writing
+from add.machine.files import require_suffix
 from add.mocap import Take
 
 if TYPE_CHECKING:
@@ -54,15 +55,14 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
     from matplotlib.figure import Figure
 
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(FORMATS))
+    suffix = require_suffix(path, FORMATS)
     remove_killed(path.parent)
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn, path
         _write_powers_plainly(drawn)
-        metadata: dict[str, Any] = {"Date": None} if path.suffix.lower() == ".svg" else {}
+        metadata: dict[str, Any] = {"Date": None} if suffix == ".svg" else {}
         with writing(path), replacing(path) as temporary:
             drawn.savefig(temporary, dpi=150, metadata=metadata)
 
