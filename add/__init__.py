@@ -52,34 +52,19 @@ if TYPE_CHECKING:
 
 # Imported on first use: `add version` should not wait for the compiled kernels.
 _HOMES = {
-    "AddError": "add.errors",
-    "Checkpoints": "add.adjoint",
-    "Cotangents": "add.adjoint",
-    "InputError": "add.errors",
-    "InverseProblem": "add.inverse",
-    "Recording": "add.mocap",
-    "Robot": "add.scene.robots",
-    "Scene": "add.scene",
-    "Simulation": "add.simulation.run",
-    "SolverError": "add.errors",
-    "States": "add.adjoint",
-    "StoreAll": "add.adjoint",
-    "Take": "add.mocap",
-    "Trajectory": "add.simulation.run",
-    "apply_overrides": "add.scene",
-    "build_model": "add.model",
-    "evaluate": "add.adjoint",
-    "load_scene": "add.scene",
-    "pullback": "add.adjoint",
-    "pushforward": "add.adjoint",
-    "read_csv": "add.mocap",
-    "read_robot": "add.scene.robots",
-    "read_take": "add.mocap",
-    "register": "add.mocap",
-    "rollout_batch": "add.adjoint",
-    "scene_from_dict": "add.scene",
-    "value_and_gradient": "add.adjoint",
-    "write_csv": "add.mocap",
+    name: home
+    for home, names in {
+        "add.adjoint": "Checkpoints Cotangents States StoreAll evaluate pullback pushforward rollout_batch "
+        "value_and_gradient",
+        "add.errors": "AddError InputError SolverError",
+        "add.inverse": "InverseProblem",
+        "add.mocap": "Recording Take read_csv read_take register write_csv",
+        "add.model": "build_model",
+        "add.scene": "Scene apply_overrides load_scene scene_from_dict",
+        "add.scene.robots": "Robot read_robot",
+        "add.simulation.run": "Simulation Trajectory",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

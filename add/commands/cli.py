@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from add import __version__
+from add.commands import cli_options as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
 from add.commands.cli_new import new
@@ -20,22 +21,19 @@ from add.commands.cli_runs import (
     keeping,
     loaded_scene,
     plot,
+    sampling,
     view,
     workers_for,
     write_and_say_report,
 )
 from add.commands.console import (
     Console,
-    console_options,
     counted_bar,
-    extension_option,
-    samples_bar,
     say_optimization,
     say_simulation,
     say_sweep,
     silence_broken_output,
     steps_bar,
-    strict_option,
     tell,
 )
 from add.errors import AddError, OutOfMemory
@@ -47,7 +45,7 @@ _INTERRUPTED, _TERMINATED = 130, 143
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(version)s")
-@extension_option
+@shared.extension
 def cli() -> None:
     """Differentiable simulation of soft bodies with frictional contact.
 
@@ -98,12 +96,11 @@ for command in (view, plot, info, recording, carry, compare, converge, mesh, new
 
 
 @cli.command()
-@click.argument("scene", type=click.Path())
-@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
-@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@shared.scene
+@shared.folder
+@shared.force
 @click.option("--resume", is_flag=True, help="Go on with a simulation that was interrupted or killed.")
-@console_options
-@strict_option
+@shared.strict
 def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.commands.ahead import compile_others
@@ -126,9 +123,9 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 
 
 @cli.command()
-@click.argument("scene", type=click.Path())
-@click.option("-o", "--output", help="Run folder [default: runs/NAME for the file NAME.json].")
-@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
+@shared.scene
+@shared.folder
+@shared.force
 @click.option("--resume", is_flag=True, help="Go on with an optimisation that was interrupted or killed.")
 @click.option("--checkpoints", is_flag=True, help="Store few states and recompute: less memory, one more forward run.")
 @click.option("--states", is_flag=True, help="Store states and decisions alone: less memory, for long runs.")
@@ -138,8 +135,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     "--log/--no-log", default=None, help="A line for each evaluation [default: where standard error is no terminal]."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write the evaluations to evaluations.csv in the run folder, too.")
-@console_options
-@strict_option
+@shared.strict
 def optimize(
     console: Console,
     scene: str,
@@ -192,11 +188,10 @@ def optimize(
 
 
 @cli.command()
-@click.argument("scene", type=click.Path())
+@shared.scene
 @click.option("--gradient", is_flag=True, help="Compare the gradient with finite differences.")
 @click.option("--steps", type=click.IntRange(min=1), help="Length of the gradient check's window.")
-@console_options
-@strict_option
+@shared.strict
 def check(console: Console, scene: str, gradient: bool, steps: int | None) -> None:
     """Validate SCENE; --gradient checks its derivatives."""
     from add.commands.check_gradient import check_gradients
@@ -239,7 +234,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
 
 
 @cli.command(short_help="Sample the objective of SCENE and its gradient on a grid.")
-@click.argument("scene", type=click.Path())
+@shared.scene
 @click.option(
     "--parameter",
     "parameters",
@@ -250,11 +245,9 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
     "[default: from bound to bound, 21 values]",
 )
 @click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep for the file NAME.json].")
-@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
-@click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
-@console_options
-@strict_option
+@shared.force
+@shared.workers
+@shared.strict
 def sweep(
     console: Console,
     scene: str,
@@ -265,18 +258,14 @@ def sweep(
     cluster: str | None,
 ) -> None:
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
-    from add.commands.folders import clear
     from add.commands.sweep import check_sweep, sweep_scene
-    from add.io.runfolder import RunFolder
 
     loaded = loaded_scene(console, scene)
     check_sweep(loaded, parameters)
     console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
-    folder = RunFolder(output or Path("runs") / f"{Path(scene).stem}_sweep", overwrite=True)
-    with folder.locked("sweep"), keeping(folder, scene), samples_bar(console) as progress:
-        if force or not folder.is_run:
-            clear(folder, loaded)
+    at = Path(output or Path("runs") / f"{Path(scene).stem}_sweep")
+    with sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
@@ -284,7 +273,7 @@ def sweep(
 
 
 @cli.command()
-@console_options
+@shared.console
 def schema(console: Console) -> None:
     """Print the JSON Schema of scene files."""
     from add.scene.spec.roles import schema_text
@@ -294,7 +283,7 @@ def schema(console: Console) -> None:
 
 @cli.command(short_help="Compile the steps of all scenes.")
 @click.option("--times", is_flag=True, help="Say how many processor seconds each function took.")
-@console_options
+@shared.console
 def warm(console: Console, times: bool) -> None:
     """Compile the steps, once for all scenes: minutes, after which small ones run several times faster.
 
@@ -316,7 +305,7 @@ def warm(console: Console, times: bool) -> None:
 
 
 @cli.command()
-@console_options
+@shared.console
 def version(console: Console) -> None:
     """Print the version."""
     from add.io.runfolder import versions

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options, named_value, require_new, strict_option, tell
+from add.commands import cli_options as shared
+from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
 
 
@@ -55,8 +56,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @recording.command()
-@console_options
-@strict_option
+@shared.strict
 @_reading
 def info(console: Console, take: Any) -> None:
     """Say what FILE holds: format, unit, rate, markers and their gaps, bodies, signals, events."""
@@ -68,8 +68,7 @@ def info(console: Console, take: Any) -> None:
 
 
 @recording.command(short_help="Write FILE as CSV or TRC.")
-@console_options
-@strict_option
+@shared.strict
 @_reading
 @click.argument("out", type=click.Path())
 @click.option("--marker", "names", multiple=True, help="Write this marker; may be repeated [default: all].")
@@ -95,8 +94,7 @@ def convert(
 
 
 @recording.command(short_help="Draw FILE over time.")
-@console_options
-@strict_option
+@shared.strict
 @_reading
 @click.option(
     "-o", "--output", type=click.Path(), help="Picture, .png or .svg [default: NAME.png here for the file NAME]."
@@ -138,8 +136,7 @@ def _length(context: click.Context, option: click.Parameter, value: str | None) 
 @click.option("--tolerance", callback=_length, help="How far the boundary may move [default: 1/1000 of the diagonal].")
 @click.option("--fill-holes", is_flag=True, help="Close holes of any size.")
 @click.option("--picture", type=click.Path(), help="Draw the mesh and its quality (.png or .svg).")
-@console_options
-@strict_option
+@shared.strict
 def mesh(
     console: Console,
     surface: str,
@@ -223,8 +220,7 @@ _NO_LIMIT = "this is no limit of a signal"
 @click.option(
     "-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv or controls.mcap."
 )
-@console_options
-@strict_option
+@shared.strict
 def export(
     console: Console,
     source: str,

@@ -6,27 +6,19 @@ from typing import Any
 
 import click
 
-from add.commands.cli_runs import keeping, loaded_scene, workers_for, write_and_say_report
-from add.commands.console import (
-    Console,
-    console_options,
-    require_new,
-    samples_bar,
-    say_left_behind,
-    strict_option,
-    tell,
-)
+from add.commands import cli_options as shared
+from add.commands.cli_runs import loaded_scene, sampling, workers_for, write_and_say_report
+from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar
 
 
 @click.command(short_help="Write the numbers of a fit into another scene.")
-@click.argument("run", type=click.Path())
-@click.argument("scene", type=click.Path())
-@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all properties].")
+@shared.run
+@shared.scene
+@shared.numbers
 @click.option("-o", "--output", required=True, type=click.Path(), help="Scene to write, such as throw_fitted.json.")
-@click.option("--force", is_flag=True, help="Replace a scene that is already there.")
-@console_options
-@strict_option
+@shared.replace
+@shared.strict
 def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...], output: str, force: bool) -> None:
     """Write SCENE with the numbers that the fit or optimisation in RUN found, such as a material.
 
@@ -50,7 +42,7 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
 
 
 @click.command(short_help="Run SCENE under several friction laws.")
-@click.argument("scene", type=click.Path())
+@shared.scene
 @click.option(
     "--laws",
     default="linear,tanh,hybrid,impulse,exact",
@@ -58,26 +50,26 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     metavar="LAW,LAW,...",
     help="Friction laws to run it under.",
 )
-@console_options
+@shared.console
 def compare(console: Console, scene: str, laws: str) -> None:
     """Run SCENE under several friction laws: where bodies end, the objective's gradient and times, side by side.
 
     A law that the scene cannot run under is named with the reason; the integrator is changed where a law asks for it.
     """
-    from add.commands.compare import compare_laws, comparison_json, comparison_text, require_laws
+    from add.commands.compare import compare_laws, comparison_text, require_laws
 
     names = [law.strip() for law in laws.split(",") if law.strip()]
     require_laws(names)
     runs = compare_laws(loaded_scene(console, scene), names)
     console.say(comparison_text(runs))
-    console.result(comparison_json(runs))
+    console.result([vars(run) for run in runs])
 
 
 # --- `add converge`: its arguments and what it says -------------------------------------------------------------------
 
 
 @click.command(short_help="Say what finer steps and meshes change of a fit.")
-@click.argument("scene", type=click.Path())
+@shared.scene
 @click.option("-o", "--output", help="Run folder of the fit [default: runs/NAME for the file NAME.json].")
 @click.option("--time-levels", type=click.IntRange(0, 6), default=2, show_default=True, help="Halvings of the step.")
 @click.option(
@@ -90,8 +82,7 @@ def compare(console: Console, scene: str, laws: str) -> None:
     help="A JSON file of overrides that give the same bodies a finer mesh, instead of halved meshes; may be repeated, "
     "each finer than the one before.",
 )
-@console_options
-@strict_option
+@shared.strict
 def converge(
     console: Console, scene: str, output: str | None, time_levels: int, mesh_levels: int, finer: tuple[str, ...]
 ) -> None:
@@ -131,7 +122,7 @@ def convergence_lines(found: dict[str, Any]) -> list[str]:
 
 
 @click.command("next", short_help="Say which motion to record next.")
-@click.argument("run", type=click.Path())
+@shared.run
 @click.argument("scenes", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--vary",
@@ -142,8 +133,7 @@ def convergence_lines(found: dict[str, Any]) -> list[str]:
 )
 @click.option("--parameter", "parameters", multiple=True, help="A number of the fit to look at [default: all].")
 @click.option("--for", "number", metavar="LABEL", help="Sort by this number alone.")
-@console_options
-@strict_option
+@shared.strict
 def next_take(
     console: Console, run: str, scenes: tuple[str, ...], *, variations: tuple[str, ...], parameters: tuple[str, ...],
     number: str | None,
@@ -186,9 +176,9 @@ def next_take(
 
 
 @click.command(short_help="Predict another motion with the numbers of a fit.")
-@click.argument("run", type=click.Path())
-@click.argument("scene", type=click.Path())
-@click.option("--parameter", "parameters", multiple=True, help="A number of the fit to use [default: all properties].")
+@shared.run
+@shared.scene
+@shared.numbers
 @click.option(
     "--start",
     type=click.Path(),
@@ -219,11 +209,9 @@ def next_take(
     help="How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.",
 )
 @click.option("--discrepancy", is_flag=True, help="Widen the bands by what the fit left over, as a correlated misfit.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes [default: one a core].")
-@click.option("--cluster", metavar="ADDRESS", help="Use the workers of this Dask scheduler, e.g. tcp://host:8786.")
-@click.option("--force", is_flag=True, help="Replace a run folder that is already there.")
-@console_options
-@strict_option
+@shared.workers
+@shared.force
+@shared.strict
 def predict(
     console: Console, run: str, scene: str, *, parameters: tuple[str, ...], start: str | None, output: str | None,
     picture: str | None, samples: int | None, **sampling: Any,
@@ -298,15 +286,10 @@ def _say_sampled(
     jobs: int | None, cluster: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict by samples."""
-    from add.commands.folders import clear
     from add.commands.predict_samples import predict_samples
-    from add.io.runfolder import RunFolder
 
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
-    folder = RunFolder(at, overwrite=True)
-    with folder.locked("predict"), keeping(folder, scene), samples_bar(console, "predict") as progress:
-        if force or not folder.is_run:
-            clear(folder, loaded)
+    with sampling(console, loaded, scene, at, "predict", force) as (folder, progress):
         result = predict_samples(loaded, folder, wanted, workers=workers, progress=progress)
     prediction = result["prediction"]
     for label, item in result["parameters"].items():

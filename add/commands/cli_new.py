@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options, named_value, require_new
+from add.commands import cli_options as shared
+from add.commands.console import Console, named_value, require_new
 from add.errors import InputError
 
 SCHEMA = "add-scene-1.schema.json"
@@ -19,8 +20,8 @@ SCHEMA = "add-scene-1.schema.json"
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="An answer; may be repeated.")
 @click.option("--defaults", is_flag=True, help="Ask nothing: what --set does not say has its default.")
 @click.option("--list", "listed", is_flag=True, help="Say which templates there are, and their questions.")
-@click.option("--force", is_flag=True, help="Replace a scene that is already there.")
-@console_options
+@shared.replace
+@shared.console
 def new(
     console: Console,
     template: str | None,

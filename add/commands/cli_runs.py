@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from add.commands.console import Console, console_options, counted_bar, say_contents
+from add.commands import cli_options as shared
+from add.commands.console import Console, counted_bar, samples_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
 from add.summary import counted
@@ -49,6 +50,19 @@ def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
         raise click.UsageError("--jobs is for this machine: a cluster has as many workers as it has.")
     with cluster(address) as workers:
         yield workers
+
+
+@contextmanager
+def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, force: bool) -> Iterator[Any]:
+    """Give the folder of a run of many samples, one that goes on or an empty one, and what is told its progress."""
+    from add.commands.folders import clear
+    from add.io.runfolder import RunFolder
+
+    folder = RunFolder(at, overwrite=True)
+    with folder.locked(command), keeping(folder, scene), samples_bar(console, command) as progress:
+        if force or not folder.is_run:
+            clear(folder, loaded)
+        yield folder, progress
 
 
 def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
@@ -93,7 +107,7 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
 
 
 @click.command(short_help="Look at RUN, a scene or a robot.")
-@click.argument("run", type=click.Path())
+@shared.run
 @click.option(
     "--quantity",
     "--colour",
@@ -134,9 +148,8 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
 @click.option(
     "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
 )
-@click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
-@click.option("--ignore", multiple=True, metavar="WORD", help="Of a robot: a thing to leave out, as its error says.")
-@console_options
+@shared.robot
+@shared.console
 def view(
     console: Console,
     run: str,
@@ -212,7 +225,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
 
 
 @click.command(short_help="Draw the diagrams of RUN.")
-@click.argument("run", type=click.Path())
+@shared.run
 @click.option(
     "--format",
     "suffix",
@@ -227,7 +240,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
     default=None,
     help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
 )
-@console_options
+@shared.console
 def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
     """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
     from add.io.runfolder import RunFolder
@@ -239,12 +252,11 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 
 
 @click.command(short_help="Say what RUN or a robot's file holds.")
-@click.argument("run", type=click.Path())
-@click.option("--base", type=click.Choice(["fixed", "free"]), help="Of a robot: whether its first link stands still.")
+@shared.run
+@shared.robot
 @click.option("--up", type=click.Choice(["x", "y", "z"]), help="Of a robot: axis of the file that points up.")
-@click.option("--ignore", multiple=True, metavar="WORD", help="Of a robot: a thing to leave out, as its error says.")
 @click.option("--repair", is_flag=True, help="Of a URDF: make impossible inertias possible.")
-@console_options
+@shared.console
 def info(console: Console, run: str, base: str | None, up: str | None, ignore: tuple[str, ...], repair: bool) -> None:
     """Say what RUN holds, a robot's file (URDF, MJCF) or a scene; of a run that was cut, how to go on."""
     from add.commands.folders import remains
@@ -255,10 +267,10 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
         from add.commands.file_contents import robot_json, robot_lines, robot_problems
         from add.scene.robots import read_robot
 
-        robot = read_robot(run, base=base, up=up or "z", ignore=ignore, repair=repair)
+        options: dict[str, Any] = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
+        robot = read_robot(run, **options)
         for line in robot_lines(robot, run):
             console.say(line)
-        options = {"base": base, "up": up or "z", "ignore": ignore, "repair": repair}
         warnings = robot_problems(robot, Path(run).absolute(), options)
         for text in warnings:
             console.say(f"  warning: {text}")

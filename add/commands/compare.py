@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final, get_args
 
 import numpy as np
@@ -146,7 +146,7 @@ def _run(scene: Scene, law: str) -> LawRun:
     both = time.perf_counter() - begin
     by_number = built.numbers.ties.pullback(built.numbers.values, evaluation.gradient)
     gradient = {path: by_number[index] for path, index in _numbers(other, built).items()}
-    return LawRun(law, changed, "", n, ends, evaluation.value, gradient, forward, both)
+    return replace(run, value=evaluation.value, gradient=gradient, both=both)
 
 
 def _numbers(scene: Scene, built: BuiltScene) -> dict[str, Any]:
@@ -161,18 +161,6 @@ def _numbers(scene: Scene, built: BuiltScene) -> dict[str, Any]:
             out[path] = built.numbers.resolve(path)[0]
         except InputError:  # a number that this law does not have
             continue
-    return out
-
-
-def comparison_json(runs: Sequence[LawRun]) -> list[dict[str, Any]]:
-    """Return the runs for machines."""
-    out = []
-    for run in runs:
-        numbers = {
-            "ends": {name: place.tolist() for name, place in run.ends.items()},
-            "gradient": {path: values.tolist() for path, values in run.gradient.items()},
-        }
-        out.append(vars(run) | {"changed": list(run.changed)} | numbers)
     return out
 
 

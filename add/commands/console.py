@@ -1,10 +1,8 @@
 """The output of commands: text for people, JSON for machines, progress bars; and the options that choose among them."""
 
 import contextlib
-import functools
 import io
 import json
-import logging
 import math
 import os
 import sys
@@ -17,7 +15,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from add.commands.report_texts import how_far, targets_left, with_bar
+from add.commands.report_texts import by_reason, how_far, targets_left, with_bar
 from add.errors import InputError
 from add.summary import counted
 
@@ -52,8 +50,10 @@ class Console:
 
     def result(self, value: Any) -> None:
         """Print for machines."""
+        from add.io.runfolder import plain
+
         if self.json:
-            self.write(json.dumps(value, indent=1))
+            self.write(json.dumps(plain(value), indent=1))
 
     def files(self, paths: Iterable[Path]) -> None:
         """Print the paths of what was written."""
@@ -128,76 +128,6 @@ def silence_broken_output() -> None:
                 os.close(nowhere)
 
 
-def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -v, -q and --json to a command."""
-
-    @click.option("-v", "--verbose", count=True, help="Say more; twice for debugging.")
-    @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-    @click.option(
-        "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to standard output."
-    )
-    @click.pass_context
-    def wrapped(ctx: click.Context, verbose: int, quiet: bool, as_json: bool, **arguments: Any) -> Any:
-        level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-        logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
-        # Of the mesher, which may take minutes, one is told without --verbose, too.
-        logging.getLogger("add.io.surfaces").setLevel(level if quiet else min(level, logging.INFO))
-        console = Console(as_json, quiet)
-        result = ctx.invoke(command, console, **arguments)
-        console.require_printed()
-        return result
-
-    wrapped.__name__ = command.__name__
-    wrapped.__doc__ = command.__doc__
-    wrapped.__click_params__ = [*getattr(wrapped, "__click_params__", []), *getattr(command, "__click_params__", [])]  # type: ignore[attr-defined]
-    return wrapped
-
-
-class _Kept(logging.Handler):
-    """Keeps warnings."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one."""
-        self.texts.append(record.getMessage())
-
-
-def _import_extensions(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
-    from add.machine.extensions import load_file
-
-    for file in files:
-        load_file(file)
-
-
-#: Extensions are imported before a command reads anything.
-extension_option = click.option(
-    "--extension", multiple=True, metavar="FILE", expose_value=False, is_eager=True, callback=_import_extensions,
-    help="Import a Python file that defines extensions; give it before the command.",
-)  # fmt: skip
-
-
-def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --strict to a command: what it warned of before it began stops it, what comes later fails it at its end."""
-
-    @click.option("--strict", is_flag=True, help="Make warnings errors (exit code 2); results are kept.")
-    @functools.wraps(command)
-    def wrapped(console: Console, *, strict: bool, **arguments: Any) -> Any:
-        console.strict = strict
-        kept = _Kept()
-        logging.getLogger("add").addHandler(kept)
-        try:
-            result = command(console, **arguments)
-        finally:
-            logging.getLogger("add").removeHandler(kept)
-        console.heed(kept.texts)
-        return result
-
-    return wrapped
-
-
 @contextmanager
 def steps_bar(console: Console, total: int) -> Iterator[Callable[[Any, Any], Any]]:
     """Yield a step observer that moves a progress bar."""
@@ -228,7 +158,7 @@ def counted_bar(console: Console, work: str, unit: str) -> Iterator[Callable[[in
 
 
 @contextmanager
-def samples_bar(console: Console, work: str = "sweep") -> Iterator[Callable[[int, int], None]]:
+def samples_bar(console: Console, work: str) -> Iterator[Callable[[int, int], None]]:
     """Yield what is called with how many runs are done and how many there are; the first may be resumed ones."""
     with tqdm(unit="run", desc=work, disable=not console.bars, file=sys.stderr) as bar:
 
@@ -284,8 +214,7 @@ def say_uncertainty(console: Console, result: dict[str, Any]) -> None:
 
 def say_left_behind(console: Console, left: dict[str, str]) -> None:
     """Say which numbers of a fit do not go into another motion, one line for each reason."""
-    for why in dict.fromkeys(left.values()):
-        names = ", ".join(label for label, reason in left.items() if reason == why)
+    for why, names in by_reason(left).items():
         console.say(f"  stays behind, {why}: {names} (--parameter takes it along)")
 
 

@@ -23,9 +23,9 @@ from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, SoftBodySpec
 from add.typing import FloatArray
 
 
-def meshed(scene: Scene) -> list[str]:
-    """Return the names of the bodies whose meshes are refined."""
-    return [name for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)]
+def meshed(scene: Scene) -> dict[str, SoftBodySpec]:
+    """Return the bodies whose meshes are refined, by name."""
+    return {name: body for name, body in scene.bodies.items() if isinstance(body, SoftBodySpec)}
 
 
 def with_shorter_steps(scene: Scene, factor: float) -> Scene:
@@ -83,11 +83,7 @@ def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...
     """
     scene = with_contact(scene)
     overrides: dict[str, Any] = {}
-    names = []
-    for name, body in scene.bodies.items():
-        if not isinstance(body, SoftBodySpec):
-            continue
-        names.append(name)
+    for name, body in meshed(scene).items():
         place, mesh = f"bodies.{name}.mesh", body.mesh
         if isinstance(mesh, BoxMeshSpec):
             overrides[f"{place}.divisions"] = [2 * n for n in mesh.divisions]
@@ -99,16 +95,14 @@ def with_finer_meshes(scene: Scene, folder: Path) -> tuple[Scene, tuple[str, ...
             overrides[place] = {"file": str(path)}
         else:
             overrides[f"{place}.edge"] = 0.5 * mesh.edge
-    return (apply_overrides(scene, overrides) if overrides else scene), tuple(names)
+    return (apply_overrides(scene, overrides) if overrides else scene), tuple(meshed(scene))
 
 
 def with_coarser_meshes(scene: Scene) -> Scene | None:
     """Return the scene with every soft body's mesh twice as wide; None where one is a file, hollow, or a cell thin."""
     scene = with_contact(scene)
     overrides: dict[str, Any] = {}
-    for name, body in scene.bodies.items():
-        if not isinstance(body, SoftBodySpec):
-            continue
+    for name, body in meshed(scene).items():
         place, mesh = f"bodies.{name}.mesh", body.mesh
         if isinstance(mesh, FileMeshSpec):
             return None
@@ -146,7 +140,7 @@ def doubts(scene: Scene) -> list[str]:
             "contact.stiffness counts per node: a finer mesh is a stiffer floor, which is no error of the mesh; "
             '"stiffness_per": "area" does not change with it'
         )
-    files = [name for name in soft if isinstance(getattr(scene.bodies[name], "mesh", None), FileMeshSpec)]
+    files = [name for name, body in soft.items() if isinstance(body.mesh, FileMeshSpec)]
     if files:
         texts.append(
             f"the mesh of {', '.join(files)} is a file: its elements are cut, its boundary stays what it is; what a "

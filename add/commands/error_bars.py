@@ -34,7 +34,7 @@ from add.inverse.uncertainty import (
     weak_directions,
     with_discretisation,
 )
-from add.io.runfolder import RunFolder
+from add.io.runfolder import RunFolder, plain
 from add.objectives import Tracking
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.scene import Scene, experiment_scenes
@@ -88,7 +88,7 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
     if kept:
         matrix = bars.correlation_matrix[np.ix_(kept, kept)]
         names = [labels[k] for k in kept]
-        out["correlation"] = {"labels": names, "matrix": [[_number(v) for v in row] for row in matrix]}
+        out["correlation"] = {"labels": names, "matrix": matrix}
         out["tied"] = _tied(names, matrix)
     if shifts:
         out["shifts"] = {"labels": labels, "vectors": shifts}
@@ -99,20 +99,20 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         drawn = bootstrap(problem, x, bars, scene.uncertainty.bootstrap)
         for k, label in enumerate(labels):
             entries[label]["bootstrap"] = {
-                "standard_error": _number(drawn.standard_errors[k]),
-                "lower": _number(drawn.lower[k]),
-                "upper": _number(drawn.upper[k]),
+                "standard_error": drawn.standard_errors[k],
+                "lower": drawn.lower[k],
+                "upper": drawn.upper[k],
             }
         out["bootstrap"] = {
             "over": drawn.over, "blocks": drawn.blocks, "draws": scene.uncertainty.bootstrap,
             "labels": [labels[k] for k in kept],
-            "replicates": [[_number(value) for value in row] for row in drawn.values[:, kept]],
+            "replicates": drawn.values[:, kept],
         }  # fmt: skip
     if wide.any():
         said = [*said, too_wide_text(labels, wide)]
     out["changing"] = changing(problem, x, bars)
     out["contains"] = [*_contents(bars), *of_takes(problem, bars), *_unfinished(problem, x, bars), *said, *profiled]
-    return out
+    return dict(plain(out))
 
 
 def _kept(labels: Sequence[str]) -> list[int]:
@@ -120,10 +120,6 @@ def _kept(labels: Sequence[str]) -> list[int]:
     every = list(range(len(labels)))
     chosen = every if len(labels) <= MOST_TOGETHER else [k for k in every if "@" not in labels[k]]
     return chosen if len(chosen) <= MOST_TOGETHER else []
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _discretised(
@@ -163,17 +159,17 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
         for i, sign in enumerate((-1.0, 1.0)):
             moved = x.copy()
             moved[k] = np.clip(x[k] + sign * found.half_widths[k] / slope, *limits)
-            ends[i] = _number(float(problem.values(moved)[k]))
+            ends[i] = float(problem.values(moved)[k])
     sources = {name: getattr(found, name) for name in ("noise", "correlated", "takes", "discretisation")}
     varied = found.between.told[k] and not found.between.by_range[k]
     return {
-        "standard_error": _number(error),
+        "standard_error": error,
         "interval_lower": ends[0],
         "interval_upper": ends[1],
         "interval_by": "range of takes" if found.by_range[k] else "standard error",
-        "errors": {key: _number(values[k]) for key, values in sources.items()},
-        "between_takes": _number(slope * float(np.sqrt(found.between.variance[k]))) if varied else None,
-        "at_bound": bool(found.at_bound[k]),
+        "errors": {key: values[k] for key, values in sources.items()},
+        "between_takes": slope * np.sqrt(found.between.variance[k]) if varied else None,
+        "at_bound": found.at_bound[k],
     }
 
 
@@ -198,7 +194,7 @@ def _of_both(looked: Correlation | CloudCorrelation) -> dict[str, Any]:
         "coordinates": looked.n_samples,
         "effective": looked.effective,
         "white": looked.is_white if looked.tested else None,
-        "p_value": _number(looked.p_value),
+        "p_value": looked.p_value,
         "frames_per_independent": looked.time,
     }
 
@@ -262,7 +258,7 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
 def _tied(labels: Sequence[str], matrix: FloatArray) -> list[dict[str, Any]]:
     """Return the pairs whose errors go together."""
     pairs = np.argwhere(np.triu(np.abs(np.nan_to_num(matrix)) > TIED, 1))[: len(labels)]
-    return [{"a": labels[i], "b": labels[j], "correlation": float(matrix[i, j])} for i, j in pairs]
+    return [{"a": labels[i], "b": labels[j], "correlation": matrix[i, j]} for i, j in pairs]
 
 
 def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list[dict[str, Any]]:
@@ -298,9 +294,9 @@ def _weak(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertain
         out.append(
             {
                 "parameters": {labels[k]: float(weak.direction[k]) for k in members},
-                "spread": _number(weak.spread),
+                "spread": weak.spread,
                 "singular_value": weak.singular_value,
-                "candidates": [{"name": name, "spread": _number(value)} for name, value in best],
+                "candidates": [{"name": name, "spread": value} for name, value in best],
                 "text": f"{text}: {_remedy(weak, best, labels[members[0]], scene, len(members))}",
             }
         )

@@ -17,6 +17,7 @@ from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, MassSpringData
+from add.machine.files import require_suffix
 from add.mocap import Recording, write_csv, write_trc
 from add.mocap.take import AngleRecording, PoseRecording, Signal as Samples, Take
 from add.mocap.write import write_c3d
@@ -95,11 +96,7 @@ def sampled_controls(built: BuiltScene, rate: float, names: tuple[str, ...] = ()
     missing = [name for name in names if name not in spec.signals]
     if missing:
         raise InputError("there is no such signal", found=missing[0], expected=", ".join(spec.signals))
-    if not np.isfinite(rate) or rate <= 0.0 or spec.time.end * rate > MOST:
-        raise InputError(
-            "the rate does not fit", place="--rate", found=f"{rate:g} Hz", expected=f"above 0, at most {MOST} samples"
-        )
-    times = np.arange(int(np.floor(spec.time.end * rate + 1e-9)) + 1) / rate
+    times = _sampled(spec.time.end, rate, MOST, "samples")
     layout, out = built.simulation.system.parameters, []
     for name in names or tuple(spec.signals):
         given = spec.signals[name]
@@ -253,11 +250,15 @@ def moments(data: RunData, rate: float | None) -> FloatArray:
     """
     if rate is None:
         return data.t
-    duration = float(data.t[-1] - data.t[0])
-    if not np.isfinite(rate) or rate <= 0.0 or duration * rate > MOST_MOMENTS:
-        expected = f"above 0, at most {MOST_MOMENTS} moments"
+    return data.t[0] + _sampled(float(data.t[-1] - data.t[0]), rate, MOST_MOMENTS, "moments")
+
+
+def _sampled(duration: float, rate: float, most: int, what: str) -> FloatArray:
+    """Return times from zero on, so many a second."""
+    if not np.isfinite(rate) or rate <= 0.0 or duration * rate > most:
+        expected = f"above 0, at most {most} {what}"
         raise InputError("the rate does not fit", place="--rate", found=f"{rate:g} Hz", expected=expected)
-    return data.t[0] + np.arange(int(np.floor(duration * rate + 1e-9)) + 1) / rate
+    return np.arange(int(np.floor(duration * rate + 1e-9)) + 1) / rate
 
 
 def export_markers(data: RunData, path: Path, rate: float | None) -> int:
@@ -272,13 +273,12 @@ def export_markers(data: RunData, path: Path, rate: float | None) -> int:
     """
     if not data.markers:
         raise InputError("this run has no markers", file=path, expected="`markers` in its scene")
-    if path.suffix.lower() not in WRITERS:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(WRITERS))
+    write = WRITERS[require_suffix(path, WRITERS)]
     times = moments(data, rate)
     states = [Moment.of(data.t, float(time)) for time in times]
     x = np.stack([np.stack([m.of_states(track) for m in states]) for track in data.markers.values()], axis=1)
     recording = Recording(tuple(data.markers), times, x, np.asarray(np.isfinite(x).all(axis=2)), "the run")
-    WRITERS[path.suffix.lower()](path, recording)
+    write(path, recording)
     return len(times)
 
 
@@ -295,8 +295,7 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     """
     import meshio
 
-    if path.suffix.lower() != ".pvd":
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=".pvd")
+    require_suffix(path, (".pvd",))
     times = moments(data, rate)
     parts: list[_Nodal | _Rigid] = [_Nodal(data, body) for body in data.nodal]
     parts += [rigid for k in range(len(data.solids)) if (rigid := _Rigid(data, k)).triangles.size]

@@ -16,6 +16,7 @@ from add.io.lock import remove_killed, replacing
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, ObstacleData
 from add.kernels.distance import MESH, PLANE
+from add.machine.files import require_suffix
 from add.summary import counted
 from add.typing import AnyArray, FloatArray, IntArray
 from add.view.parts import Moment
@@ -118,9 +119,7 @@ def export_surfaces(data: RunData, path: Path, rate: float | None) -> int:
     InputError
         If the kind of file is unknown, nothing has a surface, a package is missing, or glTF would need too many shapes.
     """
-    write = WRITERS.get(path.suffix.lower())
-    if write is None:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(WRITERS))
+    write = WRITERS[require_suffix(path, WRITERS)]
     times = moments(data, rate)
     write(path, shapes(data, times), times)
     return len(times)

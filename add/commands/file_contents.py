@@ -77,14 +77,11 @@ _OF_JOINTS = ("name", "kind", "parent", "child", "position", "rotation", "axis",
 
 
 def _fields(item: object, *keys: str) -> dict[str, Any]:
-    """Return fields for JSON; infinite numbers are null."""
-    values = {key: getattr(item, key) for key in keys}
-    plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in values.items()}
-    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in plain.items()}
+    return {key: getattr(item, key) for key in keys}
 
 
 def robot_json(robot: Robot) -> dict[str, Any]:
-    """Return the same as numbers; infinite limits are null."""
+    """Return the same as numbers."""
     return {
         "name": robot.name,
         "mass": robot.mass,
@@ -94,20 +91,17 @@ def robot_json(robot: Robot) -> dict[str, Any]:
             | {"collision": len(link.collision), "visual": len(link.visual)}
             for link in robot.links
         ],
-        "joints": [
-            _fields(joint, *_OF_JOINTS) | {"limits": list(_fields(joint, "lower", "upper").values())}
-            for joint in robot.joints
-        ],
+        "joints": [_fields(joint, *_OF_JOINTS) | {"limits": [joint.lower, joint.upper]} for joint in robot.joints],
         "places": {
-            name: {"link": link, "position": position.tolist(), "rotation": rotation.tolist()}
+            name: {"link": link, "position": position, "rotation": rotation}
             for name, (link, position, rotation) in robot.frames.items()
         },
         "actuators": [item.name for item in robot.actuators],
         "tendons": [item.name for item in robot.tendons],
         "loops": [item.name for item in robot.loops],
-        "excluded": [list(pair) for pair in robot.excluded],
-        "ignored": list(robot.ignored),
-        "doubts": list(robot.doubts),
+        "excluded": robot.excluded,
+        "ignored": robot.ignored,
+        "doubts": robot.doubts,
     }
 
 
@@ -239,8 +233,8 @@ def _seen(markers: Recording, unlabelled: Sequence[str]) -> dict[str, Any]:
         valid = markers.valid[:, k]
         frames = np.flatnonzero(valid)
         inside = valid[frames[0] : frames[-1] + 1] if frames.size else valid[:0]
-        gaps = int((np.diff(inside.astype(int)) == -1).sum())
-        coverage[name] = {"seen": int(valid.sum()), "gaps": gaps, "labelled": name not in unlabelled}
+        gaps = (np.diff(inside.astype(int)) == -1).sum()
+        coverage[name] = {"seen": valid.sum(), "gaps": gaps, "labelled": name not in unlabelled}
     return coverage
 
 

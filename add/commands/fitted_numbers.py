@@ -177,12 +177,11 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
     experiments = run.read_json(SCENE).get("experiments") or []
     seen = {item["name"]: float((item.get("fit_window") or (0.0, 0.0))[1]) for item in experiments}
     takes: dict[tuple[str, bool, str], dict[str, list[list[float]]]] = {}
-    with run.residuals.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            series = takes.setdefault((row["use"], bool(row["angle_rad"]), row["experiment"]), {})
-            values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
-            values[0] -= seen.get(row["experiment"], 0.0)
-            series.setdefault(row["marker"], []).append(values)
+    for row in _residuals(run):
+        series = takes.setdefault((row["use"], bool(row["angle_rad"]), row["experiment"]), {})
+        values = [float(row[key]) for key in ("time_s", "dx_m", "dy_m", "dz_m")]
+        values[0] -= seen.get(row["experiment"], 0.0)
+        series.setdefault(row["marker"], []).append(values)
     out = {}
     for kind in sorted({of_directions for _, of_directions, _ in takes}):
         uses = {use for use, own, _ in takes if own == kind}
@@ -194,10 +193,13 @@ def discrepancies_of(run: RunFolder) -> dict[bool, Discrepancy]:
 
 def seen_by(start: RunFolder) -> float:
     """Return until when the fit of a start has seen the motion [s]; 0 where it keeps no residuals."""
-    if not start.residuals.is_file():
-        return 0.0
-    with start.residuals.open(encoding="utf-8", newline="") as file:
-        return max((float(row["time_s"]) for row in csv.DictReader(file)), default=0.0)
+    rows = _residuals(start) if start.residuals.is_file() else []
+    return max((float(row["time_s"]) for row in rows), default=0.0)
+
+
+def _residuals(run: RunFolder) -> list[dict[str, str]]:
+    with run.residuals.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _together(series: dict[str, list[list[float]]]) -> tuple[FloatArray, FloatArray]:
@@ -291,7 +293,7 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
     shifts = np.concatenate([shifts, np.diag(between)[between > 0.0]])
     ends = np.full((len(labels), 2), np.nan)
     known = result.get("uncertainty") or {}
-    replicates = _replicates(known.get("bootstrap") or {}, labels)
+    replicates = _columns(known.get("bootstrap") or {}, "replicates", labels, np.nan)
     sources: dict[str, str] = {}
     held: dict[str, str] = {}
     for k, (label, entry) in enumerate(chosen.items()):
@@ -348,22 +350,23 @@ def _scales(run: RunFolder) -> dict[str, Any]:
     return out
 
 
-def _replicates(kept: dict[str, Any], labels: list[str]) -> FloatArray:
-    """Return the replicates of a bootstrap (m, n), NaN for numbers that it has not."""
-    values = np.array(kept.get("replicates") or [], dtype=float)
-    out = np.full((len(values), len(labels)), np.nan)
-    of_kept = {label: k for k, label in enumerate(kept.get("labels") or [])}
-    for k, label in enumerate(labels if values.size else ()):
-        if label in of_kept:
-            out[:, k] = values[:, of_kept[label]]
+def _columns(kept: dict[str, Any], key: str, labels: list[str], missing: float) -> FloatArray:
+    """Return a table that a result keeps (m, n), its columns by these labels."""
+    names, rows = kept.get("labels") or [], kept.get(key) or []
+    values = np.array(rows, dtype=float).reshape(len(rows), len(names))
+    out = np.full((len(rows), len(labels)), missing)
+    for k, label in enumerate(labels):
+        if label in names:
+            out[:, k] = values[:, names.index(label)]
     return out
 
 
 def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, FloatArray, list[str]]:
     """Return the covariance of numbers of a fit (n, n), what moves them together (k, n), and which have none."""
-    known = (result.get("uncertainty") or {}).get("correlation") or {"labels": [], "matrix": []}
-    of_known = {label: k for k, label in enumerate(known["labels"])}
-    covariance: FloatArray = np.zeros((len(labels), len(labels)))
+    known = result.get("uncertainty") or {}
+    kept = known.get("correlation") or {}
+    by_label = _columns(kept, "matrix", labels, 0.0).T.tolist()
+    together = np.nan_to_num(_columns(kept | {"matrix": by_label}, "matrix", labels, 0.0))
     blank = []
     sizes, steps = np.zeros(len(labels)), np.zeros(len(labels))
     for k, label in enumerate(labels):
@@ -374,21 +377,10 @@ def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, 
             blank.append(label)
             continue
         sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
-    for i, a in enumerate(labels):
-        for j, b in enumerate(labels):
-            value = 1.0 if i == j else 0.0
-            if i != j and a in of_known and b in of_known:
-                value = known["matrix"][of_known[a]][of_known[b]] or 0.0
-            covariance[i, j] = value * sizes[i] * sizes[j]
-    shifts = np.where([label in blank for label in labels], 0.0, _shifts(result, labels))
+    np.fill_diagonal(together, 1.0)
+    covariance = together * sizes[:, None] * sizes
+    shifts = _columns(known.get("shifts") or {}, "vectors", labels, 0.0)
+    shifts = np.where([label in blank for label in labels], 0.0, shifts)
     # A folder of an older version has no shifts: there each number is off for itself.
     alone = np.zeros(len(labels)) if len(shifts) else steps**2
     return covariance + np.diag(alone), shifts, blank
-
-
-def _shifts(result: dict[str, Any], labels: list[str]) -> FloatArray:
-    """Return by how much steps, and meshes, move the numbers together (kinds, n)."""
-    known = (result.get("uncertainty") or {}).get("shifts") or {"labels": [], "vectors": []}
-    of_known = {label: k for k, label in enumerate(known["labels"])}
-    rows = [[row[of_known[label]] if label in of_known else 0.0 for label in labels] for row in known["vectors"]]
-    return np.array(rows, dtype=float).reshape(len(rows), len(labels))

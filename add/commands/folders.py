@@ -177,21 +177,23 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
     again = f"`add {command} {file} -o {run} --force` begins anew"
     if command == "optimize":
         goes_on = f"`add optimize {file} -o {run} --resume` goes on" if folder.scene.is_file() else again
-        return Remains(command, status, counted(evaluations, "evaluation"), goes_on)
-    if command == "sweep":
+        kept, advice = counted(evaluations, "evaluation"), goes_on
+    elif command == "sweep":
         samples = len(folder.read_lines(SAMPLES))
         kept = f"{samples} of {counted(math.prod(len(axis['values']) for axis in folder.read_json(GRID)), 'sample')}"
-        return Remains(command, status, kept, "the same `add sweep` again goes on")
-    if command == "predict":
+        advice = "the same `add sweep` again goes on"
+    elif command == "predict":
         drawn = len(folder.read_lines(DRAWN))
         kept = f"{drawn} of {counted(folder.read_json(DRAWS)['samples'], 'run')}"
-        return Remains(command, status, kept, "the same `add predict` again goes on")
-    if folder.trajectory.is_file():
+        advice = "the same `add predict` again goes on"
+    elif folder.trajectory.is_file():
         goes_on = f"`add simulate {file} -o {run} --resume` goes on" if _goes_on(folder) else again
-        return Remains(command, status, _steps(folder, result), f"`add view {run}` shows it; {goes_on}")
-    if command == "simulate":
-        return Remains(command, status, "no step", again)
-    return Remains(command, status, "nothing yet", "the same command with --force begins anew")
+        kept, advice = _steps(folder, result), f"`add view {run}` shows it; {goes_on}"
+    elif command == "simulate":
+        kept, advice = "no step", again
+    else:
+        kept, advice = "nothing yet", "the same command with --force begins anew"
+    return Remains(command, status, kept, advice)
 
 
 def kept_in(folder: RunFolder, scene: str) -> str:

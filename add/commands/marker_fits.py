@@ -106,12 +106,12 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
         "rms": together,
         "unit": "rad" if found.directions.all() else "m",
         **mixed,
-        "samples": int(count.sum()),
-        "frames_outside": int(outside.sum()),
+        "samples": count.sum(),
+        "frames_outside": outside.sum(),
         "peak_displacement": peak_of_kind,
         "rms_over_peak": together / peak_of_kind if peak_of_kind > 0 else None,
         "per_marker": {
-            name: {"rms": float(r), "unit": unit, "peak_displacement": float(p), "samples": int(n)}
+            name: {"rms": r, "unit": unit, "peak_displacement": p, "samples": n}
             for name, r, unit, p, n in zip(found.names, rms, units, peak, count, strict=True)
         },
     }
@@ -156,8 +156,8 @@ def target_fits(scene: Scene, experiment: Experiment, run: Trajectory, theta: Fl
         out.append(
             {
                 "objective": f"objective.{k}", "type": item.type, "unit": unit, "of": of,
-                "rms": float(np.sqrt(np.mean(off**2))), "worst": float(off[worst]),
-                "time": None if np.isnan(times[worst]) else float(times[worst]),
+                "rms": np.sqrt(np.mean(off**2)), "worst": off[worst],
+                "time": times[worst],
             }
         )  # fmt: skip
     return out

@@ -47,7 +47,7 @@ class Candidate:
     def summary(self) -> dict[str, Any]:
         """Return it as `add next --json` prints it."""
         errors = {
-            label: {"before": float(before), "after": float(after)}
+            label: {"before": before, "after": after}
             for label, before, after in zip(self.labels, self.before, self.after, strict=True)
         }
         return {"name": self.name, "narrowing": self.narrowing, "samples": self.samples, "errors": errors}

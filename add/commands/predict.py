@@ -280,16 +280,14 @@ def moving(motion: Motion, positions: FloatArray, spread: FloatArray, recorded: 
     spread : (nf, nm, 3) standard deviation or half width of the prediction
     recorded : (nf, nm, 3), optional
     """
-    if recorded is None or motion.recording is None:
-        size = STILL * float(np.ptp(positions, axis=0).max(initial=0.0))
-        return np.asarray((np.ptp(positions, axis=0) > size) | (spread.max(axis=0) > size))
-    seen = motion.recording.valid
-    tracks = np.where(seen[:, :, None], recorded, np.nan)
-    known = seen.any(axis=0)
-    strayed = np.zeros(recorded.shape[1:])
-    strayed[known] = np.nanmax(tracks[:, known], axis=0) - np.nanmin(tracks[:, known], axis=0)
-    size = STILL * max(float(np.ptp(positions, axis=0).max(initial=0.0)), float(strayed.max(initial=0.0)))
-    moves = (np.ptp(positions, axis=0) > size) | (spread.max(axis=0) > size)
+    strayed = np.zeros(spread.shape[1:])
+    if recorded is not None and motion.recording is not None:
+        seen = motion.recording.valid
+        tracks, known = np.where(seen[:, :, None], recorded, np.nan)[:, seen.any(axis=0)], seen.any(axis=0)
+        strayed[known] = np.nanmax(tracks, axis=0) - np.nanmin(tracks, axis=0)
+    way = np.ptp(positions, axis=0)
+    size = STILL * max(float(way.max(initial=0.0)), float(strayed.max(initial=0.0)))
+    moves = (way > size) | (spread.max(axis=0) > size)
     return np.asarray(moves | (strayed > np.maximum(6.0 * motion.noise[:, None], size)))
 
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.predict import STILL, Motion, moving, until
-from add.commands.report_texts import how_far, number
+from add.commands.report_texts import by_reason, how_far, number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
 from add.inverse.intervals import (
@@ -31,7 +31,7 @@ from add.inverse.intervals import (
 from add.plot.run import Panel
 from add.simulation import DifferentiableStepper
 from add.summary import counted
-from add.typing import BoolArray, FloatArray
+from add.typing import AnyArray, BoolArray, FloatArray
 
 # --- Words for a prediction by samples: what was drawn, how far a linear band holds, how wide, whether it holds -------
 
@@ -52,12 +52,9 @@ def of_draws(sampled: Sampled) -> list[str]:
     """Say from what numbers were drawn, which were not, and how many runs failed."""
     numbers, drawn = sampled.motion.numbers, sampled.drawn
     out = [f"{len(sampled.seen)} runs, each with a draw of {counted(len(numbers.sources), 'number')}."]
-    for source in dict.fromkeys(numbers.sources.values()):
-        labels = [label for label, of in numbers.sources.items() if of == source]
-        out.append(f"Drawn from {source}: {', '.join(labels)}.")
-    for why in dict.fromkeys(numbers.held.values()):
-        labels = [label for label, of in numbers.held.items() if of == why]
-        out.append(f"Held, so that the bands do not contain their errors ({why}): {', '.join(labels)}.")
+    out += [f"Drawn from {source}: {labels}." for source, labels in by_reason(numbers.sources).items()]
+    for why, labels in by_reason(numbers.held).items():
+        out.append(f"Held, so that the bands do not contain their errors ({why}): {labels}.")
     for k in np.flatnonzero(drawn.outside > 0.0):
         out.append(f"{100 * drawn.outside[k]:.3g} % of the draws of {numbers.labels[k]} left its bounds: drawn again.")
     if drawn.held:
@@ -167,7 +164,7 @@ class Results:
     linear: dict[str, FloatArray]
     linear_sd: dict[str, FloatArray]
     recorded: dict[str, FloatArray]
-    coverage: dict[str, list[float]] | None
+    coverage: dict[str, AnyArray] | None
     said: dict[str, Any]
 
     def rows(self) -> Iterator[list[Any]]:
@@ -236,7 +233,7 @@ def results(sampled: Sampled, level: float) -> Results:
     texts = [*of_draws(sampled), of_linear(last, float(view.times[-1]), why, straight is not None, level)]
     texts += of_discrepancy(sampled, misfit)
     texts += of_widths(bands, view.names, level)
-    coverage: dict[str, list[float]] | None = None
+    coverage: dict[str, AnyArray] | None = None
     tracks: dict[str, FloatArray] = {}
     if motion.recording is not None and recorded is not None:
         local = recorded.copy()
@@ -250,7 +247,7 @@ def results(sampled: Sampled, level: float) -> Results:
         }
     values = [run.objective for run in sampled.seen if run.objective is not None]
     if values:
-        said["objective"] = dict(zip((f"q{100 * a:g}" for a in at), np.quantile(values, at).tolist(), strict=True))
+        said["objective"] = dict(zip((f"q{100 * a:g}" for a in at), np.quantile(values, at), strict=True))
     said["texts"] = texts
     each, each_sd = ({name: part[:, j] for j, name in enumerate(view.names)} for part in (linear, linear_sd))
     return Results(view.times, at, bands, each, each_sd, tracks, coverage, said)
@@ -307,7 +304,7 @@ class Seen:
 
 def _covered(
     seen: Seen, bands: Bands, at: FloatArray, noise: FloatArray, level: float
-) -> tuple[dict[str, list[float]], dict[str, Any]]:
+) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the coverage by time, and a summary with a verdict.
 
     A recorded coordinate is compared with the band widened by the noise (nm, 3) that the fit left over. Scores are
@@ -320,16 +317,16 @@ def _covered(
     score = interval_score(wide[0], wide[-1], seen.values, level)
     scored = counted & (seen.directions if seen.directions.all() else ~seen.directions)[:, None]
     some = counted.any(axis=(1, 2))
-    coverage = {"time_s": seen.times[some].tolist(), "coordinates": counted[some].sum(axis=(1, 2)).tolist()}
-    coverage |= {key: _shares(values, counted)[some].tolist() for key, values in inside.items()}
-    coverage["interval_score"] = _shares(score, scored)[some].tolist()
+    coverage = {"time_s": seen.times[some], "coordinates": counted[some].sum(axis=(1, 2))}
+    coverage |= {key: _shares(values, counted)[some] for key, values in inside.items()}
+    coverage["interval_score"] = _shares(score, scored)[some]
     if not some.any():
         return coverage, {"coordinates": 0, "verdict": "no recorded coordinate moves: there is nothing to compare"}
-    by_time = np.array(coverage[f"within_{100 * level:g}"])
-    summary: dict[str, Any] = {key: float(values[counted].mean()) for key, values in inside.items()} | {
-        "coordinates": int(counted.sum()), "least": float(by_time.min()),
-        "least_time": float(seen.times[some][by_time.argmin()]),
-        "interval_score": float(score[scored].mean()) if scored.any() else None,
+    by_time = coverage[f"within_{100 * level:g}"]
+    summary: dict[str, Any] = {key: values[counted].mean() for key, values in inside.items()} | {
+        "coordinates": counted.sum(), "least": by_time.min(),
+        "least_time": seen.times[some][by_time.argmin()],
+        "interval_score": score[scored].mean() if scored.any() else None,
     }  # fmt: skip
     held = summary[f"within_{100 * level:g}"]
     summary["verdict"] = verdict_on(held, by_time, seen.times[some], level)

@@ -111,6 +111,20 @@ def end_text(item: Mapping[str, Any]) -> str:
     )
 
 
+def by_reason(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return what is said of names -> the names, with commas between them.
+
+    Examples
+    --------
+    >>> by_reason({"a": "held", "b": "drawn", "c": "held"})
+    {'held': 'a, c', 'drawn': 'b'}
+    """
+    out: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        out.setdefault(why, []).append(name)
+    return {why: ", ".join(names) for why, names in out.items()}
+
+
 def targets_left(result: Mapping[str, Any]) -> list[str]:
     """Write how far the runs of an optimisation end off their targets: of several the root mean square and the worst.
 

@@ -239,36 +239,18 @@ def summary(
                 "final": places[j].tolist(),
                 "displacement": (places[j] - first[j]).tolist(),
             }
-    if tally.chambers:
-        out["chambers"] = tally.chambers
-    if tally.ties:
-        out["ties"] = tally.ties
     for key, counts in tally.events.items():
         if counts or key == "contact":
             out[key] = counts
     impacts = worth_saying(tally.impacts.shortest(built, theta))
-    if impacts:
-        out["impacts"] = [impact_json(impact) for impact in impacts]
-    if tally.weak.natural_map > 0.0:
-        out["contact_certificate"] = {"natural_map": tally.weak.natural_map}
-    if tally.weak.seen:
-        out["weak_contacts"] = tally.weak.described()
-    if tally.depths.seen:
-        out["mesh_depths"] = tally.depths.described()
-    if tally.sunk.seen:
-        out["sunk"] = tally.sunk.described()
-    return out
-
-
-@final
-@dataclass(frozen=True)
-class Expectation:
-    """One expected number and what was found."""
-
-    path: str
-    found: Any
-    expected: str
-    passed: bool
+    natural_map = tally.weak.natural_map
+    said = {
+        "chambers": tally.chambers, "ties": tally.ties, "impacts": [impact_json(impact) for impact in impacts],
+        "contact_certificate": {"natural_map": natural_map} if natural_map > 0.0 else {},
+        "weak_contacts": tally.weak.described(), "mesh_depths": tally.depths.described(),
+        "sunk": tally.sunk.described(),
+    }  # fmt: skip
+    return out | {key: value for key, value in said.items() if value}
 
 
 def _lookup(node: Any, keys: list[str]) -> Any:
@@ -285,15 +267,15 @@ def _lookup(node: Any, keys: list[str]) -> Any:
     return None
 
 
-def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> list[Expectation]:
-    """Compare a result with the scene's ``expect`` entries of this command.
+def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Compare a result with the scene's ``expect`` entries of this command; return what stands in ``result.json``.
 
     Raises
     ------
     InputError
         If an entry names something that the result does not have.
     """
-    out = []
+    out: dict[str, dict[str, Any]] = {}
     for path, item in scene.expect.get(command, {}).items():
         entry = _lookup(result, path.split("."))
         if entry is None:
@@ -324,13 +306,5 @@ def check_expectations(scene: Scene, command: str, result: dict[str, Any]) -> li
         if item.max is not None:
             passed &= bool(np.all(number <= item.max))
             wanted.append(f"<= {item.max:g}")
-        out.append(Expectation(path, number.tolist(), ", ".join(wanted), passed))
+        out[path] = {"passed": passed, "value": number.tolist(), "expected": ", ".join(wanted)}
     return out
-
-
-def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the comparison as it stands in ``result.json``."""
-    return {
-        item.path: {"passed": item.passed, "value": item.found, "expected": item.expected}
-        for item in check_expectations(scene, command, result)
-    }

@@ -308,11 +308,11 @@ class Sampled:
         for k, label in enumerate(numbers.labels):
             fixed = label in numbers.held
             out[label] = {
-                "value": float(numbers.values[k]),
+                "value": numbers.values[k],
                 "unit": layout.entry_of(self.motion.view.targets[k][0]).unit,
                 "drawn_from": numbers.held.get(label) or numbers.sources[label],
-                "interval_lower": None if fixed else float(ends[0, k]),
-                "interval_upper": None if fixed else float(ends[1, k]),
-                "outside": float(self.drawn.outside[k]),
+                "interval_lower": None if fixed else ends[0, k],
+                "interval_upper": None if fixed else ends[1, k],
+                "outside": self.drawn.outside[k],
             }
         return out

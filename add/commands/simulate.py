@@ -53,39 +53,6 @@ def fingerprint(built: BuiltScene) -> str:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Earlier:
-    """The part of a run that is kept; without a point there is none.
-
-    Attributes
-    ----------
-    point : ResumePoint, optional
-    data : RunData, optional
-        Ends with the point's state.
-    """
-
-    point: ResumePoint | None = None
-    data: RunData | None = None
-
-    @property
-    def tally(self) -> Tally:
-        """A new tally that begins with what was counted."""
-        return Tally() if self.point is None else Tally.parsed(self.point.tally)
-
-    def spent(self, key: str) -> float:
-        """Seconds that the part took, ``key`` being those of ``result.json``."""
-        return 0.0 if self.point is None else float(self.point.tally.get(key, 0.0))
-
-    def with_later(self, later: RunData, every: int) -> RunData:
-        """Return the whole run so far."""
-        if self.point is None or self.data is None:
-            return later
-        if later.n_states == 1:
-            return self.data
-        return joined(self.data, later, stays=self.point.state.step % every == 0)
-
-
-@final
 @dataclass
 class Kept:
     """A run as far as its folder keeps it; every step is looked at once.
@@ -95,17 +62,20 @@ class Kept:
     built : BuiltScene
     path : Path
         Of ``trajectory.h5``.
-    earlier : Earlier
-        What is kept.
     spent : () -> seconds of the run so far, as in ``result.json``
+    point : ResumePoint, optional
+        Up to which it is kept; none: nothing is.
+    data : RunData, optional
+        Ends with the point's state.
     steps : int
         How many steps of this process are kept.
     """
 
     built: BuiltScene
     path: Path
-    earlier: Earlier
     spent: Callable[[], dict[str, float]]
+    point: ResumePoint | None = None
+    data: RunData | None = None
     steps: int = 0
     model: str = field(init=False)
 
@@ -115,17 +85,25 @@ class Kept:
 
     def keep(self, part: Trajectory) -> None:
         """Write the run so far; ``part`` begins where what is kept ends."""
-        tally = self.earlier.tally.add(self.built, part, self.built.theta)
-        point = ResumePoint(part.state(part.n_steps), tally.plain() | self.spent(), self.model)
+        tally = self.tally.add(self.built, part, self.built.theta)
         every = self.built.scene.output.every
-        data = self.earlier.with_later(run_data(self.built, part, self.built.theta, every=every), every)
+        data = run_data(self.built, part, self.built.theta, every=every)
+        if self.point is not None and self.data is not None:
+            stays = self.point.state.step % every == 0
+            data = self.data if data.n_states == 1 else joined(self.data, data, stays=stays)
+        point = ResumePoint(part.state(part.n_steps), tally.plain() | self.spent(), self.model)
         write_run(self.path, data, point)
-        self.earlier = Earlier(point, data)
+        self.point, self.data = point, data
         self.steps += part.n_steps
+
+    @property
+    def tally(self) -> Tally:
+        """A new tally that begins with what was counted."""
+        return Tally() if self.point is None else Tally.parsed(self.point.tally)
 
     def summary(self, part: Trajectory, start: Kinematics) -> dict[str, Any]:
         """Return the numbers of the run that ends with ``part`` and began at ``start``."""
-        return summary(self.built, part, self.built.theta, before=self.earlier.tally, start=start)
+        return summary(self.built, part, self.built.theta, before=self.tally, start=start)
 
 
 @final
@@ -224,26 +202,27 @@ def simulate_scene(
     with naming(file=scene.source):
         require_room_to_run(built.simulation)
         require_room_on_disk(built.simulation, folder.path, every)
-    earlier = _earlier(scene, folder, built) if resume else Earlier()
+    point, data = _earlier(scene, folder, built) if resume else (None, None)
+    before = {key: float(point.tally.get(key, 0.0)) if point else 0.0 for key in ("seconds", "kernel_seconds")}
     note_begin(folder, scene, resume=resume)
     begin = time.perf_counter()
 
     def spent() -> dict[str, float]:
         return {
-            "seconds": earlier.spent("seconds") + time.perf_counter() - begin,
-            "kernel_seconds": earlier.spent("kernel_seconds") + kernels(),
+            "seconds": before["seconds"] + time.perf_counter() - begin,
+            "kernel_seconds": before["kernel_seconds"] + kernels(),
         }
 
-    kept = Kept(built, folder.trajectory, earlier, spent)
+    kept = Kept(built, folder.trajectory, spent, point, data)
     trajectory: Trajectory | None = None
     with kernel_clock() as kernels:
         try:
             start = built.run(n_steps=0)
-            begun = start.initial if earlier.point is None else earlier.point.state
+            begun = start.initial if point is None else point.state
             observers: list[Callable[[State, Record], None]] = [Keeper(kept, begun)]
             if progress is not None:
                 observers.append(progress)
-            trajectory = built.run(observers=observers, state=earlier.point.state if earlier.point else None)
+            trajectory = built.run(observers=observers, state=point.state if point else None)
             took = spent()
             kept.keep(trajectory.after(kept.steps))  # with its last state: a kill may come before the result
         except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
@@ -259,8 +238,8 @@ def simulate_scene(
             unless_full(lambda: folder.write_json(RESULT, head | took))
             raise
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0)) | unstable(built, start)
-    if kept.earlier.data is not None:
-        numbers |= gained(built, start, kept.earlier.data) | tumbled(built, kept.earlier.data)
+    if kept.data is not None:
+        numbers |= gained(built, start, kept.data) | tumbled(built, kept.data)
     result = result_head(scene, "simulate", "done") | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)
@@ -268,7 +247,7 @@ def simulate_scene(
     return result
 
 
-def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
+def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> tuple[ResumePoint | None, RunData | None]:
     """Return the states kept of the folder's run.
 
     Raises
@@ -292,7 +271,7 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
                 expected=before,
             )
     if not folder.trajectory.is_file():
-        return Earlier()
+        return None, None
     point = read_point(folder.trajectory)
     if point is None:
         raise InputError("this run keeps no state to go on from: an older version made it", file=folder.trajectory)
@@ -307,4 +286,4 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> Earlier:
             file=folder.trajectory,
             place="resume",
         )
-    return Earlier(point, read_run(folder.trajectory))
+    return point, read_run(folder.trajectory)

@@ -87,19 +87,18 @@ def _sample(problem: InverseProblem, axes: tuple[SweepAxis, ...], index: tuple[i
     physical = problem.values(x)
     physical[places] = [axis.values[i] for axis, i in zip(axes, index, strict=True)]
     x[places] = problem.design.inverse(physical)[places]
-    message = ""
+    value, gradient, message = np.nan, np.full(len(axes), np.nan), ""
     try:
         with one_blas_thread():
-            value, by_x = problem.value_and_grad(x)
-        gradient = by_x[places] / problem.design.pushforward(x, np.ones(x.size))[places]
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            found, by_x = problem.value_and_grad(x)
+        slopes = by_x[places] / problem.design.pushforward(x, np.ones(x.size))[places]
+        if np.isfinite(found) and np.isfinite(slopes).all():
+            value, gradient = float(found), slopes
+        else:
             message = "the objective or its gradient is not finite"
     except SolverError as error:
         message = str(error)
-    seconds = time.perf_counter() - begin
-    if message:
-        return Sample(index, np.nan, (np.nan,) * len(axes), seconds, message)
-    return Sample(index, float(value), tuple(gradient.tolist()), seconds)
+    return Sample(index, value, tuple(gradient.tolist()), time.perf_counter() - begin, message)
 
 
 def check_sweep(scene: Scene, parameters: Sequence[str]) -> tuple[SweepAxis, ...]:

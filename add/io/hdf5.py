@@ -15,7 +15,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.lock import replacing, writing
-from add.machine.files import available_memory, in_bytes, is_text, open_regular
+from add.machine.files import available_memory, explaining, in_bytes, is_text, open_regular
 from add.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -66,12 +66,8 @@ def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
     """
     import h5py
 
-    try:
+    with explaining(path, expected):
         number = open_regular(path)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, expected=expected) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
     try:
         with os.fdopen(number, "rb") as raw:
             if raw.read(8) != _SIGNATURE:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
-from add.machine.files import in_bytes, most_of_memory, read_regular, require_readable, require_regular
+from add.machine.files import explaining, in_bytes, most_of_memory, read_regular, require_readable, require_regular
 from add.machine.foreign_readers import little_memory, read_apart
 
 #: Memory that reading takes, in sizes of the file: lists of Python's numbers, at worst.
@@ -71,7 +71,8 @@ def way_to_read(path: Path) -> Way:
         return Way("tetgen")
     if suffix not in (*_AT_ONCE, ".msh"):
         return Way(apart=True)
-    head = _head(path).lstrip().lower()
+    with explaining(path), path.open("rb") as file:
+        head = file.read(_HEAD).lstrip().lower()
     if suffix == ".msh":
         if head.startswith(b"("):
             return Way("ansys", apart=True)
@@ -80,14 +81,6 @@ def way_to_read(path: Path) -> Way:
     name, begins, words = _AT_ONCE[suffix]
     _require(path, head, begins, words)
     return Way(name)
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def _require(path: Path, head: bytes, begins: tuple[bytes, ...], words: str) -> None:

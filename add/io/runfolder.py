@@ -17,7 +17,7 @@ import numpy as np
 from add.errors import InputError
 from add.io.json_forms import require_form
 from add.io.lock import LOCK, TEMPORARY, FolderLock, Holder, holder_of, replacing, writing
-from add.machine.files import is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
+from add.machine.files import explaining, is_text, lines_of, most_of_memory, open_regular, parse_json, read_given
 
 SCENE, VERSIONS, TRAJECTORY = "scene.json", "versions.json", "trajectory.h5"
 EVALUATIONS, RESULT, REPORT, FITTED = "evaluations.jsonl", "result.json", "report.md", "fitted.json"
@@ -104,11 +104,9 @@ class RunFolder:
 
     def _holds_something(self) -> bool:
         """Whether there is anything but meshes of a run that was cut before it left more, and a file that it began."""
-        try:
+        with explaining(self.path):
             inside = [path for path in self.path.iterdir() if path.name != LOCK and not _PARTIAL.match(path.name)]
             return any(path.name != MESHES or not _only_meshes(path) for path in inside)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -213,7 +211,7 @@ class RunFolder:
 
     def write_json(self, name: str, obj: Any) -> Path:
         """Write an object as JSON, as `write_text` does; NumPy numbers and arrays are allowed, NaN becomes null."""
-        return self.write_text(name, json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        return self.write_text(name, json.dumps(plain(obj), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def read_json(self, name: str) -> Any:
         """Read what `write_json` wrote.
@@ -234,7 +232,7 @@ class RunFolder:
         A piece of a line that a killed run or a full disk left at the end is cut off first. Raises as `write_text`.
         """
         path = self.path / name
-        line = json.dumps(_plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = json.dumps(plain(obj), ensure_ascii=False, allow_nan=False).encode() + b"\n"
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
         with writing(path), os.fdopen(open_regular(path, flags, follow=False), "ab+") as file:
             _cut_broken_line(file)
@@ -281,14 +279,14 @@ def _cut_broken_line(file: Any) -> None:
         file.seek(0, os.SEEK_END)
 
 
-def _plain(obj: Any) -> Any:
-    """As JSON knows it."""
+def plain(obj: Any) -> Any:
+    """Return numbers, arrays and paths as JSON knows them; NaN and infinite numbers become null."""
     if isinstance(obj, dict):
-        return {str(key): _plain(value) for key, value in obj.items()}
+        return {str(key): plain(value) for key, value in obj.items()}
     if isinstance(obj, list | tuple):
-        return [_plain(value) for value in obj]
+        return [plain(value) for value in obj]
     if isinstance(obj, np.ndarray | np.generic):
-        return _plain(obj.tolist())
+        return plain(obj.tolist())
     if isinstance(obj, PathLike):
         return os.fspath(obj)
     if isinstance(obj, float) and not math.isfinite(obj):

@@ -200,20 +200,19 @@ def read_pattern(path: str | PathLike[str]) -> Pattern:
             raise InputError("no line of an .obj file", file=path, place=f"line {number}", found=line[:60]) from None
     if not faces:
         raise InputError("no triangles in the file", file=path, expected="a surface")
-    try:
+    with naming(file=path):
         triangles = _index([[corner[0] for corner in face] for face in faces], len(points), "v")
         used = np.unique(triangles).size
         if used < len(points):
             raise InputError("nodes without triangles", found=f"{len(points) - used} of {len(points)}")
-        surface = as_surface(np.array(points, dtype=float).reshape(len(points), -1), triangles)
-        if not all(len(corner) > 1 and corner[1] for face in faces for corner in face):
-            return Pattern(*surface, None)
-        uv = np.array(pattern, dtype=float).reshape(len(pattern), -1)
+        try:
+            surface = as_surface(np.array(points, dtype=float).reshape(len(points), -1), triangles)
+            if not all(len(corner) > 1 and corner[1] for face in faces for corner in face):
+                return Pattern(*surface, None)
+            uv = np.array(pattern, dtype=float).reshape(len(pattern), -1)
+        except ValueError:
+            raise InputError("rows of different lengths") from None
         return Pattern(*surface, uv[_index([[corner[1] for corner in face] for face in faces], len(uv), "vt")])
-    except (InputError, ValueError) as error:
-        message = error.message if isinstance(error, InputError) else "rows of different lengths"
-        raise InputError(message, file=path, place=getattr(error, "place", None), found=getattr(error, "found", None),
-                         expected=getattr(error, "expected", None)) from None  # fmt: skip
 
 
 def _index(numbers: list[list[int]], n: int, key: str) -> IntArray:

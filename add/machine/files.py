@@ -5,12 +5,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from add.errors import InputError, naming
+from add.errors import InputError
 
 _GROUP = Path("/sys/fs/cgroup")
 
@@ -85,14 +86,37 @@ def require_readable(path: str | PathLike[str]) -> None:
     InputError
         naming the file.
     """
-    try:
+    with explaining(path, folder="not a file"):
         require_regular(path)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except IsADirectoryError:
-        raise InputError("not a file", file=path) from None
+
+
+@contextmanager
+def explaining(
+    path: str | PathLike[str], expected: str | None = None, missing: str = "no such file",
+    folder: str = "this is a folder",
+) -> Iterator[None]:  # fmt: skip
+    """Errors of the system while a file is opened or read, as those of who named it."""
+    try:
+        yield
+    except (FileNotFoundError, IsADirectoryError) as error:
+        what = missing if isinstance(error, FileNotFoundError) else folder
+        raise InputError(what, file=path, expected=expected) from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from error
+
+
+def require_suffix(path: str | PathLike[str], known: Collection[str]) -> str:
+    """Return the end of a file's name in small letters.
+
+    Raises
+    ------
+    InputError
+        If it is none that is known.
+    """
+    suffix = Path(path).suffix
+    if suffix.lower() not in known:
+        raise InputError("unknown kind of file", file=path, found=repr(suffix), expected=" or ".join(known))
+    return suffix.lower()
 
 
 def _require_plain(path: str | PathLike[str], found: os.stat_result) -> None:
@@ -163,15 +187,8 @@ def read_given(path: str | PathLike[str], *, most: float, expected: str | None =
     InputError
         naming the file, if it is missing, a folder or cannot be read; ``expected`` says what it should be.
     """
-    with naming(file=path):
-        try:
-            return read_regular(path, most=most, follow=follow)
-        except FileNotFoundError:
-            raise InputError("there is no such file", expected=expected) from None
-        except IsADirectoryError:
-            raise InputError("this is a folder", expected=expected) from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    with explaining(path, expected, "there is no such file"):
+        return read_regular(path, most=most, follow=follow)
 
 
 def read_text(path: str | PathLike[str], *, most: float, expected: str) -> str:

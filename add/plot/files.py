@@ -12,6 +12,7 @@ from add.errors import InputError
 from add.geometry import SoftMesh, boundary_faces
 from add.geometry.boundary import mesh_quality
 from add.io.lock import remove_killed, replacing, writing
+from add.machine.files import require_suffix
 from add.mocap import Take
 
 if TYPE_CHECKING:
@@ -54,15 +55,14 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
     from matplotlib.figure import Figure
 
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(FORMATS))
+    suffix = require_suffix(path, FORMATS)
     remove_killed(path.parent)
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn, path
         _write_powers_plainly(drawn)
-        metadata: dict[str, Any] = {"Date": None} if path.suffix.lower() == ".svg" else {}
+        metadata: dict[str, Any] = {"Date": None} if suffix == ".svg" else {}
         with writing(path), replacing(path) as temporary:
             drawn.savefig(temporary, dpi=150, metadata=metadata)
 
@@ -76,6 +76,11 @@ def _write_powers_plainly(drawn: "Figure") -> None:
             if axis.get_scale() in ("log", "symlog"):
                 axis.set_major_formatter(LogFormatter())
                 axis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+
+
+def beside(axis: Any, size: float | None = None) -> Any:
+    """Put the legend of a diagram beside it."""
+    return axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=size)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ def plot_take(take: Take, path: str | PathLike[str], names: Sequence[str] = ()) 
             axis.set_title(title, fontsize=8, loc="left")
             axis.set_ylabel(f"[{unit}]" if unit else "")
             if len(legend) > 1:
-                axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+                beside(axis, 7)
         for event in take.events:
             for axis in axes:
                 axis.axvline(event.time, color="#e37400", linewidth=0.8, linestyle="--")

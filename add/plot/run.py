@@ -15,9 +15,9 @@ from add.io.hdf5 import read_sweep
 from add.io.runfolder import EVALUATIONS, GRID, RESULT, RunFolder
 from add.io.trajectory_data import RunData
 from add.io.trajectory_file import read_run
-from add.plot.files import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, figure
+from add.plot.files import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, beside, figure
 from add.plot.fits import plot_convergence, plot_landscape
-from add.typing import FloatArray
+from add.typing import AnyArray, FloatArray
 
 _ENERGY_COLOURS = {"kinetic": BLUE, "elastic": RED, "gravity": GREEN, "coupling": PURPLE, "contact": ORANGE}
 _PREFIXES = (("", 1.0), ("m", 1e3), ("µ", 1e6))
@@ -44,7 +44,7 @@ def plot_energies(data: RunData, path: str | PathLike[str]) -> Path:
         axis.set_xlabel("time [s]")
         axis.set_ylabel(f"energy [{prefix}J]")
         axis.margins(x=0.01)
-        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        beside(axis)
     return path
 
 
@@ -178,7 +178,7 @@ def plot_residuals(table: str | PathLike[str], path: str | PathLike[str]) -> Pat
             axis.set_ylabel(f"[{unit}]")
             axis.set_ylim(bottom=0.0)
             if len(markers) <= MOST_NAMES:
-                axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+                beside(axis, 7)
         rows[-1].set_xlabel("time [s]")
     return path
 
@@ -290,7 +290,7 @@ def plot_prediction(
                 loc="left",
             )
             axis.set_ylabel(f"moved [{unit}]")
-            axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+            beside(axis, 7)
         rows[-1].set_xlabel("time [s]")
     return path
 
@@ -350,23 +350,23 @@ def plot_sampled(panels: Sequence[Panel], path: str | PathLike[str]) -> Path:
                 axis.set_title(f"{panel.name}, {'xyz'[i]} [{unit}]", fontsize=9, loc="left")
         for axis in axes[-1]:
             axis.set_xlabel("time [s]")
-        legend = axes[0, 2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+        legend = beside(axes[0, 2], 7)
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             if handle is not None and text.get_text() != "recorded":  # one legend for three colours
                 handle.set_color(GREY)
     return path
 
 
-def plot_coverage(columns: Mapping[str, Sequence[float]], level: float, path: str | PathLike[str]) -> Path:
+def plot_coverage(columns: Mapping[str, AnyArray], level: float, path: str | PathLike[str]) -> Path:
     """Draw which share of the recorded coordinates lies within the bands over time, with the shares that they name."""
     with figure(path, 7.0, 2.6) as (drawn, path):
         axis = drawn.subplots()
         for share, colour in ((0.5, ORANGE), (level, BLUE)):
             name = f"within_{100 * share:g}"
-            axis.plot(columns["time_s"], 100 * np.array(columns[name]), color=colour, label=f"{100 * share:g} % band")
+            axis.plot(columns["time_s"], 100 * columns[name], color=colour, label=f"{100 * share:g} % band")
             axis.axhline(100 * share, color=colour, linestyle=":", linewidth=1.0)
         axis.set_ylim(-3, 103)
         axis.set_xlabel("time [s]")
         axis.set_ylabel("recorded within [%]")
-        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        beside(axis)
     return path

@@ -98,7 +98,7 @@ class Loads(Part):
     def __init__(self, canvas: Canvas) -> None:
         self._lines: list[LineData] = [line for line in canvas.data.lines.values() if line.kind == "load"]
         self._top = max(float(np.abs(line.tension).max()) for line in self._lines)
-        self._arrows = Glyphs(canvas, "loads", LOAD_COLOUR, 0.05, 0.016)
+        self._arrows = Glyphs(canvas, "loads", LOAD_COLOUR, tip_radius=0.05, shaft_radius=0.016, tip_resolution=16)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move the arrows."""

@@ -135,14 +135,14 @@ class Glyphs:
     ----------
     canvas : Canvas
     name, colour : of the actor
-    tip, shaft : radii of the arrows, in their lengths
+    style : of `pyvista.Arrow`
     """
 
-    def __init__(self, canvas: Canvas, name: str, colour: str, tip: float, shaft: float) -> None:
+    def __init__(self, canvas: Canvas, name: str, colour: str, **style: float) -> None:
         import pyvista
 
         self._mesh, self._length = pyvista.Arrow(scale=1e-9), 0.3 * canvas.body_span
-        self._arrow = pyvista.Arrow(tip_length=0.25, tip_radius=tip, shaft_radius=shaft, tip_resolution=16)
+        self._arrow = pyvista.Arrow(tip_length=0.25, **style)
         self.actor = canvas.add(self._mesh, name, color=colour)
         in_front(self.actor, -66000.0)
 

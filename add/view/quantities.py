@@ -114,10 +114,9 @@ def quantity(data: RunData, name: str) -> Quantity:
         body = nodal[b]
         if name == "displacement":
             return np.linalg.norm(data.positions(body, k) - data.positions(body, 0), axis=1)
-        if name == "speed":
-            return np.linalg.norm(data.v[k, body.entries].reshape(-1, 3), axis=1)
-        if name == "contact":
-            return np.linalg.norm(data.contact_force[k, body.entries].reshape(-1, 3), axis=1)
+        if name in ("speed", "contact"):
+            rows = data.v if name == "speed" else data.contact_force
+            return np.linalg.norm(rows[k, body.entries].reshape(-1, 3), axis=1)
         if isinstance(body, MassSpringData):
             cloth = name == "strain" and len(body.gradients)
             return sheet_stretching(body, data.q[k, body.entries]) if cloth else np.full(body.n_nodes, np.nan)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from add.errors import InputError
 from add.io.lock import remove_killed, replacing, writing
 from add.io.trajectory_data import RunData
+from add.machine.files import require_suffix
 from add.view.look import Look, require_pyvista
 from add.view.scene3d import COLOUR_MAPS, Scene3D
 
@@ -316,8 +317,7 @@ def _require_finite(time: float | None) -> None:
 
 def _target(path: str | PathLike[str], suffixes: tuple[str, ...]) -> Path:
     path = Path(path)
-    if path.suffix.lower() not in suffixes:
-        raise InputError("unknown kind of file", file=path, found=repr(path.suffix), expected=" or ".join(suffixes))
+    require_suffix(path, suffixes)
     if not path.parent.is_dir():
         raise InputError("no such folder", file=path.parent)
     remove_killed(path.parent)

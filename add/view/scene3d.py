@@ -81,7 +81,8 @@ class Arrows(Part):
 
     def __init__(self, canvas: Canvas) -> None:
         self._data = canvas.data
-        self._arrows = Glyphs(canvas, "contact forces", ARROW_COLOUR, 0.04, 0.012)  # they point into the bodies
+        style = {"tip_radius": 0.04, "shaft_radius": 0.012, "tip_resolution": 12}
+        self._arrows = Glyphs(canvas, "contact forces", ARROW_COLOUR, **style)  # they point into the bodies
         nodal = [canvas.data.contact_force[:, b.entries] for b in canvas.data.nodal]
         forces = [force.reshape(-1, 3) for force in nodal] + [canvas.data.contacts.forces]
         self._top = max(float(np.linalg.norm(force, axis=1).max(initial=0.0)) for force in forces)
