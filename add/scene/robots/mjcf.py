@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.inertia import after, check_moving
-from add.scene.robots.mjcf_joints import LinkPlace, read_joints, read_keyframes, read_loops
+from add.scene.robots.inertia import check_moving
+from add.scene.robots.mjcf_joints import read_joints, read_keyframes, read_loops
 from add.scene.robots.mjcf_model import Mjcf, compiled, read_shapes, refuse_too_many, switch_off
 from add.scene.robots.mjcf_parts import note_others, read_actuators, read_tendons, refuse_others
-from add.scene.robots.model import WORLD, Robot, RobotFluid, RobotGeometry
+from add.scene.robots.model import WORLD, LinkPlace, Robot, RobotFluid, RobotGeometry
 from add.scene.robots.tree import Tree, exclusions, merge, require_plausible
 from add.scene.robots.xml_file import MJCF_WORDS, Source, XmlNode
 from add.typing import FloatArray
@@ -46,17 +46,17 @@ def read_fluid(mjcf: Mjcf, places: Mapping[int, LinkPlace], turn: FloatArray) ->
         source.refuse("fluid", "<option>", f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}")
         return None
     boxes, ellipsoids = [], []
-    for body, (link, *at) in places.items():
+    for body, place in places.items():
         mass, first = float(model.body_mass[body]), int(model.body_geomadr[body])
         felt = [geom for geom in range(first, first + int(model.body_geomnum[body])) if model.geom_fluid[geom][0]]
-        if link == WORLD or mass <= 0.0:
+        if place.link == WORLD or mass <= 0.0:
             continue
         for geom in felt:
             values = np.concatenate([_semi_axes(mjcf, geom), model.geom_fluid[geom][1:]])
-            ellipsoids.append((link, *after((at[0], at[1]), mjcf.pose("geom_", geom)), values))
+            ellipsoids.append((*place.then(mjcf.pose("geom_", geom)), values))
         if not felt:
             edges = box_of_inertia(mass, np.array(model.body_inertia[body]))
-            boxes.append((link, *after((at[0], at[1]), mjcf.pose("body_i", body)), edges))
+            boxes.append((*place.then(mjcf.pose("body_i", body)), edges))
     wind = turn @ np.array(option.wind)
     return RobotFluid(float(option.density), float(option.viscosity), tuple(boxes), wind, tuple(ellipsoids))
 
@@ -73,15 +73,14 @@ def _semi_axes(mjcf: Mjcf, geom: int) -> FloatArray:
 def read_compensation(mjcf: Mjcf, places: Mapping[int, LinkPlace]) -> tuple[tuple[str, FloatArray, float], ...]:
     """Return (link, place (3,) in it, mass [kg]) of the weights that a compiled MuJoCo model takes away."""
     source, model, out = mjcf.source, mjcf.model, []
-    for body, (link, *at) in places.items():
+    for body, place in places.items():
         mass = float(model.body_gravcomp[body] * model.body_mass[body])
-        if link == WORLD or mass == 0.0:
+        if place.link == WORLD or mass == 0.0:
             continue
         if "gravcomp" in source.ignore:
-            source.refuse("gravcomp", f"link '{link}'", f"gravcomp {model.body_gravcomp[body]:g}")
+            source.refuse("gravcomp", f"link '{place.link}'", f"gravcomp {model.body_gravcomp[body]:g}")
         else:
-            centre, _ = after((at[0], at[1]), mjcf.pose("body_i", body))
-            out.append((link, centre, mass))
+            out.append((*place.then(mjcf.pose("body_i", body))[:2], mass))
     if out:
         _check_by_actuators(mjcf)
     return tuple(out)
@@ -185,15 +184,12 @@ def _frames(
     frames: dict[str, LinkPlace] = {}
     for body in range(mjcf.model.nbody):
         name = mjcf.of("body", body)
-        link, *at = tree.hosts[name]
         shift = origins.get(name, np.zeros(3))
-        position, rotation = after((at[0], at[1]), (-shift, np.eye(3)))
-        bodies[body] = (link, position, rotation)
-        if body and (link != name or shift.any()):
+        bodies[body] = tree.hosts[name].then((-shift, np.eye(3)))
+        if body and (bodies[body].link != name or shift.any()):
             frames[name] = bodies[body]
     for site in range(mjcf.model.nsite):
-        link, *at = bodies[int(mjcf.model.site_bodyid[site])]
-        frames[mjcf.of("site", site)] = (link, *after((at[0], at[1]), mjcf.pose("site_", site)))
+        frames[mjcf.of("site", site)] = bodies[int(mjcf.model.site_bodyid[site])].then(mjcf.pose("site_", site))
     return frames, bodies
 
 

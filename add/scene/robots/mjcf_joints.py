@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.scene.robots.inertia import Place, about, after, from_quaternion
+from add.scene.robots.inertia import about, from_quaternion
 from add.scene.robots.mjcf_model import Mjcf
-from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink, RobotLoop
+from add.scene.robots.model import WORLD, LinkPlace, Place, RobotGeometry, RobotJoint, RobotLink, RobotLoop
 from add.typing import FloatArray
 
 _X = np.array([1.0, 0.0, 0.0])
@@ -94,11 +94,9 @@ def _bases(mjcf: Mjcf, base: str | None) -> dict[int, str]:
 
 def _link(mjcf: Mjcf, body: int, name: str, anchor: FloatArray, shapes: Mapping[int, Any]) -> RobotLink:
     """Return a body as a link whose frame is at a place of the body's."""
-    collision, visual = (
-        tuple(replace(shape, position=shape.position - anchor) for shape in some) for some in shapes.get(body, ((), ()))
-    )
-    centre = np.array(mjcf.model.body_ipos[body]) - anchor
-    return RobotLink(name, float(mjcf.model.body_mass[body]), centre, mjcf.inertia(body), collision, visual)
+    centre, shown = np.array(mjcf.model.body_ipos[body]), (tuple(some) for some in shapes.get(body, ((), ())))
+    link = RobotLink(name, float(mjcf.model.body_mass[body]), centre, mjcf.inertia(body), *shown)
+    return link.moved((-anchor, np.eye(3)))
 
 
 def _joints(mjcf: Mjcf, number: int) -> list[RobotJoint]:
@@ -211,8 +209,6 @@ def read_keyframes(mjcf: Mjcf, joints: Sequence[RobotJoint], turn: FloatArray) -
 
 # --- Equalities of a compiled MuJoCo model ----------------------------------------------------------------------------
 
-LinkPlace = tuple[str, FloatArray, FloatArray]
-
 
 def read_loops(mjcf: Mjcf, bodies: dict[int, LinkPlace], fixed: set[str]) -> tuple[RobotLoop, ...]:
     """Return connections of points, welds and couplings of joints and of fixed tendons.
@@ -248,11 +244,9 @@ def read_loops(mjcf: Mjcf, bodies: dict[int, LinkPlace], fixed: set[str]) -> tup
             if weld and not abs(float(turn @ turn) - 1.0) < 1e-6 and not by_sites:
                 source.fail(place, "a weld without a unit quaternion", turn.tolist(), "`relpose` with one, or none")
             both = _ends(mjcf, number, ends, weld, by_sites)
-            links = tuple(bodies[body][0] for body, _ in both)
-            places = [after(bodies[body][1:], local) for body, local in both]
-            positions = np.stack([at[0] for at in places])
-            rotations = np.stack([at[1] for at in places]) if weld else np.stack([np.eye(3)] * 2)
-            loops.append(RobotLoop(name, "fixed" if weld else "point", links, positions, rotations))
+            links, positions, rotations = zip(*(bodies[body].then(local) for body, local in both), strict=True)
+            turns = rotations if weld else [np.eye(3)] * 2
+            loops.append(RobotLoop(name, "fixed" if weld else "point", links, np.stack(positions), np.stack(turns)))
         else:
             source.refuse("equality", place, f"an equality of type {kind.lower()}")
     return tuple(loops)

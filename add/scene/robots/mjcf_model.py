@@ -12,8 +12,8 @@ from typing import Any, final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.inertia import Place, free_name, from_quaternion, from_six
-from add.scene.robots.model import WORLD, RobotGeometry
+from add.scene.robots.inertia import free_name, from_quaternion, from_six
+from add.scene.robots.model import WORLD, Place, RobotGeometry
 from add.scene.robots.xml_file import Source, XmlNode, numbers_in, read_xml, usable
 from add.ties import unit_vector
 from add.typing import FloatArray, IntArray

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.inertia import after
 from add.scene.robots.mjcf_model import SWITCHES, Mjcf, refuse_newer
-from add.scene.robots.model import RobotActuator, RobotSegment, RobotTendon
+from add.scene.robots.model import LinkPlace, RobotActuator, RobotSegment, RobotTendon
 from add.scene.robots.xml_file import Source
 from add.summary import counted, few
 from add.typing import FloatArray
 
 Limits = tuple[float, float]
-Places = Mapping[int, tuple[str, FloatArray, FloatArray]]
+Places = Mapping[int, LinkPlace]
 #: Dynamics of activations that are read.
 _DYNAMICS = ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT", "MUSCLE")
 
@@ -66,8 +65,7 @@ def _segments(mjcf: Mjcf, tendon: str, parts: range, places: Places) -> tuple[Ro
 
 
 def _of_site(model: Any, site: int, places: Places) -> tuple[str, FloatArray]:
-    link, position, rotation = places[int(model.site_bodyid[site])]
-    return link, position + rotation @ np.array(model.site_pos[site])
+    return places[int(model.site_bodyid[site])].then((np.array(model.site_pos[site]), np.eye(3)))[:2]
 
 
 def _around(
@@ -76,8 +74,7 @@ def _around(
     """Return centre, axis and side of what a tendon runs around, its kind and radius; None if it runs within it."""
     model = mjcf.model
     geom, side = int(model.wrap_objid[part]), round(float(model.wrap_prm[part]))
-    link, *at = places[int(model.geom_bodyid[geom])]
-    centre, turn = after((at[0], at[1]), mjcf.pose("geom_", geom))
+    link, centre, turn = places[int(model.geom_bodyid[geom])].then(mjcf.pose("geom_", geom))
     places_around, radius = [(link, centre)], float(model.geom_size[geom][0])
     if around == "cylinder":
         places_around.append((link, centre + turn[:, 2]))
