@@ -32,7 +32,7 @@ from add.scene.read.paths import require_known
 from add.scene.robots.inertia import free_name
 from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.actuation import DriveSpec, JointLoopSpec, TendonSpec
-from add.scene.spec.articulated import ArticulatedBodySpec
+from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.terms import Activation, Integral, Lag
 from add.ties import WeightedSum
 
@@ -199,24 +199,56 @@ def _tendon(
     out.tendons.append(TreeTendon(path, chosen, banded, limited, out.ways.get(tendon.name)))
     for k, (joint, factor) in enumerate(tendon.joints):
         out.number(f"{path}.joints.{joint}", factor, "-", target=f"{path}.factors#{k}")
-    out.number(f"{path}.stiffness", tendon.stiffness, "N/m")
+    values: dict[str, object] = {"stiffness": tendon.stiffness}
     if banded:
         out.number(f"{path}.rest", tendon.rest, "m", fixed=True)
         out.number(f"{path}.none", 0.0, "N s/m", fixed=True)
     else:
-        out.number(f"{path}.rest", tendon.rest[0], "m")
-    out.number(f"{path}.damping", tendon.damping, "N s/m")
-    out.number(f"{path}.dry_friction", tendon.dry_friction, "N")
-    out.number(f"{path}.slip_speed", said.slip_speed or DEFAULTS["slip_speed"], "m/s")
+        values["rest"] = tendon.rest[0]
+    values |= {"damping": tendon.damping, "dry_friction": tendon.dry_friction, "slip_speed": usual(said, "slip_speed")}
     if limited:
-        bounds = np.nan_to_num(np.array([tendon.lower, tendon.upper]), posinf=1e9, neginf=-1e9)
-        if bounds[0] >= bounds[1]:
-            raise InputError("the lower limit is not below the upper one", place=path)
-        out.number(f"{path}.lower", bounds[0], "m")
-        out.number(f"{path}.upper", bounds[1], "m")
-        for key, unit in (("limit_stiffness", "N/m"), ("limit_damping", "N s/m")):
-            given = getattr(said, key)
-            out.number(f"{path}.{key}", DEFAULTS[key] if given is None else given, unit)
+        values |= bounded(path, tendon.lower, tendon.upper)
+        values |= {key: usual(said, key) for key in ("limit_stiffness", "limit_damping")}
+    for key, value in values.items():
+        out.number(f"{path}.{key}", value, TendonSpec.unit_of(key))
+
+
+def usual(said: TreeJointSpec | TendonSpec, key: str, default: float | None = None) -> float:
+    """Return what the scene says of a joint or a tendon, else ``default``, or what stands in `DEFAULTS`."""
+    given = getattr(said, key)
+    return float(given if given is not None else DEFAULTS[key] if default is None else default)
+
+
+def bounded(at: str, lower: float, upper: float, found: str | None = None) -> dict[str, float]:
+    """Return limits as numbers: one that is not there lies so far away that nothing reaches it.
+
+    Raises
+    ------
+    InputError
+        If they leave no way; ``found`` words them.
+    """
+    low, high = np.nan_to_num([lower, upper], posinf=1e9, neginf=-1e9).tolist()
+    if low >= high:
+        raise InputError("the lower limit is not below the upper one", place=at, found=found)
+    return {"lower": low, "upper": high}
+
+
+def driven_by(at: str, item: DriveSpec, of_lengths: bool, gains: Sequence[str], parts: SceneParts) -> SignalParameter:
+    """Add the numbers of a drive of a joint or a tendon; return its input.
+
+    ``gains`` are the names in theta of what multiplies the input, the coordinate and its rate.
+    """
+    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][of_lengths]
+    driven = parts.signal(item.input, f"{at}.input", unit, 1)
+    gain, by_place, by_rate = (f"{at}.{name}" for name in gains)
+    if item.type == "torque":
+        parts.add(gain, 1.0, "-", fixed=True)
+    of_rate = [(gain, 1.0), (by_rate, -1.0)] if item.type == "velocity" else [(by_rate, -1.0)]
+    for key, targets in (("stiffness", [(gain, 1.0), (by_place, -1.0)]), ("damping", of_rate)):
+        value = getattr(item, key)
+        if value is not None:
+            parts.add(f"{at}.{key}", value, item.unit_of(key, of_lengths), targets)
+    return driven
 
 
 def _actuator(
@@ -301,20 +333,8 @@ def _on_tendon(
     if item.limit == "file":
         raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
     chosen = tuple(coordinate(joints, number, name, at) for name, _ in tendons[item.tendon].joints)
-    unit = {"torque": "N", "position": "m", "velocity": "m/s"}[item.type]
-    drive = out.parts.signal(item.input, f"{at}.input", unit, 1)
+    drive = driven_by(at, item, True, ("g0", "b1", "b2"), out.parts)
     limit = np.inf if item.limit is None else float(item.limit)
     factors = f"{body}.tendons.{item.tendon}.factors"
     way = out.ways.get(item.tendon)
     out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit), way=way))
-    by_place: tuple[tuple[str, float], ...] = ((f"{at}.g0", 1.0), (f"{at}.b1", -1.0))
-    by_rate: tuple[tuple[str, float], ...] = ((f"{at}.b2", -1.0),)
-    if item.type == "torque":
-        out.number(f"{at}.g0", 1.0, "-", fixed=True)
-    if item.type == "velocity":
-        by_rate = ((f"{at}.g0", 1.0), *by_rate)
-    for key, value, unit, targets in (
-        ("stiffness", item.stiffness, "N/m", by_place), ("damping", item.damping, "N s/m", by_rate),
-    ):  # fmt: skip
-        if value is not None:
-            out.parts.add(f"{at}.{key}", value, unit, targets)

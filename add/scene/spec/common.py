@@ -54,9 +54,10 @@ class Spec(BaseModel):
         return bool(getattr(self, key) != type(self).model_fields[key].get_default(call_default_factory=True))
 
     @classmethod
-    def unit_of(cls, key: str) -> str:
-        """Return the unit of a field, the first thing in brackets in its description."""
-        return (cls.model_fields[key].description or "").partition("[")[2].partition("]")[0]
+    def unit_of(cls, key: str, of_lengths: bool = False) -> str:
+        """Return the unit of a field, the first thing in brackets in its description: of angles, or of lengths."""
+        units = (cls.model_fields[key].description or "").partition("[")[2].partition("]")[0].split(", ")
+        return units[-1 if of_lengths else 0]
 
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
