@@ -146,8 +146,9 @@ class _Bodies:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
         return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
 
-    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: SceneParts) -> BodySite:
-        """Return the direction of b that coincides at the start with the direction ``arm`` of a."""
+    def carried(self, item: _PairSpec, arm: str, name: str, parts: SceneParts) -> BodySite:
+        """Return the direction of a joint's b that coincides at the start with the direction ``arm`` of its a."""
+        a, b = item.a.body, item.b.body
         return self.direction(b, parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
 
     def spin(self, name: str | None) -> BodySite:
@@ -186,16 +187,14 @@ def _coupling(item: CouplingSpec, at: str, bodies: _Bodies, parts: SceneParts) -
     if isinstance(item, AttachmentSpec):
         _attachment(item, at, bodies, parts)
         return item.nodes, item.body or ""
-    if isinstance(item, ForceSpec):
+    if isinstance(item, ForceSpec | DragSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drive = parts.signal(item.force, f"{at}.force", "N", 3)
-        parts.joint_parts.append(JointPart(PointForce, (on.site,), drive=drive))
-        return None
-    if isinstance(item, DragSpec):
-        place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drag(item, at, on.site, bodies.ball_radius(item.on.body), parts)
+        on = bodies.given(item.on.body, place, f"{at}.on", parts).site
+        if isinstance(item, DragSpec):
+            drag(item, at, on, bodies.ball_radius(item.on.body), parts)
+        else:
+            drive = parts.signal(item.force, f"{at}.force", "N", 3)
+            parts.joint_parts.append(JointPart(PointForce, (on,), drive=drive))
         return None
     if isinstance(item, AirSpec):
         air(item, at, bodies.known[item.body], parts)
@@ -268,20 +267,13 @@ def _pair(
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
-        ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
+        ends = bodies.direction(item.a.body, arm), bodies.carried(item, arm, f"{at}.frame.{k}.b", parts)
         parts.joint_parts.append(JointPart(ElasticJoint, ends, (angular, none)))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
         parts.joint_parts.append(JointPart(Slider, (a, b, line), laws))
     else:
         parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
-
-
-def _carried(
-    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: SceneParts
-) -> BodySite:
-    """Return the direction of the joint's b that coincides at the start with the direction ``arm`` of its a."""
-    return bodies.carried(item.a.body, item.b.body, arm, name, parts)
 
 
 def _hinge_start(
@@ -316,7 +308,7 @@ def _hinge(
 ) -> None:
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
-    line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
+    line_b = bodies.carried(item, axis, f"{at}.axis.b", parts)
     parts.joint_parts.append(JointPart(ElasticJoint, (line_a, line_b), (angular, none)))
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
@@ -326,7 +318,7 @@ def _hinge(
         parts.blocks += [(name, (3,), "-") for name in across]
         parts.derived.append(Derived(across, AxesAcross(), (axis,)))
         e1, e2 = (bodies.direction(item.a.body, name) for name in across)
-        mark = _carried(item, across[0], f"{at}.reference.b", bodies, parts)
+        mark = bodies.carried(item, across[0], f"{at}.reference.b", parts)
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1)
         k = parts.numbers_of(f"{at}.motor", item.motor, "stiffness")
@@ -335,11 +327,9 @@ def _hinge(
         stops = parts.numbers_of(f"{at}.limits", item.limits, "stiffness", "damping", "lower", "upper")
         parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), stops))
     if item.formula:
-        columns = [
-            parts.number(f"{at}.formula.{key}", item.formula.column(key), unit)
-            for key, unit in item.formula.columns.items()
-        ]
-        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(columns)))
+        columns = item.formula.columns.items()
+        numbers = (parts.number(f"{at}.formula.{key}", item.formula.column(key), unit) for key, unit in columns)
+        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(numbers)))
     if item.friction:
         dry = parts.numbers_of(f"{at}.friction", item.friction, "viscous", "coulomb", "rate")
         parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), dry))

@@ -24,11 +24,9 @@ from add.scene.read.paths import asked_for_by
 from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import (
     BoxMeshSpec,
-    CylinderMeshSpec,
     FileMeshSpec,
     LoadSpec,
     SoftBodySpec,
-    SphereMeshSpec,
     SurfaceMeshSpec,
 )
 from add.scene.spec.common import (
@@ -79,23 +77,9 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
         element = element or "tet4"
         if isinstance(mesh_spec, BoxMeshSpec):
             return box_mesh(mesh_spec.size, mesh_spec.divisions, FAMILIES[element], mesh_spec.hollows)
-        if isinstance(mesh_spec, SphereMeshSpec):
-            return shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
-        if isinstance(mesh_spec, CylinderMeshSpec):
-            return shape_mesh(
-                "cylinder",
-                element=element,
-                radius=mesh_spec.radius,
-                height=mesh_spec.height,
-                edge=mesh_spec.edge,
-            )
-        return shape_mesh(
-            "torus",
-            element=element,
-            radius=mesh_spec.major_radius,
-            tube_radius=mesh_spec.minor_radius,
-            edge=mesh_spec.edge,
-        )
+        names = {"major_radius": "radius", "minor_radius": "tube_radius"}
+        lengths = {names.get(key, key): value for key, value in mesh_spec.model_dump(exclude={"shape"}).items()}
+        return shape_mesh(mesh_spec.shape, element=element, **lengths)
 
 
 def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:

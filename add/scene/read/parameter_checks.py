@@ -365,15 +365,9 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
         if path != whole and (is_orientation(whole) or is_direction(whole)):
             yield Problem(at, "an entry by itself says nothing of a rotation or a direction", f"'{path}'", f"'{whole}'")
             continue
-        if not _isnumber_ats(value):
+        if _flat(value) is None:
             yield Problem(at, "is not a number", shown(value), "a number or a list of numbers")
         for item in spec.experiments:
             for other in item.overrides:
                 if covers(path, other) or covers(other, path):
                     yield Problem(at, f"experiment '{item.name}' overrides '{other}': which counts?", f"'{path}'")
-
-
-def _isnumber_ats(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return bool(value) and all(_isnumber_ats(item) for item in value)
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -4,8 +4,6 @@ An orientation has four numbers in the file and three degrees of freedom: its nu
 direction has three and two: its number is the tilt [rad] away from the scene's own direction, about two axes across it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +16,7 @@ from add.mocap import PoseRecording, Recording, Take, read_take, register, relea
 from add.mocap.flights import flight_of_point, flight_spin
 from add.mocap.recording import require_names
 from add.objectives.placement import Placement
+from add.scene.read.paths import asked_for_by
 from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -103,30 +102,18 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
     for place, section, recording in recordings:
         if recording is None or section is None or recording.start is None or "time_offset" in section:
             continue
-        with _asked_by(f"{place}.start", spec):
+        with asked_for_by(f"{place}.start"):
             section["time_offset"] = round(_release(recording), 6)
             spec = SceneSpec.model_validate(raw)
     # Experiments have recordings and bodies of their own: each is filled in when it is read as a scene.
     for name, body in () if spec.experiments else before.bodies.items():
         lacking = [key for key in _STATE if key not in raw["bodies"][name]]
         if isinstance(body, RigidBodySpec) and body.start is not None and lacking:
-            with _asked_by(f"bodies.{name}.start", spec):
+            with asked_for_by(f"bodies.{name}.start"):
                 state = _flight(spec, name, body)
                 raw["bodies"][name] |= {key: state[key] for key in lacking if key in state}
                 spec = SceneSpec.model_validate(raw)
     return spec
-
-
-@contextmanager
-def _asked_by(place: str, spec: SceneSpec) -> Iterator[None]:
-    """Let an error name the place of the scene that asked, and its own in front of its message."""
-    try:
-        yield
-    except InputError as error:
-        where = [str(part) for part in (error.file, error.place) if part is not None]
-        error.message = ": ".join([*where, error.message])
-        error.file, error.place = spec.source, place
-        raise
 
 
 def _release(spec: RecordingSpec) -> float:

@@ -126,6 +126,12 @@ class MeshFiles:
 KINDS = {"box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER}
 
 
+def kernel_shape(shape: str, size: Sequence[float]) -> tuple[int, tuple[float, float, float]]:
+    """Return the code of a shape in the kernels, and its sizes there."""
+    x, y, z = (*size, 0.0, 0.0)[:3]
+    return KINDS[shape], (x, y, z)
+
+
 class Touching(NamedTuple):
     """Points (n, 3) by which a shape touches others, their radius, and the area of the surface."""
 
