@@ -91,13 +91,12 @@ def articulated_body(
         if is_body(link):
             _add_link(f"{at}.links.{link.name}", link, body, parts)
             add_link_sizes(link, body.links.get(link.name), f"{at}.links.{link.name}", parts)
-    carrier = {link.name: k for k, link in enumerate(robot.links)}
     for key in places:
         on, where, turn = robot.place(key)
-        joints.append(TreeJoint(key, FIXED, carrier[on], key, massless=True))
+        joints.append(TreeJoint(key, FIXED, order[on], key, massless=True))
         _add_placement(f"{at}.joints.{key}", where, turn, parts)
     drives = [
-        _drive(f"{at}.drives.{key}", item, robot.joints, parts)
+        _drive(f"{at}.drives.{key}", item, item.joint, robot.joints, parts)
         for key, item in body.drives.items()
         if item.joint is not None
     ]
@@ -303,17 +302,16 @@ def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneP
     parts.add(f"{at}.center_of_mass", link.centre, "m", ((f"{at}.centre", 1.0),))
 
 
-def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
-    number = {joint.name: k for k, joint in enumerate(joints)}
-    assert item.joint is not None
-    joint = joints[coordinate(joints, number, item.joint, f"{at}.joint")]
+def _drive(at: str, item: DriveSpec, name: str, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
+    number = coordinate(joints, name, f"{at}.joint")
+    joint = joints[number]
     driven = driven_by(at, item, joint.kind == "slide", ("gain", "by_coordinate", "by_rate"), parts)
     limit = np.inf if item.limit is None else item.limit
     if limit == "file":
         limit = joint.effort
         if not 0.0 < limit < np.inf:
             raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
-    return TreeDrive(at, number[item.joint], driven, float(limit))
+    return TreeDrive(at, number, driven, float(limit))
 
 
 def _apart(name: str, robot: Robot, links: Sequence[LinkBody]) -> set[tuple[str, str]]:
