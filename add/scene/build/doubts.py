@@ -195,7 +195,7 @@ def _creep(built: BuiltScene) -> Iterator[str]:
     contact, time = built.scene.contact, built.scene.time
     if contact.friction_law not in ("linear", "tanh") or contact.stick_stiffness is not None:
         return
-    sought = [path for item in built.scene.parameters for path in item.all_paths()]
+    sought = built.scene.parameter_paths
     frictions = [path for path in sought if path.startswith("contact.") and path.endswith("friction")]
     if frictions:
         yield (

@@ -188,15 +188,8 @@ def vertex_area(body: Body) -> float:
     """Return the mean area that a vertex of a body's mesh stands for [m^2]; zero of a rope."""
     mesh = body.contact_mesh()
     assert mesh is not None
-    return mean(body.contact_points().areas if mesh.areas is None else mesh.areas) or _face_area(
-        mesh.points, mesh.faces
-    )
-
-
-def _face_area(points: FloatArray, faces: Any) -> float:
-    if not len(faces):
-        return 0.0
-    return float(triangle_areas(points, faces).sum() / max(len(points), 1))
+    area = mean(body.contact_points().areas if mesh.areas is None else mesh.areas)
+    return area or float(triangle_areas(mesh.points, mesh.faces).sum() / max(len(mesh.points), 1))
 
 
 def _least_extent(points: FloatArray) -> float:

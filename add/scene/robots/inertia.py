@@ -40,8 +40,7 @@ def from_rpy(angles: FloatArray) -> FloatArray:
 
 def from_quaternion(wxyz: Sequence[float] | FloatArray) -> FloatArray:
     """Return the rotation of a quaternion of any length but zero, (3, 3)."""
-    w, x, y, z = wxyz
-    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix())
+    return np.asarray(Rotation.from_quat(wxyz, scalar_first=True).as_matrix())
 
 
 #: Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz.

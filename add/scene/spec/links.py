@@ -347,8 +347,7 @@ def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArr
 
 def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:
     turn, place = rotation @ shape.rotation, (position + rotation @ shape.position).tolist()
-    x, y, z, w = (float(number) for number in Rotation.from_matrix(turn).as_quat())
-    at = {"center": tuple(place), "orientation": (w, x, y, z)}
+    at = {"center": tuple(place), "orientation": tuple(Rotation.from_matrix(turn).as_quat(scalar_first=True).tolist())}
     if shape.shape == "plane":
         return PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
     if shape.shape == "sphere":
