@@ -69,8 +69,7 @@ class Scene(SceneSpec):
         rows.append(("time", f"{counted(self.time.n_steps, 'step')} of {self.time.dt:g} s, {self.time.integrator}"))
         rows.append(("contact", f"{self.contact.friction_law} friction; {', '.join(self.obstacles) or 'no obstacles'}"))
         if self.parameters:
-            paths = ", ".join(path for item in self.parameters for path in item.all_paths())
-            rows.append(("parameters", paths))
+            rows.append(("parameters", ", ".join(self.parameter_paths)))
         if self.experiments:
             rows.append(("experiments", ", ".join(item.name for item in self.experiments)))
         return Summary(f"Scene {self.name or (self.source.name if self.source else '')}".rstrip(), tuple(rows))

@@ -24,7 +24,7 @@ from add.scene.build.followers import (
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
-from add.scene.build.tree_parts import DEFAULTS, coordinate, tree_extras
+from add.scene.build.tree_parts import bounded, coordinate, driven_by, tree_extras, usual
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import six_of
 from add.scene.robots.model import Robot, RobotJoint, RobotLink
@@ -35,7 +35,6 @@ from add.typing import FloatArray
 
 _KINDS = {"fixed": FIXED, "hinge": HINGE, "slide": SLIDE, "ball": BALL, "free": FREE}
 _NONE = TreeJointSpec()
-#: What joints have where neither scene nor file says anything.
 #: The slip speed of dry friction that holds: nothing creeps at it, so that it may be small.
 _HELD_SLIP_SPEED = 1e-3
 
@@ -92,13 +91,12 @@ def articulated_body(
         if is_body(link):
             _add_link(f"{at}.links.{link.name}", link, body, parts)
             add_link_sizes(link, body.links.get(link.name), f"{at}.links.{link.name}", parts)
-    carrier = {link.name: k for k, link in enumerate(robot.links)}
     for key in places:
         on, where, turn = robot.place(key)
-        joints.append(TreeJoint(key, FIXED, carrier[on], key, massless=True))
+        joints.append(TreeJoint(key, FIXED, order[on], key, massless=True))
         _add_placement(f"{at}.joints.{key}", where, turn, parts)
     drives = [
-        _drive(f"{at}.drives.{key}", item, robot.joints, parts)
+        _drive(f"{at}.drives.{key}", item, item.joint, robot.joints, parts)
         for key, item in body.drives.items()
         if item.joint is not None
     ]
@@ -255,45 +253,29 @@ def _add_joint(
     hard: bool,
 ) -> None:
     """Add placement, start and laws of a joint."""
-    unit = "m" if made.kind == SLIDE else "rad"
-    values: list[tuple[str, FloatArray, str]] = []
+    slide, values = made.kind == SLIDE, dict[str, object]()
     if made.n and starts:
         start = np.full(made.n, joint.start)
         if made.kind == FREE:
             start = np.concatenate([joint.position, Rotation.from_matrix(joint.rotation).as_rotvec()])
-        start = pose.get(joint.name, start)
-        values += [("value", _wide(said.value, start, f"{at}.value"), unit)]
-        values += [("rate", _wide(said.rate, np.zeros(made.n), f"{at}.rate"), f"{unit}/s")]
+        values["value"] = _wide(said.value, pose.get(joint.name, start), f"{at}.value")
+        values["rate"] = _wide(said.rate, np.zeros(made.n), f"{at}.rate")
     if made.n and made.kind in (HINGE, SLIDE, BALL):
-        values.append(("rest", _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest"), unit))
-        per, per_rate, force = ("N/m", "N s/m", "N") if made.kind == SLIDE else ("N m/rad", "N m s/rad", "N m")
-        for key, usual, of in (
-            ("stiffness", joint.stiffness, per), ("damping", joint.damping, per_rate),
-            ("dry_friction", joint.dry_friction, force),
-            ("slip_speed", _HELD_SLIP_SPEED if made.held else DEFAULTS["slip_speed"], f"{unit}/s"),
-            ("armature", joint.armature, "kg" if made.kind == SLIDE else "kg m^2"),
-        ):  # fmt: skip
-            given = getattr(said, key)
-            values.append((key, np.array(usual if given is None else given), of))
+        values["rest"] = _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest")
+        values |= {key: usual(said, key, getattr(joint, key)) for key in ("stiffness", "damping", "dry_friction")}
+        values["slip_speed"] = usual(said, "slip_speed", _HELD_SLIP_SPEED if made.held else None)
+        values["armature"] = usual(said, "armature", joint.armature)
         if made.limited:
-            # A limit that is not there lies so far away that nothing reaches it.
-            bounds = np.nan_to_num(np.array([end[0] for end in ends]), posinf=1e9, neginf=-1e9)
-            if bounds[0] >= bounds[1]:
-                raise InputError(
-                    "the lower limit is not below the upper one", place=at,
-                    found=" and ".join(
-                        f"{end:.6g}" + ("" if name == joint.name else f" (of '{name}', which mimics it)")
-                        for end, name, _ in ends
-                    ),
-                )  # fmt: skip
-            values += [("lower", bounds[0], unit), ("upper", bounds[1], unit)]
-            for key, of in (("limit_stiffness", per), ("limit_damping", per_rate)):
-                given = getattr(said, key)
-                values.append((key, np.array(DEFAULTS[key] if given is None else given), of))
+            found = " and ".join(
+                f"{end:.6g}" + ("" if name == joint.name else f" (of '{name}', which mimics it)")
+                for end, name, _ in ends
+            )
+            values |= bounded(at, ends[0][0], ends[1][0], found)
+            values |= {key: usual(said, key) for key in ("limit_stiffness", "limit_damping")}
     if made.kind != FREE:
         _add_placement(at, joint.position, joint.rotation, parts)
-    for key, x, of in values:  # no motion depends on how hard limits give way
-        parts.add(f"{at}.{key}", x, of, fixed=hard and "limit_" in key)
+    for key, x in values.items():  # no motion depends on how hard limits give way
+        parts.add(f"{at}.{key}", x, said.unit_of(key, slide), fixed=hard and "limit_" in key)
 
 
 def _add_placement(at: str, position: FloatArray, rotation: FloatArray, parts: SceneParts) -> None:
@@ -326,29 +308,16 @@ def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneP
     parts.add(f"{at}.center_of_mass", link.centre, "m", ((f"{at}.centre", 1.0),))
 
 
-def _drive(at: str, item: DriveSpec, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
-    number = {joint.name: k for k, joint in enumerate(joints)}
-    assert item.joint is not None
-    joint = joints[coordinate(joints, number, item.joint, f"{at}.joint")]
-    slide = joint.kind == "slide"
-    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][slide]
-    driven = parts.signal(item.input, f"{at}.input", unit, 1)
-    # The drive's numbers, and what they are multiplied by in g, b_q and b_v of `JointDrive`.
-    by_place = (("gain", 1.0), ("by_coordinate", -1.0))
-    if item.type == "torque":
-        parts.add(f"{at}.gain", 1.0, "-", fixed=True)
-    by_rate = (("gain", 1.0), ("by_rate", -1.0)) if item.type == "velocity" else (("by_rate", -1.0),)
-    for key, targets in (("stiffness", by_place), ("damping", by_rate)):
-        value = getattr(item, key)
-        if value is not None:
-            per = {"stiffness": ("N m/rad", "N/m"), "damping": ("N m s/rad", "N s/m")}[key][slide]
-            parts.add(f"{at}.{key}", value, per, [(f"{at}.{name}", factor) for name, factor in targets])
+def _drive(at: str, item: DriveSpec, name: str, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
+    number = coordinate(joints, name, f"{at}.joint")
+    joint = joints[number]
+    driven = driven_by(at, item, joint.kind == "slide", ("gain", "by_coordinate", "by_rate"), parts)
     limit = np.inf if item.limit is None else item.limit
     if limit == "file":
         limit = joint.effort
         if not 0.0 < limit < np.inf:
             raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
-    return TreeDrive(at, number[item.joint], driven, float(limit))
+    return TreeDrive(at, number, driven, float(limit))
 
 
 def _apart(name: str, robot: Robot, links: Sequence[LinkBody]) -> set[tuple[str, str]]:

@@ -80,41 +80,27 @@ def _content(
 ) -> Callable[[Sequence[Body], Layouts], list[Pressure | Chamber]]:
     """Return what makes the term or the equation of a chamber with all that is joined to it."""
     volume, area = sum(one.volume for one in walls), sum(one.area for one in walls)
-
-    def triangles(at: Layouts) -> IntArray:
-        return np.concatenate([at.rows[one.body].start // 3 + one.triangles for one in walls])
-
-    def index(block: str, at: Layouts) -> IntArray:
-        return at.parameters[block].indices.ravel()
-
     if isinstance(item, VolumeChamberSpec):
-        given = volume if item.volume is None else item.volume
-        amount = parts.signal(given, f"{place}.volume", "m^3", 1)
+        drive = parts.signal(volume if item.volume is None else item.volume, f"{place}.volume", "m^3", 1)
+    else:
+        assert isinstance(item, PressureChamberSpec | GasChamberSpec)
+        drive = parts.signal(item.pressure, f"{place}.pressure", "Pa", 1)
+    constants: tuple[str, ...] = ()
+    if isinstance(item, GasChamberSpec):
+        rest = volume if item.rest_volume is None else item.rest_volume
+        constants = parts.number(f"{place}.rest_volume", rest, "m^3"), *parts.numbers_of(place, item, "atmosphere")
 
-        def liquid(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
-            filling = GivenVolume(amount.signal, index(amount.parameter, at))
-            return [Chamber(name, triangles(at), filling, area)]
+    def made(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
+        corners = np.concatenate([at.rows[one.body].start // 3 + one.triangles for one in walls])
+        rows, *numbers = (at.parameters[block].indices.ravel() for block in (drive.parameter, *constants))
+        if isinstance(item, PressureChamberSpec):
+            return [Pressure(name, corners, drive.signal, rows, all(one.closed for one in walls))]
+        if isinstance(item, GasChamberSpec):
+            v_0, p_atm = (int(index[0]) for index in numbers)
+            return [Chamber(name, corners, IsothermalGas(drive.signal, rows, v_0, p_atm, item.atmosphere), area)]
+        return [Chamber(name, corners, GivenVolume(drive.signal, rows), area)]
 
-        return liquid
-    assert isinstance(item, PressureChamberSpec | GasChamberSpec)
-    drive = parts.signal(item.pressure, f"{place}.pressure", "Pa", 1)
-    if isinstance(item, PressureChamberSpec):
-        closed = all(one.closed for one in walls)
-
-        def pressed(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
-            return [Pressure(name, triangles(at), drive.signal, index(drive.parameter, at), closed)]
-
-        return pressed
-    given = volume if item.rest_volume is None else item.rest_volume
-    rest = parts.number(f"{place}.rest_volume", given, "m^3")
-    atmosphere, over = parts.number(f"{place}.atmosphere", item.atmosphere, "Pa"), item.atmosphere
-
-    def gas(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
-        v_0, p_atm = (int(index(block, at)[0]) for block in (rest, atmosphere))
-        filling = IsothermalGas(drive.signal, index(drive.parameter, at), v_0, p_atm, over)
-        return [Chamber(name, triangles(at), filling, area)]
-
-    return gas
+    return made
 
 
 def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:

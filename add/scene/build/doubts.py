@@ -26,6 +26,7 @@ from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.summary import counted, few
+from add.typing import FloatArray
 
 logger = logging.getLogger(__name__)
 
@@ -60,26 +61,11 @@ def warn(built: BuiltScene) -> list[str]:
 
 def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
-    touching, others = (
-        (_deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts),
-        (
-            _sizes,
-            _room,
-            _soft,
-            _rotated,
-            _locking,
-            _long_chains,
-            _torn,
-            _markers,
-            _centres,
-            _stops,
-            doubts_of_recording,
-            doubts_of_clouds,
-            unread,
-            unread_signals,
-        ),
-    )
-    parts = (*touching, *others, robot_doubts)
+    parts = (
+        _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
+        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, doubts_of_recording, doubts_of_clouds,
+        unread, unread_signals, robot_doubts,
+    )  # fmt: skip
     return [text for part in parts for text in part(built)]
 
 
@@ -209,7 +195,7 @@ def _creep(built: BuiltScene) -> Iterator[str]:
     contact, time = built.scene.contact, built.scene.time
     if contact.friction_law not in ("linear", "tanh") or contact.stick_stiffness is not None:
         return
-    sought = [path for item in built.scene.parameters for path in item.all_paths()]
+    sought = built.scene.parameter_paths
     frictions = [path for path in sought if path.startswith("contact.") and path.endswith("friction")]
     if frictions:
         yield (
@@ -330,13 +316,17 @@ def _torn(built: BuiltScene) -> Iterator[str]:
             yield f"bodies.{body.name}.material.bending: nothing reads this: no two triangles share an edge"
 
 
+def _away(built: BuiltScene, body: str, point: FloatArray) -> tuple[float, float]:
+    """Return how far a point is from the box around a body in its rest frame, and the size of that [m]."""
+    low, high = extent(built, body)
+    return float(np.linalg.norm(np.maximum(np.maximum(low - point, point - high), 0.0))), float((high - low).max())
+
+
 def _markers(built: BuiltScene) -> Iterator[str]:
     for name, marker in built.scene.markers.items():
         if not isinstance(marker, PointMarkerSpec) or not built.model.body(marker.body).has_frame:
             continue
-        low, high = extent(built, marker.body)
-        point, size = np.array(marker.point), float((high - low).max())
-        away = float(np.linalg.norm(np.maximum(np.maximum(low - point, point - high), 0.0)))
+        away, size = _away(built, marker.body, np.array(marker.point))
         if away > FAR * size:
             yield (
                 f"markers.{name}.point: it is {away:.3g} m off its body '{marker.body}', which is {size:.3g} m across "
@@ -352,9 +342,7 @@ def _centres(built: BuiltScene) -> Iterator[str]:
         block = f"{place}.centre"
         if block not in layout or not body.rest.size:
             continue
-        low, high = extent(built, body.name)
-        centre, size = np.ravel(layout.view(theta, block)), float((high - low).max())
-        away = float(np.linalg.norm(np.maximum(np.maximum(low - centre, centre - high), 0.0)))
+        away, size = _away(built, body.name, np.ravel(layout.view(theta, block)))
         if away > FAR * size > 0.0:
             yield (
                 f"{place}.center_of_mass: it is {away:.3g} m off its body, which is {size:.3g} m across "

@@ -48,7 +48,7 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
     except InputError as error:  # a run goes without it; what needs it stops
         yield f"the recording cannot be read: {str(error).splitlines()[0]}"
         return
-    if any(path.startswith("recording.place") for item in built.scene.parameters for path in item.all_paths()):
+    if any(path.startswith("recording.place") for path in built.scene.parameter_paths):
         return
     starts = _starts(built)
     positions = placed_positions(built.scene, built.model.system.parameters, recording, built.theta)
@@ -69,8 +69,7 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
 
 def _searched(built: BuiltScene, body: str) -> bool:
     """Whether the place of a body is a parameter: where the scene puts it then says little."""
-    spec = built.scene
-    return any(path.startswith(f"bodies.{body}.position") for item in spec.parameters for path in item.all_paths())
+    return any(path.startswith(f"bodies.{body}.position") for path in built.scene.parameter_paths)
 
 
 def _apart(
@@ -176,12 +175,11 @@ def _other_names(
     """
     spec, scene = built.scene.recording, built.scene
     assert spec is not None
-    sought = {path for item in scene.parameters for path in item.all_paths()}
     early = recording.times <= LATE * scene.time.end
     known = [
         k for k, name in enumerate(recording.names)
         if not isinstance(scene.markers[name], DirectionMarkerSpec)
-        and f"bodies.{scene.markers[name].body}.orientation" not in sought
+        and f"bodies.{scene.markers[name].body}.orientation" not in scene.parameter_paths
         and (recording.valid[:, k] & early).any()
     ]  # fmt: skip
     if len(known) < 2 or spec.displacement or spec.markers is None:

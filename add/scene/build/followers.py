@@ -21,6 +21,7 @@ from add.errors import InputError, naming
 from add.kernels.rotation import rotation_matrix
 from add.kernels.tree_loops import ALONG
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
+from add.scene.build.tree_parts import usual
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec
 from add.ties import LinkPose, WeightedSum
@@ -34,9 +35,7 @@ _NONE = TreeJointSpec()
 
 def limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
     """Return the limits of a joint's own coordinate."""
-    lower = joint.lower if said.lower is None else said.lower
-    upper = joint.upper if said.upper is None else said.upper
-    return float(lower), float(upper)
+    return usual(said, "lower", joint.lower), usual(said, "upper", joint.upper)
 
 
 def followers_of(joints: Sequence[RobotJoint]) -> dict[str, list[RobotJoint]]:
@@ -78,7 +77,7 @@ def common_limits(
 
 def has_dry_friction(joint: RobotJoint, followers: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]) -> bool:
     """Return whether a joint, or one that mimics it, has dry friction."""
-    return any(_number(item, said.get(item.name, _NONE), "dry_friction") for item in (joint, *followers))
+    return any(usual(said.get(item.name, _NONE), "dry_friction", item.dry_friction) for item in (joint, *followers))
 
 
 def follow(
@@ -103,20 +102,18 @@ def follow(
         leader, m, c = joint.mimic
         path, of_leader, said_of = f"{at}.joints.{joint.name}", f"{at}.joints.{leader}", said.get(joint.name, _NONE)
         slide = joint.kind == "slide"
-        unit, force = ("m", "N") if slide else ("rad", "N m")
-        units = {"damping": f"{force} s/{unit}", "dry_friction": force, "armature": "kg" if slide else "kg m^2"}
         for key, power in _ADDED.items():
-            parts.add(f"{path}.{key}", _number(joint, said_of, key), units[key], ())
+            parts.add(f"{path}.{key}", usual(said_of, key, getattr(joint, key)), said_of.unit_of(key, slide), ())
             terms = sums.setdefault(f"{of_leader}.{key}", [(f"{of_leader}.{key}", 1.0)])
             terms.append((f"{path}.{key}", abs(m) ** power))
         if joint.stiffness or said_of.stiffness is not None:
             springs.append(TreeTendon(f"{path}.spring", (number[leader],)))
-            _spring(path, m, c, joint, said_of, (f"{force}/{unit}", unit), parts)
+            _spring(path, m, c, joint, said_of, parts)
         binding = common_limits(known[leader], mimicking[leader], said)
         for value, key in zip(limits(joint, said_of), ("lower", "upper"), strict=True):
             for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
                 if (name, of) == (joint.name, key):
-                    parts.add(f"{path}.{key}", value, unit, ())
+                    parts.add(f"{path}.{key}", value, said_of.unit_of(key, slide), ())
                     rule = WeightedSum((1.0 / m,), -c / m)
                     parts.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
     for target, terms in sums.items():
@@ -132,11 +129,9 @@ def follow(
     return springs
 
 
-def _spring(
-    path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpec, units: tuple[str, str], parts: SceneParts
-) -> None:
+def _spring(path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpec, parts: SceneParts) -> None:
     """Add the numbers of a follower's spring: -k (l - rest) on the length l = m q_leader, at rest where q is."""
-    at = f"{path}.spring"
+    at, slide = f"{path}.spring", joint.kind == "slide"
     for key, value, unit in (
         ("factors", np.array([m]), "-"),
         ("damping", 0.0, "N s/m"),
@@ -144,14 +139,11 @@ def _spring(
         ("slip_speed", 1.0, "m/s"),
     ):
         parts.add(f"{at}.{key}", value, unit, fixed=True)
-    parts.add(f"{path}.stiffness", _number(joint, said, "stiffness"), units[0], ((f"{at}.stiffness", 1.0),))
-    parts.add(f"{path}.rest", joint.reference if said.rest is None else said.rest, units[1], ())
+    stiffness, unit = usual(said, "stiffness", joint.stiffness), said.unit_of("stiffness", slide)
+    parts.add(f"{path}.stiffness", stiffness, unit, ((f"{at}.stiffness", 1.0),))
+    rest = joint.reference if said.rest is None else said.rest
+    parts.add(f"{path}.rest", rest, said.unit_of("rest", slide), ())
     parts.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
-
-
-def _number(joint: RobotJoint, said: TreeJointSpec, key: str) -> float:
-    given = getattr(said, key)
-    return float(getattr(joint, key) if given is None else given)
 
 
 def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:

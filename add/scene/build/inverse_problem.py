@@ -1,6 +1,6 @@
 """From a scene to an `InverseProblem`: experiments, objective, parameters, phases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,10 @@ from add.inverse.optimizers.phases import NumberOverride, Phase, PhasedOptimizer
 from add.inverse.optimizers.starts import Starts
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
-from add.objectives import Cauchy, Huber, Loss, Objective, Proximity, Smoothness, SoftL1, Tracking, WeightedSum
+from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
 from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
-from add.scene.build.recordings import cloud_tracking, load_recording, recording_placement, whitened
+from add.scene.build.recordings import cloud_tracking, load_recording, loss_of, recording_placement, whitened
 from add.scene.build.scene import build, with_contact
 from add.scene.build.targets import judged_simulation, one_step_objective, over_time, roughness, target_tracking
 from add.scene.read.paths import get_value
@@ -103,8 +103,6 @@ TRANSFORMS: dict[str, Transform] = {"linear": Linear(), "log": Log(), "softplus"
 INSIDE = 1e-6
 
 _SCHEDULES: dict[str, Schedule] = {"all": StoreAll(), "states": States(), "checkpoints": Checkpoints()}
-
-_LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 
 
 def inverse_problem(scene: SceneSpec) -> InverseProblem:
@@ -293,29 +291,21 @@ def _experiment(
     for k, item in enumerate(spec.objective):
         if isinstance(item, PriorObjectiveSpec):
             continue
+        at = f"objective.{k}"
         if isinstance(item, MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
-            loss = None if item.loss_scale is None else _LOSSES[item.loss](item.loss_scale)
+            loss = loss_of(item)
             weighted = whitened(built.scene, recording, tracking, loss, place)
             followed = tracking if loss is None else replace(tracking, loss=loss)
             parts.append(followed if weighted is None else weighted)
         elif isinstance(item, CloudObjectiveSpec):
             cloud = built.scene.objective[k]  # files and placements are those of the experiment
             assert isinstance(cloud, CloudObjectiveSpec)
-            parts.append(cloud_tracking(cloud, built, k, _LOSSES))
+            parts.append(cloud_tracking(cloud, built, k))
         elif isinstance(item, ObjectiveExtension):
-            at = f"objective.{k}"
             parts.append(answer(Objective, item, at, item.objective, built, at))  # type: ignore[type-abstract]
-        elif isinstance(item, OneStepObjectiveSpec):
-            parts.append(one_step_objective(item, built, f"objective.{k}"))
-        elif isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
-            parts.append(over_time(item, built, f"objective.{k}"))
-        elif isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
-            parts.append(_regulariser(item, built, f"objective.{k}"))
-        elif isinstance(item, RoughnessObjectiveSpec):
-            parts.append(roughness(item, built, f"objective.{k}"))
         else:
-            parts.append(target_tracking(item, built, f"objective.{k}"))
+            parts.append(_MAKERS.get(type(item), target_tracking)(item, built, at))
         weights.append(item.weight)
     objective = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
@@ -351,6 +341,17 @@ def _regulariser(
             f"the signal has {table.shape[1]} numbers a row", place=f"{place}.value", found=f"{centre.size}"
         )
     return Proximity(table, centre)
+
+
+#: What makes the objectives that look at neither recording nor extension, and have no target at a time.
+_MAKERS: dict[type, Callable[[Any, BuiltScene, str], Objective]] = {
+    OneStepObjectiveSpec: one_step_objective,
+    NearestObjectiveSpec: over_time,
+    ContactObjectiveSpec: over_time,
+    SmoothnessObjectiveSpec: _regulariser,
+    ProximityObjectiveSpec: _regulariser,
+    RoughnessObjectiveSpec: roughness,
+}
 
 
 def _marker_tracking(built: BuiltScene, place: str) -> tuple[Recording, Tracking]:

@@ -72,8 +72,10 @@ class _End:
 class _Bodies:
     """How a place on a body is written."""
 
-    def __init__(self, spec: SceneSpec, bodies: Sequence[Body], link_poses: Mapping[str, FloatArray]) -> None:
-        self.spec, self.link_poses = spec, link_poses
+    def __init__(
+        self, spec: SceneSpec, bodies: Sequence[Body], link_poses: Mapping[str, FloatArray], parts: SceneParts
+    ) -> None:
+        self.spec, self.link_poses, self.parts = spec, link_poses, parts
         self.nodal = {body.name: body for body in bodies if isinstance(body, NodalBody)}
         self.framed = {body.name: body for body in bodies if body.has_frame}
         self.known = {body.name: body for body in bodies}
@@ -99,32 +101,30 @@ class _Bodies:
         body = self.nodal.get(end.body or "")
         return body.rest[0] if body is not None and body.rest.shape[0] == 1 else None
 
-    def ends(self, a: EndSpec, b: EndSpec, at: str, parts: SceneParts) -> tuple[_End, _End]:
+    def ends(self, a: EndSpec, b: EndSpec, at: str) -> tuple[_End, _End]:
         """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
         here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
         if here is None:
             assert there is not None
-            second = self.given(b.body, there, f"{at}.b", parts)
-            return self.opposite(a.body, b.body, there, second, f"{at}.a", parts), second
-        first = self.given(a.body, here, f"{at}.a", parts)
+            second = self.given(b.body, there, f"{at}.b")
+            return self.opposite(a.body, b.body, there, second, f"{at}.a"), second
+        first = self.given(a.body, here, f"{at}.a")
         if there is None:
-            return first, self.opposite(b.body, a.body, here, first, f"{at}.b", parts)
-        return first, self.given(b.body, there, f"{at}.b", parts)
+            return first, self.opposite(b.body, a.body, here, first, f"{at}.b")
+        return first, self.given(b.body, there, f"{at}.b")
 
-    def given(self, name: str | None, place: FloatArray, path: str, parts: SceneParts) -> _End:
+    def given(self, name: str | None, place: FloatArray, path: str) -> _End:
         """Return the end at a place that the scene gives in the body's rest frame."""
         if name is None or name in self.framed:
-            arm = parts.number(f"{path}.at", place, "m")
+            arm = self.parts.number(f"{path}.at", place, "m")
             return _End(self.arm(name, arm), arm)
         return _End(self.node(name, place, path), place)
 
-    def opposite(
-        self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str, parts: SceneParts
-    ) -> _End:
+    def opposite(self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str) -> _End:
         """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
         if name is None or name in self.framed:
             poses = (*pose_of(other), end.place, *pose_of(name))
-            arm = parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
+            arm = self.parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
             return _End(self.arm(name, arm), arm)
         # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
         there = PlaceOnOther().value(np.concatenate([self.pose(other), place, self.pose(name)])[None])[0]
@@ -146,9 +146,10 @@ class _Bodies:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
         return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
 
-    def carried(self, a: str | None, b: str | None, arm: str, name: str, parts: SceneParts) -> BodySite:
-        """Return the direction of b that coincides at the start with the direction ``arm`` of a."""
-        return self.direction(b, parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
+    def carried(self, item: _PairSpec, arm: str, name: str) -> BodySite:
+        """Return the direction of a joint's b that coincides at the start with the direction ``arm`` of its a."""
+        a, b = item.a.body, item.b.body
+        return self.direction(b, self.parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
 
     def spin(self, name: str | None) -> BodySite:
         """Return the angular velocity of a rigid body; the world's is zero."""
@@ -170,32 +171,31 @@ def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_p
     InputError
         If an end lies nowhere, or a joint needs an orientation that a body does not have.
     """
-    places = _Bodies(spec, bodies, link_poses)
+    places = _Bodies(spec, bodies, link_poses, parts)
     for name, body in spec.bodies.items():
         body_forces(name, body, parts)
     for name, item in spec.couplings.items():
         with blamed(item, f"couplings.{name}"):
-            pair = _coupling(item, f"couplings.{name}", places, parts)
+            pair = _coupling(item, f"couplings.{name}", places)
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
         if pair is not None and not item.collide:
             parts.connected |= {pair, pair[::-1]}
 
 
-def _coupling(item: CouplingSpec, at: str, bodies: _Bodies, parts: SceneParts) -> tuple[str, str] | None:
+def _coupling(item: CouplingSpec, at: str, bodies: _Bodies) -> tuple[str, str] | None:
     """Add the joint parts of one coupling; return the bodies that it joins, if it joins any."""
+    parts = bodies.parts
     if isinstance(item, AttachmentSpec):
-        _attachment(item, at, bodies, parts)
+        _attachment(item, at, bodies)
         return item.nodes, item.body or ""
-    if isinstance(item, ForceSpec):
+    if isinstance(item, ForceSpec | DragSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drive = parts.signal(item.force, f"{at}.force", "N", 3)
-        parts.joint_parts.append(JointPart(PointForce, (on.site,), drive=drive))
-        return None
-    if isinstance(item, DragSpec):
-        place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.given(item.on.body, place, f"{at}.on", parts)
-        drag(item, at, on.site, bodies.ball_radius(item.on.body), parts)
+        on = bodies.given(item.on.body, place, f"{at}.on").site
+        if isinstance(item, DragSpec):
+            drag(item, at, on, bodies.ball_radius(item.on.body), parts)
+        else:
+            drive = parts.signal(item.force, f"{at}.force", "N", 3)
+            parts.joint_parts.append(JointPart(PointForce, (on,), drive=drive))
         return None
     if isinstance(item, AirSpec):
         air(item, at, bodies.known[item.body], parts)
@@ -209,12 +209,12 @@ def _coupling(item: CouplingSpec, at: str, bodies: _Bodies, parts: SceneParts) -
     if isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
         item.build(at, bodies, parts, parts.driven)
         return (item.a.body or "", item.b.body or "") if isinstance(item, PairExtension) else None
-    _pair(item, at, bodies, parts)
+    _pair(item, at, bodies)
     return item.a.body or "", item.b.body or ""
 
 
-def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: SceneParts) -> None:
-    owner = bodies.nodal.get(item.nodes)
+def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies) -> None:
+    parts, owner = bodies.parts, bodies.nodal.get(item.nodes)
     if owner is None:
         raise InputError("a body with nodes is attached to a rigid one", place=f"{at}.nodes", found=f"'{item.nodes}'")
     if item.body is not None and item.body not in bodies.framed:
@@ -230,13 +230,8 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies, parts: ScenePart
         parts.joint_parts.append(JointPart(ElasticJoint, ends, laws))
 
 
-def _pair(
-    item: _PairSpec,
-    at: str,
-    bodies: _Bodies,
-    parts: SceneParts,
-) -> None:
-    first, second = bodies.ends(item.a, item.b, at, parts)
+def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
+    parts, (first, second) = bodies.parts, bodies.ends(item.a, item.b, at)
     a, b = first.site, second.site
     if item.term is not None:
         numbers = []
@@ -264,11 +259,11 @@ def _pair(
     parts.joint_parts.append(JointPart(AngularDamping, spins, ("", swing)))
     if isinstance(item, HingeSpec):
         parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
-        _hinge(item, at, bodies, parts, angular, none)
+        _hinge(item, at, bodies, angular, none)
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
-        ends = bodies.direction(item.a.body, arm), _carried(item, arm, f"{at}.frame.{k}.b", bodies, parts)
+        ends = bodies.direction(item.a.body, arm), bodies.carried(item, arm, f"{at}.frame.{k}.b")
         parts.joint_parts.append(JointPart(ElasticJoint, ends, (angular, none)))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
@@ -277,16 +272,7 @@ def _pair(
         parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
 
 
-def _carried(
-    item: HingeSpec | FixedSpec | SliderSpec, arm: str, name: str, bodies: _Bodies, parts: SceneParts
-) -> BodySite:
-    """Return the direction of the joint's b that coincides at the start with the direction ``arm`` of its a."""
-    return bodies.carried(item.a.body, item.b.body, arm, name, parts)
-
-
-def _hinge_start(
-    item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies, parts: SceneParts
-) -> HingeStart:
+def _hinge_start(item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies) -> HingeStart:
     if item.b.body is None:
         raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
     for end in (item.a, item.b):
@@ -294,7 +280,7 @@ def _hinge_start(
             raise InputError(
                 "a hinge starts from bodies without a given motion", place=f"{at}.start", found=f"'{end.body}'"
             )
-    if any(other.b == item.b.body for other in parts.starts):
+    if any(other.b == item.b.body for other in bodies.parts.starts):
         raise InputError("this body already starts on another hinge", place=f"{at}.start", found=f"'{item.b.body}'")
     return HingeStart(
         item.a.body or "",
@@ -302,31 +288,25 @@ def _hinge_start(
         f"{at}.a.at",
         f"{at}.b.at",
         axis,
-        *parts.numbers_of(f"{at}.start", start, "angle", "rate"),
+        *bodies.parts.numbers_of(f"{at}.start", start, "angle", "rate"),
     )
 
 
-def _hinge(
-    item: HingeSpec,
-    at: str,
-    bodies: _Bodies,
-    parts: SceneParts,
-    angular: str,
-    none: str,
-) -> None:
+def _hinge(item: HingeSpec, at: str, bodies: _Bodies, angular: str, none: str) -> None:
+    parts = bodies.parts
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
-    line_b = _carried(item, axis, f"{at}.axis.b", bodies, parts)
+    line_b = bodies.carried(item, axis, f"{at}.axis.b")
     parts.joint_parts.append(JointPart(ElasticJoint, (line_a, line_b), (angular, none)))
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
-        parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies, parts))
+        parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies))
     if item.motor or item.limits or item.formula:
         across = f"{at}.reference.a", f"{at}.reference.normal"
         parts.blocks += [(name, (3,), "-") for name in across]
         parts.derived.append(Derived(across, AxesAcross(), (axis,)))
         e1, e2 = (bodies.direction(item.a.body, name) for name in across)
-        mark = _carried(item, across[0], f"{at}.reference.b", bodies, parts)
+        mark = bodies.carried(item, across[0], f"{at}.reference.b")
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1)
         k = parts.numbers_of(f"{at}.motor", item.motor, "stiffness")
@@ -335,11 +315,9 @@ def _hinge(
         stops = parts.numbers_of(f"{at}.limits", item.limits, "stiffness", "damping", "lower", "upper")
         parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), stops))
     if item.formula:
-        columns = [
-            parts.number(f"{at}.formula.{key}", item.formula.column(key), unit)
-            for key, unit in item.formula.columns.items()
-        ]
-        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(columns)))
+        columns = item.formula.columns.items()
+        numbers = (parts.number(f"{at}.formula.{key}", item.formula.column(key), unit) for key, unit in columns)
+        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(numbers)))
     if item.friction:
         dry = parts.numbers_of(f"{at}.friction", item.friction, "viscous", "coulomb", "rate")
         parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), dry))

@@ -10,7 +10,7 @@ from add.geometry.boundary import triangle_areas
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels import distance
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
-from add.scene.robots.shapes import KINDS, simple_touching
+from add.scene.robots.shapes import kernel_shape, simple_touching
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.typing import FloatArray, IntArray
 
@@ -183,6 +183,6 @@ def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, 
         mesh, area = _solid(shape), float(triangle_areas(shape.vertices, shape.triangles).sum())
         carried = CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh)
         return shape.vertices, 0.0, area, carried
-    x, y, z = (*shape.size, 0.0, 0.0)[:3]
-    carried = CarriedShape(KINDS[shape.shape], (x, y, z), shape.rotation, shape.position, in_theta=shape.in_theta)
-    return *simple_touching(shape.shape, shape.size, spacing, min(spacing, 0.5 * x)), carried
+    code = kernel_shape(shape.shape, shape.size)
+    carried = CarriedShape(*code, shape.rotation, shape.position, in_theta=shape.in_theta)
+    return *simple_touching(shape.shape, shape.size, spacing, min(spacing, 0.5 * shape.size[0])), carried

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _OF_PENALTIES = ("stiffness", "damping", "stick_stiffness")
 _WHERE_NONE = {"spin_rate": SPIN_RATE, "damping": 0.0, "stiffness": 1.0}
 #: Further numbers of contact -> their names in theta, behind that of a pair, which has them or not.
 _OF_PAIRS = {
+    "friction": "c_f",
     "thickness": "thickness",
     "torsional_friction": "c_t",
     "rolling_friction": "c_r",
@@ -39,22 +41,19 @@ _OF_PAIRS = {
 _OF_ADJUSTABLE = ("point", "normal", "center", "orientation", "velocity")
 
 
-def _units(contact: ContactSpec) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the units of the numbers of contact that a motion depends on, and those of the curve of friction."""
-    per = "/m^2" if contact.stiffness_per == "area" else ""
-    of_curve = {number.name: number.unit.replace("{per}", per) for number in contact.curve.numbers}
+def _units(contact: ContactSpec) -> dict[str, str]:
+    """Return the units of the numbers of contact that a motion depends on, those of curves by formula apart."""
     if contact.friction_law == "impulse":
-        return {"friction": "-"}, of_curve
-    units = {
-        "stiffness": f"N/m{per}",
-        "friction": "-",
-        "damping": f"N s/m{per}",
-        "stick_stiffness": f"N s/m{per}",
-    }
-    units |= {"thickness": "m"} if contact.has_layer else {}
-    units |= of_curve if contact.friction_curve is None else {}
-    units |= {"torsional_friction": "m", "rolling_friction": "m", "spin_rate": "rad/s"} if contact.brakes_spin else {}
-    return units, of_curve
+        return {"friction": "-"}
+    per = "/m^2" if contact.stiffness_per == "area" else ""
+    couples = ("torsional_friction", "rolling_friction", "spin_rate")
+    units = {key: contact.unit_of(key) for key in ("stiffness", "friction", "damping", "stick_stiffness", "thickness")}
+    units |= {key: units[key] + per for key in _OF_PENALTIES}
+    if not contact.has_layer:
+        del units["thickness"]
+    if contact.friction_curve is None:
+        units |= {number.name: number.unit.replace("{per}", per) for number in contact.curve.numbers}
+    return units | ({key: contact.unit_of(key) for key in couples} if contact.brakes_spin else {})
 
 
 class SceneParameters:
@@ -122,24 +121,30 @@ class SceneParameters:
             rows = np.array(signal.values)  # type: ignore[attr-defined]
             self._add(f"{path}.values", rows.reshape(rows.shape[0], -1), unit, *targets)
 
+    def _said(self, place: str, section: Any, units: Mapping[str, str], usual: Mapping[str, float]) -> dict[str, str]:
+        """Add the numbers that a section of contact says, or that are usual; return their paths by their keys."""
+        paths = {}
+        for key, unit in units.items():
+            value = getattr(section, key, None)
+            if value is not None or key in usual:
+                paths[key] = f"{place}.{key}"
+                self._add(paths[key], usual[key] if value is None else value, unit)
+        return paths
+
     def _contact(self, spec: SceneSpec, theta: ParameterLayout, mesh_areas: Mapping[str, float]) -> None:
         """Numbers of contact; ``mesh_areas``: names of the coefficients of meshes -> area of a vertex [m^2]."""
         contact = spec.contact
         if not met_shapes(spec) and not mesh_areas:
             return
-        units, curve_units = _units(contact)
-        said, curve = contact.friction_curve, contact.curve.numbers
-        by_formula = {} if said is None else said.paths()
-        for key, (below, number) in by_formula.items():
-            self._add(f"contact.friction_curve.{below}", number, curve_units[key])
+        units, curve = _units(contact), contact.curve.numbers
+        by_formula = {} if contact.friction_curve is None else contact.friction_curve.paths()
+        for number, (below, value) in by_formula.items():
+            unit = next(one.unit for one in curve if one.name == number)
+            per = "/m^2" if contact.stiffness_per == "area" else ""
+            self._add(f"contact.friction_curve.{below}", value, unit.replace("{per}", per))
         curve = () if by_formula else curve
-        given = {}
-        where_none = _WHERE_NONE | {number.name: 1.0 for number in curve if not number.is_coefficient}
-        for key, unit in units.items():
-            value = where_none.get(key) if getattr(contact, key) is None else getattr(contact, key)
-            if value is not None:
-                given[key] = f"contact.{key}"
-                self._add(given[key], value, unit)
+        usual = _WHERE_NONE | {number.name: 1.0 for number in curve if not number.is_coefficient}
+        given = self._said("contact", contact, units, usual)
         classes = ContactClasses.read(spec)
         known = {entry.name.removesuffix(".k_n"): None for entry in theta.entries if entry.name.endswith(".k_n")}
         if contact.thickness is not None and not any(name.startswith("contact.") for name in known):
@@ -149,13 +154,10 @@ class SceneParameters:
                 found=f"{contact.thickness:g} m",
                 expected="contact.mesh.thickness, or bodies.*.contact.thickness",
             )
-        of_meshes, of_nodes = dict[str, str](), dict[str, str]()
-        for section, own in (("mesh", of_meshes if mesh_areas else None), ("nodes", of_nodes)):
-            for key in _OF_PENALTIES:
-                value = getattr(getattr(contact, section), key, None)
-                if own is not None and key in units and value is not None:
-                    own[key], per_point = f"contact.{section}.{key}", units[key].removesuffix("/m^2")
-                    self._add(own[key], value, units[key] if own is of_nodes else f"{per_point}/m^2")
+        penalties = {key: units[key] for key in _OF_PENALTIES if key in units}
+        per_area = {key: f"{unit.removesuffix('/m^2')}/m^2" for key, unit in penalties.items()}
+        of_meshes = self._said("contact.mesh", contact.mesh, per_area, {}) if mesh_areas else {}
+        of_nodes = self._said("contact.nodes", contact.nodes, penalties, {})
         special = self._rows(classes, known, units)
         for pair, k in classes.restitutions(spec).items():
             self._restitutions[pair] = f"contact.pairs.{k}.restitution", contact.pairs[k].touching or 1
@@ -165,15 +167,15 @@ class SceneParameters:
         for name in known:
             nodal = of_nodes if name.startswith("contact.") and name.split(".")[1] in classes.nodal else {}
             own = special.get(name, {})
-            source = {key: (path, 1.0) for key, path in {**given, **nodal, **own}.items()}
+            source = {key: (path, 1.0) for key, path in (given | nodal | own).items()}
             if name in mesh_areas:
                 share = 1.0 if contact.stiffness_per == "area" else 1.0 / mesh_areas[name]
-                source = {key: (path, share if key in _OF_PENALTIES else 1.0) for key, (path, _) in source.items()}
+                source |= {key: (source[key][0], share) for key in _OF_PENALTIES if key in source}
                 if "stiffness" in of_meshes and "stick_stiffness" not in own:
                     source.pop("stick_stiffness", None)  # it follows from the stiffness
                 source |= {key: (path, 1.0) for key, path in of_meshes.items() if key not in own}
-            for key, (below, _) in by_formula.items():
-                self._copies.append((f"contact.friction_curve.{below}", f"{name}.{key}", 1.0))
+            for number, (below, _) in by_formula.items():
+                self._copies.append((f"contact.friction_curve.{below}", f"{name}.{number}", 1.0))
             for key in [number.name for number in curve if number.is_coefficient]:
                 if key not in source or ("friction" in own and key not in own):
                     source[key] = source["friction"]  # one coefficient, whatever the curve follows
@@ -190,15 +192,10 @@ class SceneParameters:
             named = [f"{kind}.{a}.{b}" for a, b in classes.pairs(row) for kind in ("contact", "mesh_contact")]
             named += [f"mesh_contact.{b}.{a}" for a, b in classes.pairs(row)]
             met = [name for name in dict.fromkeys(named) if name in known]
-            if not met:  # switched off, and without a shape to meet
-                continue
-            paths = {key: f"contact.pairs.{k}.{key}" for key in units if getattr(row, key) is not None}
-            for key, path in paths.items():
-                self._add(path, getattr(row, key), units[key])
-            if row.restitution is not None:
-                self._add(f"contact.pairs.{k}.restitution", row.restitution, "-")
-            for name in met:
-                special.setdefault(name, {}).update(paths)
+            if met:  # else switched off, and without a shape to meet
+                paths = self._said(f"contact.pairs.{k}", row, units, {})
+                self._said(f"contact.pairs.{k}", row, {"restitution": "-"}, {})
+                special |= {name: special.get(name, {}) | paths for name in met}
         return special
 
     def _of_pair(
@@ -211,7 +208,6 @@ class SceneParameters:
     ) -> None:
         """Tie the coefficients of a pair to their numbers; with a restitution the damping follows from it."""
         contact, time = self._spec.contact, self._spec.time
-        self._copies.append((source["friction"][0], f"{name}.c_f", 1.0))
         for key, of_pair in (_OF_PAIRS | {key: key for key in of_curve}).items():
             path, _ = source.get(key, ("", 0.0))
             if f"{name}.{of_pair}" in theta and path:

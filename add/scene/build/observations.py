@@ -125,7 +125,7 @@ def _marker(built: BuiltScene, name: str, marker: str, velocity: bool) -> Callab
 
 
 def _orientation(w: FloatArray) -> FloatArray:
-    return np.asarray(Rotation.from_rotvec(w).as_quat(canonical=True)[[3, 0, 1, 2]])
+    return np.asarray(Rotation.from_rotvec(w).as_quat(canonical=True, scalar_first=True))
 
 
 #: Name -> size, and function of place, rotation vector and their rates.

@@ -1,6 +1,5 @@
 """Recordings of a scene: read, registered, cropped, placed by numbers of parameters, weighted by covariances."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from add.mocap.recording import require_names
 from add.objectives import Loss, Tracking
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking, whitening
 from add.objectives.placement import Placement
+from add.objectives.regularisers import Cauchy, Huber, SoftL1
 from add.scene.build.built import BuiltScene
 from add.scene.build.selections import body_mesh
 from add.scene.build.ties import SceneParts
@@ -30,11 +30,13 @@ from add.scene.spec.markers import (
     PlacementSpec,
     PointMarkerSpec,
     RecordingSpec,
+    _RobustSpec,
 )
 from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
 
+_LOSSES: dict[str, type[Loss]] = {"huber": Huber, "soft-l1": SoftL1, "cauchy": Cauchy}
 _RECORDING, _PLACED = "recording.place", ("turn", "move", "scale")
 
 
@@ -232,13 +234,16 @@ def _second_pose(pose: PoseRecording, joint: JointAngleSpec) -> PoseRecording:
     turn = _turns(pose.extra[joint.angle], joint.axis)
     arm = np.array(joint.at_a) - turn.apply(np.array(joint.at_b))
     position = pose.position + np.einsum("fij,fj->fi", pose.rotations, arm)
-    quaternion = (Rotation.from_matrix(pose.rotations) * turn).as_quat()[:, [3, 0, 1, 2]]
+    quaternion = (Rotation.from_matrix(pose.rotations) * turn).as_quat(scalar_first=True)
     return PoseRecording(pose.times, position, quaternion, source=pose.source)
 
 
-def cloud_tracking(
-    item: CloudObjectiveSpec, built: BuiltScene, k: int, losses: Mapping[str, type[Loss]]
-) -> CloudTracking:
+def loss_of(item: _RobustSpec) -> Loss | None:
+    """Return what a sample counts; None of its square."""
+    return None if item.loss_scale is None else _LOSSES[item.loss](item.loss_scale)
+
+
+def cloud_tracking(item: CloudObjectiveSpec, built: BuiltScene, k: int) -> CloudTracking:
     """Return the objective of a point cloud, entry k of the scene's.
 
     Raises
@@ -284,10 +289,8 @@ def cloud_tracking(
         clock_start=item.time_offset,
         last=time.n_steps,
     )
-    loss = None if item.loss_scale is None else losses[item.loss](item.loss_scale)
-    return CloudTracking(
-        sampler, outline.corners, outline.triangles, clouds.points, 1.0 / clouds.n_points, loss, placement
-    )
+    share = 1.0 / clouds.n_points
+    return CloudTracking(sampler, outline.corners, outline.triangles, clouds.points, share, loss_of(item), placement)
 
 
 def whitened(

@@ -11,7 +11,6 @@ from add.equations.signals import SignalParameter
 from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid, surface_points
 from add.geometry.boundary import triangle_areas
-from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_vector
 from add.model import Model, meeting_meshes
@@ -20,8 +19,9 @@ from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.robots.inertia import from_six, six_of
 from add.scene.robots.model import RobotLink
-from add.scene.robots.shapes import KINDS, simple_solid, simple_touching
+from add.scene.robots.shapes import kernel_shape, simple_solid, simple_touching
 from add.scene.spec.articulated import LinkSpec
+from add.scene.spec.links import surface_of_file
 from add.scene.spec.rigid import (
     BoxGeometrySpec,
     FileGeometrySpec,
@@ -207,9 +207,7 @@ def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneP
     geometry = body.geometry
     vertices, triangles = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
     if isinstance(geometry, FileGeometrySpec):
-        with asked_for_by(f"{at}.geometry.file"):
-            vertices, triangles = read_surface(geometry.file)
-        vertices = geometry.scale * vertices
+        vertices, triangles = surface_of_file(geometry, f"{at}.geometry.file")
     points, radii, area, outline = _collision(body, vertices, triangles)
     shapes: tuple[CarriedShape, ...] = ()
     if outline[0] >= 0 and body.collision.shape:
@@ -279,7 +277,7 @@ def _collision(
     """Return collision points, their radii, the area of the surface, kind (-1 for none) and size of the shape."""
     geometry, spacing = body.geometry, body.collision.spacing or np.inf
     points, radius, area = np.zeros((0, 3)), 0.0, 0.0
-    kind, size = -1, (0.0, 0.0, 0.0)
+    outline = -1, (0.0, 0.0, 0.0)
     if isinstance(geometry, FileGeometrySpec):
         points, area = vertices, float(triangle_areas(vertices, triangles).sum())
         if body.collision.spacing is not None:
@@ -287,9 +285,8 @@ def _collision(
     elif geometry is not None:
         on_rims = body.collision.spacing or 0.5 * geometry.sizes[0]
         points, radius, area = simple_touching(geometry.shape, geometry.sizes, spacing, on_rims)
-        x, y, z = (*geometry.sizes, 0.0, 0.0)[:3]
-        kind, size = KINDS[geometry.shape], (x, y, z)
+        outline = kernel_shape(geometry.shape, geometry.sizes)
     if not body.collision.points or isinstance(body, KinematicBodySpec):
         # What moves a kinematic body is given: its own points would only double the forces on others.
         points = points[:0]
-    return points, np.full(points.shape[0], radius), area, (kind, size)
+    return points, np.full(points.shape[0], radius), area, outline

@@ -8,7 +8,7 @@ import numpy as np
 from add.contact import BodyContact, MeshContact
 from add.contact.surfaces import ContactPlaces
 from add.equations.kinematics import Kinematics
-from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted import LiftedTerm
 from add.equations.sites import Site, SitePoints, gather
 from add.equations.system import System
 from add.io.trajectory_data import RunData
@@ -74,7 +74,7 @@ class JointTracks:
     def __init__(self, built: BuiltScene, theta: FloatArray, n_states: int) -> None:
         spec, joint_parts = built.scene.couplings, built.model.joint_parts
         self._theta, self._layout = theta, built.model.system.parameters
-        self._model, self._n = built.model, 0
+        self._model = built.model
         self._rows: list[Site] = []
         # Joint parts come in the order of the scene, springs and forces one a coupling, behind those of bodies.
         names = [name for name, item in spec.items() if item.term and item.term.law.slots == (PLACE, PLACE)]
@@ -98,14 +98,13 @@ class JointTracks:
                 axes = [*place.sites[2:], *(b.sites[0] for b in bonds if b.sites[0].arm == f"couplings.{name}.axis.a")]
                 self._joints.append((name, self._site(place.sites[0]), self._site(axes[0]) if axes else -1))
         self._points = built.model.lifted(SitePoints(gather(self._rows))) if self._rows else None
-        self._places = np.zeros((n_states, self._n, 3))
+        self._places = np.zeros((n_states, len(self._rows), 3))
         self._tension = np.zeros((n_states, len(self._springs)))
         self._force = np.zeros((n_states, len(self._loads), 3))
 
     def _site(self, site: BodySite) -> int:
         self._rows.append(system_site(site, self._model.bodies, self._model.layouts))
-        self._n += 1
-        return self._n - 1
+        return len(self._rows) - 1
 
     def _value(self, block: str) -> float:
         return float(self._layout.view(self._theta, block))
@@ -154,9 +153,7 @@ class ContactTracks:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        inner = [term.inner if isinstance(term, LiftedDecidingTerm) else term for term in system.deciding]
-        self._terms = [(i, term) for kind in (BodyContact, MeshContact) for i, term in enumerate(inner)
-                       if isinstance(term, kind)]  # fmt: skip
+        self._terms = sorted(contact_terms(system), key=lambda pair: isinstance(pair[1], MeshContact))
         self._offsets = [0]
         self._places: list[FloatArray] = [np.zeros((0, 3))]
         self._forces: list[FloatArray] = [np.zeros((0, 3))]

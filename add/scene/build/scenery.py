@@ -7,7 +7,6 @@ import numpy as np
 
 from add.bodies import Body, CarriedShape, LinkBody, MassSpringBody, NodalBody, ObstacleBody, SoftBody, TreeBody
 from add.geometry.boundary import triangle_areas
-from add.io.surfaces import read_surface
 from add.kernels import distance
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
@@ -17,9 +16,9 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
+from add.scene.robots.shapes import kernel_shape
+from add.scene.spec.links import surface_of_file
 from add.scene.spec.rigid import (
-    BoxObstacleSpec,
-    CapsuleSpec,
     MeshObstacleSpec,
     ObstacleSpec,
     PlaneSpec,
@@ -189,15 +188,8 @@ def vertex_area(body: Body) -> float:
     """Return the mean area that a vertex of a body's mesh stands for [m^2]; zero of a rope."""
     mesh = body.contact_mesh()
     assert mesh is not None
-    return mean(body.contact_points().areas if mesh.areas is None else mesh.areas) or _face_area(
-        mesh.points, mesh.faces
-    )
-
-
-def _face_area(points: FloatArray, faces: Any) -> float:
-    if not len(faces):
-        return 0.0
-    return float(triangle_areas(points, faces).sum() / max(len(points), 1))
+    area = mean(body.contact_points().areas if mesh.areas is None else mesh.areas)
+    return area or float(triangle_areas(mesh.points, mesh.faces).sum() / max(len(mesh.points), 1))
 
 
 def _least_extent(points: FloatArray) -> float:
@@ -238,20 +230,14 @@ def obstacle(name: str, spec: ObstacleSpec) -> Obstacle:
         normal = unit_vector(np.array(spec.normal))
         frame = np.stack([*axes_across(normal), normal], axis=1)
         return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
-    if isinstance(spec, SphereSpec):
-        return Obstacle(name, distance.SPHERE, (spec.radius, 0.0, 0.0), np.eye(3), np.array(spec.center), velocity)
-    rotation = rotation_matrix(rotation_vector(spec.orientation))
+    rotation = np.eye(3) if isinstance(spec, SphereSpec) else rotation_matrix(rotation_vector(spec.orientation))
     centre = np.array(spec.center)
-    if isinstance(spec, BoxObstacleSpec):
-        return Obstacle(name, distance.BOX, spec.half_size, rotation, centre, velocity)
     if isinstance(spec, MeshObstacleSpec):
+        vertices, triangles = surface_of_file(spec, f"obstacles.{name}.file")
         with asked_for_by(f"obstacles.{name}.file"):
-            vertices, triangles = read_surface(spec.file)
-            mesh = collision_mesh(spec.file, spec.scale * vertices, triangles)
+            mesh = collision_mesh(spec.file, vertices, triangles)
         return Obstacle(name, distance.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
-    kind = distance.CAPSULE if isinstance(spec, CapsuleSpec) else distance.CYLINDER
-    size = (spec.radius, spec.half_length, 0.0)
-    return Obstacle(name, kind, size, rotation, centre, velocity)
+    return Obstacle(name, *kernel_shape(spec.shape, spec.sizes), rotation, centre, velocity)
 
 
 def adjustable_obstacle(name: str, spec: ObstacleSpec, parts: SceneParts, by_mesh: bool = False) -> ObstacleBody:

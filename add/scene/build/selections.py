@@ -12,7 +12,7 @@ from add.equations.points import PointMap, WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.sites import SiteKind, SitePoints, gather
 from add.errors import InputError, naming
-from add.geometry import FAMILIES, Locator, SoftMesh, Surface, box_mesh, surface, to_tet10
+from add.geometry import FAMILIES, Locator, SoftMesh, box_mesh, surface, to_tet10
 from add.geometry.triangle_surface import CollisionMesh
 from add.io.lock import replacing
 from add.io.meshes import write_mesh
@@ -24,11 +24,9 @@ from add.scene.read.paths import asked_for_by
 from add.scene.read.reader import S, apply_overrides
 from add.scene.spec.bodies import (
     BoxMeshSpec,
-    CylinderMeshSpec,
     FileMeshSpec,
     LoadSpec,
     SoftBodySpec,
-    SphereMeshSpec,
     SurfaceMeshSpec,
 )
 from add.scene.spec.common import (
@@ -79,23 +77,9 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
         element = element or "tet4"
         if isinstance(mesh_spec, BoxMeshSpec):
             return box_mesh(mesh_spec.size, mesh_spec.divisions, FAMILIES[element], mesh_spec.hollows)
-        if isinstance(mesh_spec, SphereMeshSpec):
-            return shape_mesh("sphere", element=element, radius=mesh_spec.radius, edge=mesh_spec.edge)
-        if isinstance(mesh_spec, CylinderMeshSpec):
-            return shape_mesh(
-                "cylinder",
-                element=element,
-                radius=mesh_spec.radius,
-                height=mesh_spec.height,
-                edge=mesh_spec.edge,
-            )
-        return shape_mesh(
-            "torus",
-            element=element,
-            radius=mesh_spec.major_radius,
-            tube_radius=mesh_spec.minor_radius,
-            edge=mesh_spec.edge,
-        )
+        names = {"major_radius": "radius", "minor_radius": "tube_radius"}
+        lengths = {names.get(key, key): value for key, value in mesh_spec.model_dump(exclude={"shape"}).items()}
+        return shape_mesh(mesh_spec.shape, element=element, **lengths)
 
 
 def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
@@ -187,20 +171,6 @@ def nodal_load(load: LoadSpec, nodes: IntArray, points: FloatArray, force: Signa
                          found=f"{as_point(np.array(load.at))}, {away:.3g} m beside the plane or line of all nodes",
                          expected="a place in it, or nodes that span more")  # fmt: skip
     return NodalLoad.at_place(nodes, points[nodes], force, f"{at}.at")
-
-
-def marker_weights(spec: object, mesh: SoftMesh, boundary: Surface, place: str) -> tuple[IntArray, FloatArray]:
-    """Return a marker's nodes (of the body) and their weights."""
-    assert isinstance(spec, SurfaceMarkerSpec)
-    within = np.zeros(mesh.n_nodes, dtype=bool)
-    within[select(mesh, spec.surface, f"{place}.surface")] = True
-    part = surface(mesh, within)
-    if not part.nodes.size:
-        chosen = within[boundary.nodes]
-        part = boundary._replace(nodes=boundary.nodes[chosen], areas=boundary.areas[chosen])
-    if not part.nodes.size:
-        raise InputError("the selection holds no surface node", place=f"{place}.surface")
-    return part.nodes, part.areas / part.areas.sum()
 
 
 def collision_mesh(file: str, vertices: FloatArray, triangles: IntArray) -> CollisionMesh:
@@ -331,6 +301,15 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
         nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
         return nodes, weights / weights.sum()
-    if isinstance(body, SoftBody):
-        return marker_weights(marker, body.mesh, body.surface, place)
-    raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")
+    if not isinstance(body, SoftBody):
+        raise InputError("nodes of a sheet or a line are no surface", place=place, expected="'point' or 'nodes'")
+    assert isinstance(marker, SurfaceMarkerSpec)
+    within = np.zeros(body.mesh.n_nodes, dtype=bool)
+    within[select(body.mesh, marker.surface, f"{place}.surface")] = True
+    part = surface(body.mesh, within)
+    if not part.nodes.size:
+        chosen = within[body.surface.nodes]
+        part = body.surface._replace(nodes=body.surface.nodes[chosen], areas=body.surface.areas[chosen])
+    if not part.nodes.size:
+        raise InputError("the selection holds no surface node", place=f"{place}.surface")
+    return part.nodes, part.areas / part.areas.sum()

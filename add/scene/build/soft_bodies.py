@@ -142,18 +142,15 @@ def _muscle(
     """Return what makes the term of a muscle."""
     place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
 
-    def index(block: str, at: Layouts) -> IntArray:
-        return at.parameters[block].indices.ravel()
-
     if isinstance(item, VolumetricActuatorSpec):
         cells, gradients, weights, _ = _elements(body, item, place)
         volume = parts.signal(item.volume, f"{place}.volume", "-", 1)
-        stiffness = parts.number(f"{place}.stiffness", item.stiffness, "Pa")
+        (stiffness,) = parts.numbers_of(place, item, "stiffness")
 
         def filled(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
-            rows, k = index(volume.parameter, at), int(index(stiffness, at)[0])
+            rows, k = (at.parameters[block].indices.ravel() for block in (volume.parameter, stiffness))
             moved = body.first_node(at) + cells
-            return [VolumetricActuator(label, moved, gradients, weights, volume.signal, rows, k)]
+            return [VolumetricActuator(label, moved, gradients, weights, volume.signal, rows, int(k[0]))]
 
         return filled
     law, keys = _LAWS[type(item)]
@@ -173,9 +170,9 @@ def _muscle(
     numbers = [parts.number(f"{place}.{key}", getattr(item, key), unit or strength) for key, unit in keys]
 
     def made(_: Sequence[Body], at: Layouts) -> list[Muscle | VolumetricActuator]:
-        rows, numbers_of = index(rows_of, at), np.concatenate([index(block, at) for block in numbers])
+        rows, *values = (at.parameters[block].indices.ravel() for block in (rows_of, *numbers))
         moved = lines.moved(body.first_node(at))
-        return [Muscle(label, moved, law, signal, rows, numbers_of, item.dynamics is not None)]
+        return [Muscle(label, moved, law, signal, rows, np.concatenate(values), item.dynamics is not None)]
 
     return made
 

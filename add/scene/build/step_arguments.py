@@ -99,17 +99,11 @@ class StepArguments:
         return self.numbers.ties.forward(self.numbers.values)
 
     @cached_property
-    def _copied_inputs(self) -> Copies | None:
-        """The inputs' copies in theta; None where a rule reads an input."""
-        return copies_of(self.numbers.ties, _joined(self.inputs.places.values()))
-
-    @cached_property
-    def _copied_controls(self) -> Copies | None:
-        return copies_of(self.numbers.ties, _joined(self._rows.values()))
-
-    @cached_property
-    def _copied(self) -> Copies | None:
-        return copies_of(self.numbers.ties, _joined([*self._rows.values(), *self.inputs.places.values()]))
+    def _copied(self) -> tuple[Copies | None, Copies | None, Copies | None]:
+        """Copies in theta of the inputs, of the controls, of both; None where a rule reads one."""
+        inputs, controls = (_joined(part.values()) for part in (self.inputs.places, self._rows))
+        ties = self.numbers.ties
+        return copies_of(ties, inputs), copies_of(ties, controls), copies_of(ties, np.append(controls, inputs))
 
     def base(self, inputs: Rows, b: int) -> tuple[FloatArray, FloatArray]:
         """Return the scene's numbers (b, n_s) and theta (b, n_theta) with the inputs of b members, without controls.
@@ -120,10 +114,11 @@ class StepArguments:
             If a number is not finite or impossible.
         """
         values = self.inputs.rows(inputs, b)
-        if self._copied_inputs is None:
+        copied, _, _ = self._copied
+        if copied is None:
             return values, np.stack([self.numbers.ties.forward(row) for row in values])
         thetas = np.repeat(self._theta[None], b, axis=0)
-        self._copied_inputs.write(values, thetas)
+        copied.write(values, thetas)
         return values, thetas
 
     def drive(self, values: FloatArray, thetas: FloatArray, steps: IntArray, control: Rows) -> None:
@@ -150,16 +145,18 @@ class StepArguments:
             for name, place in self.places(step).items():
                 if name in control:
                     values[members[:, None], place.ravel()] = control[name][members].reshape(members.size, -1)
-        if self._copied_controls is None:
+        _, copied, _ = self._copied
+        if copied is None:
             for row, theta in zip(values, thetas, strict=True):
                 theta[:] = self.numbers.ties.forward(row)
         else:
-            self._copied_controls.write(values, thetas)
+            copied.write(values, thetas)
 
     def pull_numbers(self, values: FloatArray, theta_bars: FloatArray) -> FloatArray:
         """Return cotangents (b, n_s) of the members' numbers for those of theta; those of controls and inputs count."""
-        if self._copied is not None:
-            return self._copied.pullback(theta_bars, values.shape[1])
+        _, _, copied = self._copied
+        if copied is not None:
+            return copied.pullback(theta_bars, values.shape[1])
         return np.stack([self.numbers.ties.pullback(s, bar) for s, bar in zip(values, theta_bars, strict=True)])
 
     def places(self, step: int) -> dict[str, IntArray]:

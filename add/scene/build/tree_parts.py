@@ -1,6 +1,6 @@
 """Loops, couplings of joints, tendons and actuators of articulated bodies, with the numbers that they bring."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -30,9 +30,9 @@ from add.kernels.trees import FIXED
 from add.scene.build.ties import Derived, SceneParts
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import free_name
-from add.scene.robots.model import WORLD, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
+from add.scene.robots.model import WORLD, LinkPlace, Robot, RobotActuator, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.actuation import DriveSpec, JointLoopSpec, TendonSpec
-from add.scene.spec.articulated import ArticulatedBodySpec
+from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.terms import Activation, Integral, Lag
 from add.ties import WeightedSum
 
@@ -50,32 +50,43 @@ DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 @final
 @dataclass
 class TreeExtras:
-    """Parts of a tree beside its joints; ``places`` are links without mass that loops end on."""
+    """Parts of a tree, the ``body`` at a path of the scene, beside its joints.
 
-    body: str
+    ``places`` are links without mass that loops end on.
+    """
+
+    at: str
+    robot: Robot
+    body: ArticulatedBodySpec
     parts: SceneParts
     places: list[TreeJoint] = field(default_factory=list)
     loops: list[TreeLoop] = field(default_factory=list)
     couplings: list[TreeCoupling] = field(default_factory=list)
     tendons: list[TreeTendon] = field(default_factory=list)
     drives: list[LengthDrive] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
     ways: dict[str, TreePath] = field(default_factory=dict)
 
-    def place(self, name: str, parent: int) -> str:
-        """Add a place on a link, by the number of its joint; return its name, which no other has."""
-        name = free_name(name, self.taken)
-        self.places.append(TreeJoint(name, FIXED, parent, name, massless=True))
-        return name
+    def __post_init__(self) -> None:
+        self.carrier = {WORLD: -1} | {link.name: k for k, link in enumerate(self.robot.links)}
+        self.by_name = {tendon.name: tendon for tendon in self.robot.tendons}
+        self.taken = {*(joint.name for joint in self.robot.joints), *self.carrier, *self.robot.frames}
 
     def number(self, path: str, value: object, unit: str, *, fixed: bool = False, target: str = "") -> None:
         """Add a number of the scene, or with ``fixed`` one that only the file says."""
         self.parts.add(path, value, unit, ((target or path, 1.0),), fixed=fixed)
 
-    def pose(self, path: str, place: str, position: object, turn: object, *, fixed: bool = True) -> None:
-        """Add where a place is on its link, and how it is turned."""
-        for word, value, unit in (("position", position, "m"), ("orientation", turn, "rad")):
-            self.number(f"{path}.{word}", value, unit, fixed=fixed, target=f"{self.body}.joints.{place}.{word}")
+    def place(self, path: str, name: str, at: LinkPlace, *, fixed: bool = True) -> str:
+        """Add a place on a link, and where it is there; return its name, which no other has."""
+        name = free_name(name, self.taken)
+        self.places.append(TreeJoint(name, FIXED, self.carrier[at.link], name, massless=True))
+        turn = Rotation.from_matrix(at.rotation).as_rotvec()
+        for word, value, unit in (("position", at.position, "m"), ("orientation", turn, "rad")):
+            self.number(f"{path}.{word}", value, unit, fixed=fixed, target=f"{self.at}.joints.{name}.{word}")
+        return name
+
+    def coordinates(self, pairs: Iterable[tuple[str, float]], place: str) -> tuple[int, ...]:
+        """Return the numbers of the joints of a sum."""
+        return tuple(coordinate(self.robot.joints, name, place) for name, _ in pairs)
 
 
 def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: SceneParts) -> TreeExtras:
@@ -86,21 +97,16 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: ScenePa
     InputError
         For what a tree cannot have.
     """
-    out = TreeExtras(
-        at, parts, taken={*(joint.name for joint in robot.joints), *(link.name for link in robot.links), *robot.frames}
-    )
-    number = {joint.name: k for k, joint in enumerate(robot.joints)}
-    carrier = {link.name: k for k, link in enumerate(robot.links)}
+    out = TreeExtras(at, robot, body, parts)
     for loop in robot.loops:
         if loop.kind in ("joints", "tendons"):
-            _coupling(at, loop, robot, number, body, out)
+            _coupling(loop, out)
         else:
-            _loop(at, loop, carrier, body, out)
+            _loop(loop, out)
     for tendon in robot.tendons:
         if tendon.segments:
-            out.ways[tendon.name] = _way(at, tendon, carrier, out)
-        _tendon(at, tendon, robot.joints, number, body, out)
-    tendons = {tendon.name: tendon for tendon in robot.tendons}
+            out.ways[tendon.name] = _way(tendon, out)
+        _tendon(tendon, out)
     items = dict(body.drives)
     if body.actuators:
         taken = {item.actuator for item in items.values()}
@@ -113,14 +119,15 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: ScenePa
                 items[actuator.name] = DriveSpec(actuator=actuator.name, input=0.0)
     for key, item in items.items():
         if item.actuator is not None:
-            _actuator(f"{at}.drives.{key}", item, robot, (tendons, number, carrier), out, key in body.drives)
+            _actuator(f"{at}.drives.{key}", item, item.actuator, out, key in body.drives)
         elif item.tendon is not None:
-            _on_tendon(at, f"{at}.drives.{key}", item, robot.joints, tendons, number, out)
+            _on_tendon(f"{at}.drives.{key}", item, item.tendon, out)
     return out
 
 
-def coordinate(joints: Sequence[RobotJoint], number: Mapping[str, int], name: str, place: str) -> int:
+def coordinate(joints: Sequence[RobotJoint], name: str, place: str) -> int:
     """Return the number of a hinge or slide that follows no other."""
+    number = {joint.name: k for k, joint in enumerate(joints)}
     require_known("joint", name, number, place)
     joint = joints[number[name]]
     if joint.kind not in ("hinge", "slide") or joint.mimic is not None:
@@ -128,36 +135,31 @@ def coordinate(joints: Sequence[RobotJoint], number: Mapping[str, int], name: st
     return number[name]
 
 
-def _loop(at: str, loop: RobotLoop, carrier: Mapping[str, int], body: ArticulatedBodySpec, out: TreeExtras) -> None:
-    path, said = f"{at}.loops.{loop.name}", loop.name in body.loops
-    ends = []
-    for key, link, position, rotation in zip("ab", loop.links, loop.positions, loop.rotations, strict=True):
-        name = out.place(f"{loop.name}_{key}", -1 if link == WORLD else carrier[link])
-        out.pose(f"{path}.{key}", name, position, Rotation.from_matrix(rotation).as_rotvec(), fixed=not said)
-        ends.append(name)
-    out.loops.append(TreeLoop(path, ends[0], ends[1], _ROWS[loop.kind]))
+def _loop(loop: RobotLoop, out: TreeExtras) -> None:
+    path, fixed = f"{out.at}.loops.{loop.name}", loop.name not in out.body.loops
+    places = map(LinkPlace, loop.links, loop.positions, loop.rotations)
+    a, b = (
+        out.place(f"{path}.{key}", f"{loop.name}_{key}", at, fixed=fixed) for key, at in zip("ab", places, strict=True)
+    )
+    out.loops.append(TreeLoop(path, a, b, _ROWS[loop.kind]))
     if loop.kind == "distance":
-        out.number(f"{path}.length", loop.length, "m", fixed=not said)
+        out.number(f"{path}.length", loop.length, "m", fixed=fixed)
 
 
-def _coupling(
-    at: str, loop: RobotLoop, robot: Robot, number: Mapping[str, int], body: ArticulatedBodySpec, out: TreeExtras
-) -> None:
-    path, joints = f"{at}.loops.{loop.name}", robot.joints
+def _coupling(loop: RobotLoop, out: TreeExtras) -> None:
+    path, joints = f"{out.at}.loops.{loop.name}", out.robot.joints
     sums: list[tuple[tuple[str, float], ...]] = [((name, 1.0),) for name in loop.joints]
     blocks = ["", ""]
     if loop.kind == "tendons":
-        tendons = {tendon.name: tendon.joints for tendon in robot.tendons}
-        sums = [tendons[name] for name in loop.joints]
-        blocks[: len(sums)] = [f"{at}.tendons.{name}.factors" for name in loop.joints]
-    chosen = [tuple(coordinate(joints, number, name, path) for name, _ in pairs) for pairs in sums]
-    factors = [[factor for _, factor in pairs] for pairs in sums]
+        sums = [out.by_name[name].joints for name in loop.joints]
+        blocks[: len(sums)] = [f"{out.at}.tendons.{name}.factors" for name in loop.joints]
+    chosen = [out.coordinates(pairs, path) for pairs in sums]
     start = [
-        sum(factor * joints[k].start for k, factor in zip(*pair, strict=True))
-        for pair in zip(chosen, factors, strict=True)
+        sum(factor * joints[k].start for k, (_, factor) in zip(numbers, pairs, strict=True))
+        for numbers, pairs in zip(chosen, sums, strict=True)
     ]
     # The scene's own coefficients are other ones where joints do not start from zero.
-    said, coefficients, own = body.loops.get(loop.name), loop.coefficients, False
+    said, coefficients, own = out.body.loops.get(loop.name), loop.coefficients, False
     if isinstance(said, JointLoopSpec) and not any(start):
         coefficients, own = coefficients[: len(said.coefficients)], True
     y, x, starts = chosen[0], (*chosen, ())[1], (start[0], (*start, 0.0)[1])
@@ -165,7 +167,7 @@ def _coupling(
     out.number(f"{path}.coefficients", coefficients, "-", fixed=not own)
 
 
-def _way(at: str, tendon: RobotTendon, carrier: Mapping[str, int], out: TreeExtras) -> TreePath:
+def _way(tendon: RobotTendon, out: TreeExtras) -> TreePath:
     """Add the places of a spatial tendon to the links that carry them, each once; return its course."""
     links: dict[tuple[str, tuple[float, ...]], str] = {}
     segments, sizes = [], []
@@ -174,9 +176,8 @@ def _way(at: str, tendon: RobotTendon, carrier: Mapping[str, int], out: TreeExtr
         for link, position in part.places:
             key = link, tuple(position.tolist())
             if key not in links:
-                path = f"{at}.tendons.{tendon.name}.places.{len(links)}"
-                links[key] = out.place(f"{tendon.name}_{len(links)}", -1 if link == WORLD else carrier[link])
-                out.pose(path, links[key], position, np.zeros(3))
+                path, name = f"{out.at}.tendons.{tendon.name}.places.{len(links)}", f"{tendon.name}_{len(links)}"
+                links[key] = out.place(path, name, LinkPlace(link, position, np.eye(3)))
             places.append(list(links).index(key))
         kind = ("", "sphere", "cylinder").index(part.around)
         axis = places[3:4] if kind == CYLINDER else [-1]
@@ -186,12 +187,9 @@ def _way(at: str, tendon: RobotTendon, carrier: Mapping[str, int], out: TreeExtr
     return TreePath(tuple(links.values()), np.array(segments), np.array(sizes))
 
 
-def _tendon(
-    at: str, tendon: RobotTendon, joints: Sequence[RobotJoint], number: Mapping[str, int], body: ArticulatedBodySpec,
-    out: TreeExtras,
-) -> None:  # fmt: skip
-    path, said = f"{at}.tendons.{tendon.name}", body.tendons.get(tendon.name, _NO_TENDON)
-    chosen = tuple(coordinate(joints, number, name, f"{path}.joints") for name, _ in tendon.joints)
+def _tendon(tendon: RobotTendon, out: TreeExtras) -> None:
+    path, said = f"{out.at}.tendons.{tendon.name}", out.body.tendons.get(tendon.name, _NO_TENDON)
+    chosen = out.coordinates(tendon.joints, f"{path}.joints")
     if not chosen and not tendon.segments:
         raise InputError("a tendon needs joints", place=f"{path}.joints")
     banded = tendon.rest[0] < tendon.rest[1] and tendon.stiffness > 0.0
@@ -199,57 +197,81 @@ def _tendon(
     out.tendons.append(TreeTendon(path, chosen, banded, limited, out.ways.get(tendon.name)))
     for k, (joint, factor) in enumerate(tendon.joints):
         out.number(f"{path}.joints.{joint}", factor, "-", target=f"{path}.factors#{k}")
-    out.number(f"{path}.stiffness", tendon.stiffness, "N/m")
+    values: dict[str, object] = {"stiffness": tendon.stiffness}
     if banded:
         out.number(f"{path}.rest", tendon.rest, "m", fixed=True)
         out.number(f"{path}.none", 0.0, "N s/m", fixed=True)
     else:
-        out.number(f"{path}.rest", tendon.rest[0], "m")
-    out.number(f"{path}.damping", tendon.damping, "N s/m")
-    out.number(f"{path}.dry_friction", tendon.dry_friction, "N")
-    out.number(f"{path}.slip_speed", said.slip_speed or DEFAULTS["slip_speed"], "m/s")
+        values["rest"] = tendon.rest[0]
+    values |= {"damping": tendon.damping, "dry_friction": tendon.dry_friction, "slip_speed": usual(said, "slip_speed")}
     if limited:
-        bounds = np.nan_to_num(np.array([tendon.lower, tendon.upper]), posinf=1e9, neginf=-1e9)
-        if bounds[0] >= bounds[1]:
-            raise InputError("the lower limit is not below the upper one", place=path)
-        out.number(f"{path}.lower", bounds[0], "m")
-        out.number(f"{path}.upper", bounds[1], "m")
-        for key, unit in (("limit_stiffness", "N/m"), ("limit_damping", "N s/m")):
-            given = getattr(said, key)
-            out.number(f"{path}.{key}", DEFAULTS[key] if given is None else given, unit)
+        values |= bounded(path, tendon.lower, tendon.upper)
+        values |= {key: usual(said, key) for key in ("limit_stiffness", "limit_damping")}
+    for key, value in values.items():
+        out.number(f"{path}.{key}", value, TendonSpec.unit_of(key))
 
 
-def _actuator(
-    at: str, item: DriveSpec, robot: Robot,
-    named: tuple[Mapping[str, RobotTendon], Mapping[str, int], Mapping[str, int]], out: TreeExtras, said: bool,
-) -> None:  # fmt: skip
-    """Add an actuator of the file; ``named`` are the tendons, and the numbers of joints and of what carries links."""
-    tendons, number, carrier = named
-    known = {actuator.name: actuator for actuator in robot.actuators}
-    assert item.actuator is not None
-    require_known("actuator", item.actuator, known, f"{at}.actuator")
-    actuator = known[item.actuator]
+def usual(said: TreeJointSpec | TendonSpec, key: str, default: float | None = None) -> float:
+    """Return what the scene says of a joint or a tendon, else ``default``, or what stands in `DEFAULTS`."""
+    given = getattr(said, key)
+    return float(given if given is not None else DEFAULTS[key] if default is None else default)
+
+
+def bounded(at: str, lower: float, upper: float, found: str | None = None) -> dict[str, float]:
+    """Return limits as numbers: one that is not there lies so far away that nothing reaches it.
+
+    Raises
+    ------
+    InputError
+        If they leave no way; ``found`` words them.
+    """
+    low, high = np.nan_to_num([lower, upper], posinf=1e9, neginf=-1e9).tolist()
+    if low >= high:
+        raise InputError("the lower limit is not below the upper one", place=at, found=found)
+    return {"lower": low, "upper": high}
+
+
+def driven_by(at: str, item: DriveSpec, of_lengths: bool, gains: Sequence[str], parts: SceneParts) -> SignalParameter:
+    """Add the numbers of a drive of a joint or a tendon; return its input.
+
+    ``gains`` are the names in theta of what multiplies the input, the coordinate and its rate.
+    """
+    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][of_lengths]
+    driven = parts.signal(item.input, f"{at}.input", unit, 1)
+    gain, by_place, by_rate = (f"{at}.{name}" for name in gains)
+    if item.type == "torque":
+        parts.add(gain, 1.0, "-", fixed=True)
+    of_rate = [(gain, 1.0), (by_rate, -1.0)] if item.type == "velocity" else [(by_rate, -1.0)]
+    for key, targets in (("stiffness", [(gain, 1.0), (by_place, -1.0)]), ("damping", of_rate)):
+        value = getattr(item, key)
+        if value is not None:
+            parts.add(f"{at}.{key}", value, item.unit_of(key, of_lengths), targets)
+    return driven
+
+
+def _actuator(at: str, item: DriveSpec, name: str, out: TreeExtras, said: bool) -> None:
+    """Add an actuator of the file."""
+    known = {actuator.name: actuator for actuator in out.robot.actuators}
+    require_known("actuator", name, known, f"{at}.actuator")
+    actuator = known[name]
     pairs: tuple[tuple[str, float], ...] = ()
-    place, wrench = "", actuator.gear
+    place, way = "", None
     if actuator.transmission == "tendon":
-        pairs = tendons[actuator.target].joints
+        pairs, way = out.by_name[actuator.target].joints, out.ways.get(actuator.target)
     elif actuator.transmission == "joint":
         pairs = ((actuator.target, 1.0),)
     else:
-        link, position, rotation = robot.place(actuator.target)
-        place = out.place(f"{actuator.name}_place", -1 if link == WORLD else carrier[link])
-        out.pose(f"{at}.place", place, position, Rotation.from_matrix(rotation).as_rotvec())
-    chosen = tuple(coordinate(robot.joints, number, name, f"{at}.actuator") for name, _ in pairs)
-    force = _bounded(at, actuator, robot)
+        place = out.place(f"{at}.place", f"{actuator.name}_place", out.robot.place(actuator.target))
+    chosen = out.coordinates(pairs, f"{at}.actuator")
+    force = _bounded(at, actuator, out.robot)
     drive = out.parts.signal(item.input, f"{at}.input", "-", 1)
     if not said:  # nothing in the scene: its control is zero
         out.parts.numbers[:] = [entry for entry in out.parts.numbers if entry.path != f"{at}.input"]
-    way = out.ways.get(actuator.target) if actuator.transmission == "tendon" else None
     if pairs:
         out.number(f"{at}.factors", [actuator.gear[0] * factor for _, factor in pairs], "-", fixed=True)
     state, law = _state(at, actuator, drive, out), MUSCLE if actuator.muscle else AFFINE
     control = actuator.control if state is None else (-np.inf, np.inf)
-    gear = actuator.gear[0]
+    gear, wrench = actuator.gear[0], actuator.gear
     out.drives.append(
         LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
     )
@@ -291,30 +313,13 @@ def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, flo
     return max(lower, -most), min(upper, most)
 
 
-def _on_tendon(
-    body: str, at: str, item: DriveSpec, joints: Sequence[RobotJoint], tendons: Mapping[str, RobotTendon],
-    number: Mapping[str, int], out: TreeExtras,
-) -> None:  # fmt: skip
+def _on_tendon(at: str, item: DriveSpec, tendon: str, out: TreeExtras) -> None:
     """Add a drive of a tendon: a torque, a position servo or a velocity servo of its length."""
-    assert item.tendon is not None
-    require_known("tendon", item.tendon, tendons, f"{at}.tendon")
+    require_known("tendon", tendon, out.by_name, f"{at}.tendon")
     if item.limit == "file":
         raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
-    chosen = tuple(coordinate(joints, number, name, at) for name, _ in tendons[item.tendon].joints)
-    unit = {"torque": "N", "position": "m", "velocity": "m/s"}[item.type]
-    drive = out.parts.signal(item.input, f"{at}.input", unit, 1)
+    chosen = out.coordinates(out.by_name[tendon].joints, at)
+    drive = driven_by(at, item, True, ("g0", "b1", "b2"), out.parts)
     limit = np.inf if item.limit is None else float(item.limit)
-    factors = f"{body}.tendons.{item.tendon}.factors"
-    way = out.ways.get(item.tendon)
-    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit), way=way))
-    by_place: tuple[tuple[str, float], ...] = ((f"{at}.g0", 1.0), (f"{at}.b1", -1.0))
-    by_rate: tuple[tuple[str, float], ...] = ((f"{at}.b2", -1.0),)
-    if item.type == "torque":
-        out.number(f"{at}.g0", 1.0, "-", fixed=True)
-    if item.type == "velocity":
-        by_rate = ((f"{at}.g0", 1.0), *by_rate)
-    for key, value, unit, targets in (
-        ("stiffness", item.stiffness, "N/m", by_place), ("damping", item.damping, "N s/m", by_rate),
-    ):  # fmt: skip
-        if value is not None:
-            out.parts.add(f"{at}.{key}", value, unit, targets)
+    factors = f"{out.at}.tendons.{tendon}.factors"
+    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit), way=out.ways.get(tendon)))

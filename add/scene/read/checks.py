@@ -164,11 +164,7 @@ def _meets(pair: ContactPairSpec, classes: ContactClasses, spec: SceneSpec, shap
 
 
 def _recordings(spec: SceneSpec) -> Iterator[Problem]:
-    recordings = [("recording", spec.recording)]
-    recordings += [(f"experiments.{k}.recording", item.recording) for k, item in enumerate(spec.experiments)]
-    for place, recording in recordings:
-        if recording is None:
-            continue
+    for place, recording in spec.recordings().items():
         yield from _followed(place, recording, spec)
         maskable = spec.markers if recording.markers is None else recording.markers
         for k, mask in enumerate(recording.mask):

@@ -63,8 +63,8 @@ def _takes_nodes(spec: SceneSpec, body: str | None) -> bool:
 
 def _unseen(spec: SceneSpec, key: str, path: str, at: str) -> Iterator[Problem]:
     """A place that no sample of the recording depends on."""
-    for recording in [spec.recording, *(item.recording for item in spec.experiments)]:
-        if recording is None or recording.place is None:
+    for recording in spec.recordings().values():
+        if recording.place is None:
             continue
         if key == "move" and recording.displacement:
             yield Problem(
@@ -75,8 +75,8 @@ def _unseen(spec: SceneSpec, key: str, path: str, at: str) -> Iterator[Problem]:
 
 
 def _recorded(spec: SceneSpec, marker: str, path: str, at: str) -> Iterator[Problem]:
-    for recording in [spec.recording, *(item.recording for item in spec.experiments)]:
-        if recording is None or recording.pose is None:
+    for recording in spec.recordings().values():
+        if recording.pose is None:
             continue
         joint = recording.pose.joint
         if spec.markers[marker].body in (recording.pose.body, joint.body if joint else None):
@@ -109,7 +109,7 @@ def expanded(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
 
     `path` makes a parameter of each, `paths` one value that all of them share.
     """
-    if not any("*" in path for item in spec.parameters for path in item.all_paths()):
+    if not any("*" in path for path in spec.parameter_paths):
         return spec
     full, items = spec.full(), []
     for given, item in zip(raw["parameters"], spec.parameters, strict=True):
@@ -155,11 +155,9 @@ def _whole(item: ParameterSpec, full: dict[str, Any], experiments: dict[str, dic
 
 def _references(spec: SceneSpec, end: float) -> Iterator[Problem]:
     """Names in phases and priors are declared; windows lie in the longest run, which ends at ``end``."""
-    declared = [path for item in spec.parameters for path in item.all_paths()]
     # A parameter of one experiment goes by its path, with all others of that path, or alone by path@experiment.
-    declared += [
-        f"{path}@{item.experiment}" for item in spec.parameters if item.experiment for path in item.all_paths()
-    ]
+    own = [item for item in spec.parameters if item.experiment]
+    declared = spec.parameter_paths + [f"{path}@{item.experiment}" for item in own for path in item.all_paths()]
     yield from twice("optimizer.phases.{k}.name", "the name", [phase.name for phase in spec.optimizer.phases])
     for k, phase in enumerate(spec.optimizer.phases):
         place = f"optimizer.phases.{k}"
@@ -365,15 +363,9 @@ def check_phase_overrides(spec: SceneSpec, full: dict[str, Any], k: int) -> Iter
         if path != whole and (is_orientation(whole) or is_direction(whole)):
             yield Problem(at, "an entry by itself says nothing of a rotation or a direction", f"'{path}'", f"'{whole}'")
             continue
-        if not _isnumber_ats(value):
+        if _flat(value) is None:
             yield Problem(at, "is not a number", shown(value), "a number or a list of numbers")
         for item in spec.experiments:
             for other in item.overrides:
                 if covers(path, other) or covers(other, path):
                     yield Problem(at, f"experiment '{item.name}' overrides '{other}': which counts?", f"'{path}'")
-
-
-def _isnumber_ats(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return bool(value) and all(_isnumber_ats(item) for item in value)
-    return isinstance(value, int | float) and not isinstance(value, bool)

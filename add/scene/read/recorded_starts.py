@@ -4,8 +4,6 @@ An orientation has four numbers in the file and three degrees of freedom: its nu
 direction has three and two: its number is the tilt [rad] away from the scene's own direction, about two axes across it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +16,7 @@ from add.mocap import PoseRecording, Recording, Take, read_take, register, relea
 from add.mocap.flights import flight_of_point, flight_spin
 from add.mocap.recording import require_names
 from add.objectives.placement import Placement
+from add.scene.read.paths import asked_for_by, get_value
 from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -56,13 +55,11 @@ def placed_markers(take: Take, spec: RecordingSpec) -> Recording:
 
 def placed_pose(take: Take, spec: RecordingSpec) -> PoseRecording:
     """Return `pose_of` where the scene's own numbers of `place` put it."""
-    pose = pose_of(take, spec)
-    if spec.place is None:
+    pose, place = pose_of(take, spec), spec.place
+    if place is None:
         return pose
-    turned = Rotation.from_rotvec(spec.place.turn) * Rotation.from_quat(pose.quaternion[:, [1, 2, 3, 0]])
-    return PoseRecording(
-        pose.times, _placed(pose.position, spec), turned.as_quat()[:, [3, 0, 1, 2]], source=pose.source
-    )
+    turn, about = Rotation.from_rotvec(place.turn).as_matrix(), np.array(place.about)
+    return pose.scaled(place.scale).transformed(turn, about + place.move - place.scale * turn @ about)
 
 
 def _placed(points: FloatArray, spec: RecordingSpec) -> FloatArray:
@@ -94,39 +91,23 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
     InputError
         Naming the place, if a recording cannot be read or does not show what is asked for.
     """
-    recordings = [("recording", raw.get("recording"), spec.recording)]
-    recordings += [
-        (f"experiments.{k}.recording", item.get("recording"), experiment.recording)
-        for k, (item, experiment) in enumerate(zip(raw.get("experiments", ()), spec.experiments, strict=True))
-    ]
     before = spec
-    for place, section, recording in recordings:
-        if recording is None or section is None or recording.start is None or "time_offset" in section:
+    for place, recording in before.recordings().items():
+        section = get_value(raw, place)
+        if recording.start is None or "time_offset" in section:
             continue
-        with _asked_by(f"{place}.start", spec):
+        with asked_for_by(f"{place}.start"):
             section["time_offset"] = round(_release(recording), 6)
             spec = SceneSpec.model_validate(raw)
     # Experiments have recordings and bodies of their own: each is filled in when it is read as a scene.
     for name, body in () if spec.experiments else before.bodies.items():
         lacking = [key for key in _STATE if key not in raw["bodies"][name]]
         if isinstance(body, RigidBodySpec) and body.start is not None and lacking:
-            with _asked_by(f"bodies.{name}.start", spec):
+            with asked_for_by(f"bodies.{name}.start"):
                 state = _flight(spec, name, body)
                 raw["bodies"][name] |= {key: state[key] for key in lacking if key in state}
                 spec = SceneSpec.model_validate(raw)
     return spec
-
-
-@contextmanager
-def _asked_by(place: str, spec: SceneSpec) -> Iterator[None]:
-    """Let an error name the place of the scene that asked, and its own in front of its message."""
-    try:
-        yield
-    except InputError as error:
-        where = [str(part) for part in (error.file, error.place) if part is not None]
-        error.message = ": ".join([*where, error.message])
-        error.file, error.place = spec.source, place
-        raise
 
 
 def _release(spec: RecordingSpec) -> float:
@@ -256,8 +237,7 @@ def numbers_of(path: str, value: Any, scene_value: Any) -> FloatArray:
 def file_value(path: str, numbers: FloatArray, scene_value: Any) -> Any:
     """Return the value, as in a scene file, that numbers stand for; see `numbers_of`."""
     if is_orientation(path):
-        x, y, z, w = Rotation.from_rotvec(numbers).as_quat().tolist()
-        return [w, x, y, z]
+        return Rotation.from_rotvec(numbers).as_quat(scalar_first=True).tolist()
     if is_direction(path):
         start = unit_vector(np.array(scene_value))
         row = np.concatenate([numbers, start, axes_across(start).ravel()])

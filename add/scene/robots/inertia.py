@@ -7,24 +7,20 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.geometry.mass_properties import ROUND_OFF
-from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink, RobotLoop
+from add.scene.robots.model import (
+    WORLD,
+    LinkPlace,
+    Place,
+    Robot,
+    RobotJoint,
+    RobotLink,
+    after,
+    here,
+)
 from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 
 # --- Rotations of robot files as matrices -----------------------------------------------------------------------------
-
-#: A place in a frame: position (3,), rotation (3, 3).
-Place = tuple[FloatArray, FloatArray]
-
-
-def here() -> Place:
-    """Return the frame itself."""
-    return np.zeros(3), np.eye(3)
-
-
-def after(first: Place, second: Place) -> Place:
-    """Return the place in the frame of `first` of a place that is given in the frame that `first` is."""
-    return first[0] + first[1] @ second[0], first[1] @ second[1]
 
 
 def inverse(place: Place) -> Place:
@@ -44,8 +40,7 @@ def from_rpy(angles: FloatArray) -> FloatArray:
 
 def from_quaternion(wxyz: Sequence[float] | FloatArray) -> FloatArray:
     """Return the rotation of a quaternion of any length but zero, (3, 3)."""
-    w, x, y, z = wxyz
-    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix())
+    return np.asarray(Rotation.from_quat(wxyz, scalar_first=True).as_matrix())
 
 
 #: Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
@@ -219,33 +214,26 @@ def start_mass_matrix(links: Sequence[RobotLink], joints: Sequence[RobotJoint]) 
     """
     poses = start_poses(joints)
     numbers = {joint.child: k for k, joint in enumerate(joints)}
-    names = {joint.name: k for k, joint in enumerate(joints)}
     composite = [_spatial(link, poses[link.name]) for link in links]
+    above = np.eye(len(joints), dtype=bool)  # (k, l): whether k carries l, or is it
+    for k, joint in enumerate(joints):
+        if joint.parent != WORLD:
+            above[:, k] |= above[:, numbers[joint.parent]]
+    for k, joint in reversed(list(enumerate(joints))):
+        if joint.parent != WORLD:
+            composite[numbers[joint.parent]] += composite[k]
     axes = [_subspace(joint, poses[joint.child]) for joint in joints]
-    first = np.cumsum([0, *(joint.n for joint in joints)])
-    full = np.zeros((first[-1], first[-1]))
-    for k in range(len(joints) - 1, -1, -1):
-        force, at = composite[k] @ axes[k], k
-        here = slice(first[k], first[k + 1])
-        full[here, here] = joints[k].armature * np.eye(joints[k].n)
-        while True:
-            block = axes[at].T @ force
-            there = slice(first[at], first[at + 1])
-            full[there, here] += block
-            if at != k:
-                full[here, there] += block.T
-            if joints[at].parent == WORLD:
-                break
-            at = numbers[joints[at].parent]
-        if joints[k].parent != WORLD:
-            composite[numbers[joints[k].parent]] += composite[k]
     owners = [k for k, joint in enumerate(joints) for _ in range(joint.n)]
+    whole = np.hstack(axes).T @ np.hstack([inertia @ axis for inertia, axis in zip(composite, axes, strict=True)])
+    carries = above[np.ix_(owners, owners)]
+    full = np.where(carries, whole, np.where(carries.T, whole.T, 0.0)) + np.diag([joints[k].armature for k in owners])
     kept = [i for i, k in enumerate(owners) if joints[k].mimic is None]
+    column = {joints[owners[i]].name: number for number, i in enumerate(kept)}
     chosen = np.eye(len(full))[:, kept]
-    for joint in joints:
-        if joint.mimic is not None:
-            column = kept.index(int(first[names[joint.mimic[0]]]))
-            chosen[first[names[joint.name]], column] = joint.mimic[1]
+    for i, k in enumerate(owners):
+        mimic = joints[k].mimic
+        if mimic is not None:
+            chosen[i, column[mimic[0]]] = mimic[1]
     return chosen.T @ full @ chosen, [owners[i] for i in kept]
 
 
@@ -302,92 +290,66 @@ def in_body_frames(robot: Robot) -> Robot:
     Where that frame is not the joint's, the joint carries a link without mass, ``<link>_anchor``, and a fixed joint,
     ``<link>_frame``, the link.
     """
-    shifted: dict[str, Place] = {
-        name: (position, rotation)
-        for name, (link, position, rotation) in robot.frames.items()
-        if link == name and (position.any() or not np.array_equal(rotation, np.eye(3)))
+    shifted = {
+        name: place
+        for name, place in robot.frames.items()
+        if place.link == name and (place.position.any() or not np.array_equal(place.rotation, np.eye(3)))
     }
     if not shifted:
         return robot
-    back = {name: inverse(place) for name, place in shifted.items()}
+    back = {name: inverse(place[1:]) for name, place in shifted.items()}
     taken = {link.name for link in robot.links} | {joint.name for joint in robot.joints} | set(robot.frames)
 
-    def moved(link: str, position: FloatArray, rotation: FloatArray) -> Place:
+    def moved(link: str, position: FloatArray, rotation: FloatArray) -> LinkPlace:
         """Return a place on a link in its new frame."""
-        return after(back[link], (position, rotation)) if link in back else (position, rotation)
+        place = position, rotation
+        return LinkPlace(link, *(after(back[link], place) if link in back else place))
+
+    def point(link: str, position: FloatArray) -> tuple[str, FloatArray]:
+        return moved(link, position, np.eye(3))[:2]
 
     links: list[RobotLink] = []
     joints: list[RobotJoint] = []
     for link, joint in zip(robot.links, robot.joints, strict=True):
-        position, rotation = moved(joint.parent, joint.position, joint.rotation)
+        _, position, rotation = moved(joint.parent, joint.position, joint.rotation)
         joint = replace(joint, position=position, rotation=rotation)
         if link.name not in shifted:
             links.append(link)
             joints.append(joint)
             continue
         anchor = free_name(f"{link.name}_anchor", taken)
-        links += [RobotLink(anchor, 0.0, np.zeros(3), np.zeros((3, 3))), _in_frame(link, back[link.name])]
-        fixed = RobotJoint(free_name(f"{link.name}_frame", taken), "fixed", anchor, link.name, *shifted[link.name], _X)
+        links += [RobotLink(anchor, 0.0, np.zeros(3), np.zeros((3, 3))), link.moved(back[link.name])]
+        frame = free_name(f"{link.name}_frame", taken)
+        fixed = RobotJoint(frame, "fixed", anchor, link.name, *shifted[link.name][1:], _X)
         joints += [replace(joint, child=anchor), fixed]
-    frames = {
-        name: (link, *moved(link, position, rotation))
-        for name, (link, position, rotation) in robot.frames.items()
-        if name not in shifted
-    }
-    loops = tuple(_loop(loop, back) for loop in robot.loops)
-
-    def at(link: str, position: FloatArray) -> tuple[str, FloatArray]:
-        return link, moved(link, position, np.eye(3))[0]
-
-    tendons = tuple(
+    loops = []
+    for loop in robot.loops:
+        ends = [moved(*end) for end in zip(loop.links, loop.positions, loop.rotations, strict=False)]
+        if ends:
+            positions, rotations = (np.stack([end[k] for end in ends]) for k in (1, 2))
+            loop = replace(loop, positions=positions, rotations=rotations)
+        loops.append(loop)
+    tendons = [
         replace(
             tendon,
             segments=tuple(
-                replace(part, places=tuple(at(*place) for place in part.places)) for part in tendon.segments
+                replace(part, places=tuple(point(*place) for place in part.places)) for part in tendon.segments
             ),
         )
         for tendon in robot.tendons
-    )
+    ]
     fluid = robot.fluid and replace(
         robot.fluid,
-        boxes=tuple((link, *moved(link, *place), edges) for link, *place, edges in robot.fluid.boxes),
-        ellipsoids=tuple((link, *moved(link, *place), values) for link, *place, values in robot.fluid.ellipsoids),
+        boxes=tuple((*moved(link, at, turn), edges) for link, at, turn, edges in robot.fluid.boxes),
+        ellipsoids=tuple((*moved(link, at, turn), values) for link, at, turn, values in robot.fluid.ellipsoids),
     )
     return replace(
         robot,
         links=tuple(links),
         joints=tuple(joints),
-        frames=frames,
-        loops=loops,
-        tendons=tendons,
+        frames={name: moved(*place) for name, place in robot.frames.items() if name not in shifted},
+        loops=tuple(loops),
+        tendons=tuple(tendons),
         fluid=fluid,
-        compensated=tuple((*at(link, place), mass) for link, place, mass in robot.compensated),
+        compensated=tuple((*point(link, place), mass) for link, place, mass in robot.compensated),
     )
-
-
-def _in_frame(link: RobotLink, back: Place) -> RobotLink:
-    """Return a link whose numbers are said in another frame."""
-
-    def shape(item: RobotGeometry) -> RobotGeometry:
-        position, rotation = after(back, (item.position, item.rotation))
-        return replace(item, position=position, rotation=rotation)
-
-    position, rotation = back
-    return replace(
-        link,
-        centre=position + rotation @ link.centre,
-        inertia=rotation @ link.inertia @ rotation.T,
-        collision=tuple(shape(item) for item in link.collision),
-        visual=tuple(shape(item) for item in link.visual),
-    )
-
-
-def _loop(loop: RobotLoop, back: dict[str, Place]) -> RobotLoop:
-    if not loop.links:
-        return loop
-    places = [
-        after(back[link], (position, rotation)) if link in back else (position, rotation)
-        for link, position, rotation in zip(loop.links, loop.positions, loop.rotations, strict=True)
-    ]
-    positions, rotations = (np.stack([place[k] for place in places]) for k in range(2))
-    return replace(loop, positions=positions, rotations=rotations)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.inertia import after, check_moving, from_quaternion
+from add.scene.robots.inertia import check_moving
 from add.scene.robots.mjcf_joints import read_joints, read_keyframes, read_loops
-from add.scene.robots.mjcf_model import Names, compiled, read_shapes, refuse_too_many, switch_off
+from add.scene.robots.mjcf_model import Mjcf, compiled, read_shapes, refuse_too_many, switch_off
 from add.scene.robots.mjcf_parts import note_others, read_actuators, read_tendons, refuse_others
-from add.scene.robots.model import WORLD, Robot, RobotFluid, RobotGeometry
+from add.scene.robots.model import WORLD, LinkPlace, Robot, RobotFluid, RobotGeometry
 from add.scene.robots.tree import Tree, exclusions, merge, require_plausible
 from add.scene.robots.xml_file import MJCF_WORDS, Source, XmlNode
 from add.typing import FloatArray
@@ -33,14 +33,12 @@ def fluid_around(robot: Robot, density: float, viscosity: float) -> RobotFluid:
     return RobotFluid(density, viscosity, tuple(boxes))
 
 
-def read_fluid(
-    source: Source, mujoco: Any, model: Any, places: Mapping[int, tuple[str, FloatArray, FloatArray]], turn: FloatArray
-) -> RobotFluid | None:
+def read_fluid(mjcf: Mjcf, places: Mapping[int, LinkPlace], turn: FloatArray) -> RobotFluid | None:
     """Return the fluid of a compiled MuJoCo model with what all bodies that move are to it, at their places in links.
 
     A body is the box of its inertia, or, if the `fluidshape` of a geom is an ellipsoid, the ellipsoids of all such.
     """
-    option = model.opt
+    source, model, option = mjcf.source, mjcf.model, mjcf.model.opt
     if not (option.density or option.viscosity):
         return None
     source.not_negative("<option>", density=float(option.density), viscosity=float(option.viscosity))
@@ -48,55 +46,52 @@ def read_fluid(
         source.refuse("fluid", "<option>", f"a fluid of density {option.density:g}, viscosity {option.viscosity:g}")
         return None
     boxes, ellipsoids = [], []
-    for body, (link, *at) in places.items():
+    for body, place in places.items():
         mass, first = float(model.body_mass[body]), int(model.body_geomadr[body])
         felt = [geom for geom in range(first, first + int(model.body_geomnum[body])) if model.geom_fluid[geom][0]]
-        if link == WORLD or mass <= 0.0:
+        if place.link == WORLD or mass <= 0.0:
             continue
         for geom in felt:
-            local = np.array(model.geom_pos[geom]), from_quaternion(np.array(model.geom_quat[geom]))
-            values = np.concatenate([_semi_axes(mujoco, model, geom), model.geom_fluid[geom][1:]])
-            ellipsoids.append((link, *after((at[0], at[1]), local), values))
+            values = np.concatenate([_semi_axes(mjcf, geom), model.geom_fluid[geom][1:]])
+            ellipsoids.append((*place.then(mjcf.pose("geom_", geom)), values))
         if not felt:
-            local = np.array(model.body_ipos[body]), from_quaternion(np.array(model.body_iquat[body]))
             edges = box_of_inertia(mass, np.array(model.body_inertia[body]))
-            boxes.append((link, *after((at[0], at[1]), local), edges))
+            boxes.append((*place.then(mjcf.pose("body_i", body)), edges))
     wind = turn @ np.array(option.wind)
     return RobotFluid(float(option.density), float(option.viscosity), tuple(boxes), wind, tuple(ellipsoids))
 
 
-def _semi_axes(mujoco: Any, model: Any, geom: int) -> FloatArray:
+def _semi_axes(mjcf: Mjcf, geom: int) -> FloatArray:
     """Return the semi-axes (3,) of the ellipsoid that a geom is to a fluid."""
-    (radius, half, _), kinds = model.geom_size[geom], mujoco.mjtGeom
-    long = {kinds.mjGEOM_SPHERE: radius, kinds.mjGEOM_CAPSULE: half + radius, kinds.mjGEOM_CYLINDER: half}
-    round_ = [length for kind, length in long.items() if int(kind) == int(model.geom_type[geom])]
-    return np.array([radius, radius, round_[0]] if round_ else model.geom_size[geom], dtype=np.float64)
+    size = np.array(mjcf.model.geom_size[geom])
+    radius, half, _ = size
+    long = {"SPHERE": radius, "CAPSULE": half + radius, "CYLINDER": half}
+    kind = mjcf.word("Geom", mjcf.model.geom_type[geom])
+    return np.array([radius, radius, long[kind]]) if kind in long else size
 
 
-def read_compensation(
-    source: Source, mujoco: Any, model: Any, names: Names, places: Mapping[int, tuple[str, FloatArray, FloatArray]]
-) -> tuple[tuple[str, FloatArray, float], ...]:
+def read_compensation(mjcf: Mjcf, places: Mapping[int, LinkPlace]) -> tuple[tuple[str, FloatArray, float], ...]:
     """Return (link, place (3,) in it, mass [kg]) of the weights that a compiled MuJoCo model takes away."""
-    out = []
-    for body, (link, *at) in places.items():
+    source, model, out = mjcf.source, mjcf.model, []
+    for body, place in places.items():
         mass = float(model.body_gravcomp[body] * model.body_mass[body])
-        if link == WORLD or mass == 0.0:
+        if place.link == WORLD or mass == 0.0:
             continue
         if "gravcomp" in source.ignore:
-            source.refuse("gravcomp", f"link '{link}'", f"gravcomp {model.body_gravcomp[body]:g}")
+            source.refuse("gravcomp", f"link '{place.link}'", f"gravcomp {model.body_gravcomp[body]:g}")
         else:
-            centre, _ = after((at[0], at[1]), (np.array(model.body_ipos[body]), np.eye(3)))
-            out.append((link, centre, mass))
+            out.append((*place.then(mjcf.pose("body_i", body))[:2], mass))
     if out:
-        _check_by_actuators(source, mujoco, model, names)
+        _check_by_actuators(mjcf)
     return tuple(out)
 
 
-def _check_by_actuators(source: Source, mujoco: Any, model: Any, names: Names) -> None:
+def _check_by_actuators(mjcf: Mjcf) -> None:
     """Refuse weight that actuators take away and are not free to: switched off, or with a limit on a joint."""
-    off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION) and "flag" not in source.ignore
+    source, model = mjcf.source, mjcf.model
+    off = model.opt.disableflags & mjcf.mujoco.mjtDisableBit.mjDSBL_ACTUATION and "flag" not in source.ignore
     for number in np.flatnonzero(model.jnt_actgravcomp):
-        place = source.place("joint", names.of("joint", int(number)))
+        place = mjcf.place("joint", int(number))
         if off:
             source.refuse("gravcomp", place, "actuatorgravcomp, and actuation is switched off")
         elif model.jnt_actfrclimited[number]:
@@ -121,34 +116,32 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
     source = Source(file, MJCF_WORDS, frozenset(ignore))
     refuse_too_many(source, root)
     source.lines.update(_lines(root))
-    mujoco, model, inertias = compiled(source)
-    switch_off(source, mujoco, model)
-    names = Names(mujoco, model, source, inertias)
+    mjcf = compiled(source)
+    model = mjcf.model
+    switch_off(mjcf)
     for body in range(model.nbody):  # so that other links take none of their names
-        names.of("body", body)
-    refuse_others(source, mujoco, model, names)
-    shapes = read_shapes(source, mujoco, model, names)
-    links, joints, origins = read_joints(source, mujoco, model, names, shapes, base)
+        mjcf.of("body", body)
+    refuse_others(mjcf)
+    links, joints, origins = read_joints(mjcf, read_shapes(mjcf), base)
     for link in links.values():
         require_plausible(source, "body", link)
     for joint in joints:
         require_plausible(source, "joint", joint)
     tree = merge(source, links, joints, turn)
     check_moving(source, tree.links, tree.joints)
-    frames, body_places = _frames(mujoco, model, names, tree, origins)
-    tendons = read_tendons(source, mujoco, model, names, body_places)
-    excluded, excluded_shapes = _excluded(source, mujoco, model, names, tree)
-    actuators = read_actuators(source, mujoco, model, names, {tendon.name for tendon in tendons})
-    fluid = read_fluid(source, mujoco, model, body_places, turn)
-    compensated = read_compensation(source, mujoco, model, names, body_places)
-    fixed = {tendon.name for tendon in tendons if tendon.joints}
-    loops = read_loops(source, mujoco, model, names, body_places, fixed)
-    note_others(source, mujoco, model, names)
+    frames, body_places = _frames(mjcf, tree, origins)
+    tendons = read_tendons(mjcf, body_places)
+    excluded, excluded_shapes = _excluded(mjcf, tree)
+    actuators = read_actuators(mjcf, {tendon.name for tendon in tendons})
+    fluid = read_fluid(mjcf, body_places, turn)
+    compensated = read_compensation(mjcf, body_places)
+    loops = read_loops(mjcf, body_places, {tendon.name for tendon in tendons if tendon.joints})
+    note_others(mjcf)
     for kind, items in (("actuator", actuators), ("tendon", tendons), ("equality", loops)):
         for item in items:
             require_plausible(source, kind, item)
     gravity = np.array(model.opt.gravity, dtype=np.float64)
-    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+    if model.opt.disableflags & mjcf.mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         gravity = np.zeros(3)
     return Robot(
         str(bytes(model.names[: model.names.index(b"\0")]).decode("utf-8", "replace")) or file.stem,
@@ -163,7 +156,7 @@ def robot_of_mjcf(file: Path, root: XmlNode, ignore: Collection[str], turn: Floa
         tendons,
         loops,
         turn @ gravity,
-        read_keyframes(mujoco, model, names, tree.joints, turn),
+        read_keyframes(mjcf, tree.joints, turn),
         fluid,
         compensated,
         tuple(source.doubts),
@@ -184,36 +177,31 @@ def _lines(root: XmlNode) -> dict[tuple[str, str], int]:
 
 
 def _frames(
-    mujoco: Any, model: Any, names: Names, tree: Tree, origins: dict[str, FloatArray]
-) -> tuple[dict[str, tuple[str, FloatArray, FloatArray]], dict[int, tuple[str, FloatArray, FloatArray]]]:
+    mjcf: Mjcf, tree: Tree, origins: dict[str, FloatArray]
+) -> tuple[dict[str, LinkPlace], dict[int, LinkPlace]]:
     """Return places by name, of bodies whose frame is not their link's and of sites, and of all bodies by number."""
-    bodies: dict[int, tuple[str, FloatArray, FloatArray]] = {}
-    frames: dict[str, tuple[str, FloatArray, FloatArray]] = {}
-    for body in range(model.nbody):
-        name = names.of("body", body)
-        link, *at = tree.hosts[name]
+    bodies: dict[int, LinkPlace] = {}
+    frames: dict[str, LinkPlace] = {}
+    for body in range(mjcf.model.nbody):
+        name = mjcf.of("body", body)
         shift = origins.get(name, np.zeros(3))
-        position, rotation = after((at[0], at[1]), (-shift, np.eye(3)))
-        bodies[body] = (link, position, rotation)
-        if body and (link != name or shift.any()):
+        bodies[body] = tree.hosts[name].then((-shift, np.eye(3)))
+        if body and (bodies[body].link != name or shift.any()):
             frames[name] = bodies[body]
-    for site in range(model.nsite):
-        name = names.of("site", site)
-        link, *at = bodies[int(model.site_bodyid[site])]
-        local = (np.array(model.site_pos[site]), from_quaternion(np.array(model.site_quat[site])))
-        frames[name] = (link, *after((at[0], at[1]), local))
+    for site in range(mjcf.model.nsite):
+        frames[mjcf.of("site", site)] = bodies[int(mjcf.model.site_bodyid[site])].then(mjcf.pose("site_", site))
     return frames, bodies
 
 
-def _excluded(source: Source, mujoco: Any, model: Any, names: Names, tree: Tree) -> tuple[Any, Any]:
+def _excluded(mjcf: Mjcf, tree: Tree) -> tuple[Any, Any]:
     """Return the pairs that MuJoCo's filters leave out: parent and child, <exclude>, contype and conaffinity.
 
     What <pair> declares touches all the same; neighbours, which a scene keeps apart, are refused there.
     """
-    flags = model.opt.disableflags
-    bit = mujoco.mjtDisableBit
+    source, model = mjcf.source, mjcf.model
+    flags, bit = model.opt.disableflags, mjcf.mujoco.mjtDisableBit
     parents = {joint.child: joint.parent for joint in tree.joints}
-    real = {names.of("body", body) for body in range(model.nbody)}
+    real = {mjcf.of("body", body) for body in range(model.nbody)}
     for child, parent in list(parents.items()):  # through the massless links of composite joints
         while parent not in real:
             parent = parents[parent]
@@ -228,9 +216,9 @@ def _excluded(source: Source, mujoco: Any, model: Any, names: Names, tree: Tree)
 
     excluded = set()
     for signature in np.array(model.exclude_signature, dtype=np.int64):
-        excluded.add(frozenset((names.of("body", int(signature) >> 16), names.of("body", int(signature) & 0xFFFF))))
+        excluded.add(frozenset((mjcf.of("body", int(signature) >> 16), mjcf.of("body", int(signature) & 0xFFFF))))
     masks = {
-        names.of("geom", geom): (int(model.geom_contype[geom]), int(model.geom_conaffinity[geom]))
+        mjcf.of("geom", geom): (int(model.geom_contype[geom]), int(model.geom_conaffinity[geom]))
         for geom in range(model.ngeom)
     }
 
@@ -238,7 +226,7 @@ def _excluded(source: Source, mujoco: Any, model: Any, names: Names, tree: Tree)
     owner = {shape.name: link.name for link in links for shape in link.collision}
     declared = set()
     for pair in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True):
-        one, two = (names.of("geom", geom) for geom in pair)
+        one, two = (mjcf.of("geom", geom) for geom in pair)
         neighbours = one in owner and two in owner and kept_apart(owner[one], owner[two])
         if "pair" in source.ignore or (neighbours and not flags & bit.mjDSBL_CONTACT):
             source.refuse(

@@ -13,7 +13,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.inertia import free_name, from_quaternion, from_six
-from add.scene.robots.model import WORLD, RobotGeometry
+from add.scene.robots.model import WORLD, Place, RobotGeometry
 from add.scene.robots.xml_file import Source, XmlNode, numbers_in, read_xml, usable
 from add.ties import unit_vector
 from add.typing import FloatArray, IntArray
@@ -22,8 +22,79 @@ from add.typing import FloatArray, IntArray
 _SHORT = 1e-6
 
 
-def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
-    """Return the package `mujoco`, the compiled model of an MJCF file, and the full inertias that it states by body.
+@final
+@dataclass(frozen=True)
+class Mjcf:
+    """A compiled MuJoCo model of a file: its arrays, and names of its objects by number.
+
+    Those without a name get that of their kind and number; a site that has the name of a body is called after it with
+    "_site".
+    """
+
+    mujoco: Any
+    model: Any
+    source: Source
+    inertias: dict[str, FloatArray]
+
+    def word(self, enum: str, number: Any) -> str:
+        """Return the word of a constant of MuJoCo, such as "HINGE" for ``mjtJoint`` 3."""
+        return str(getattr(self.mujoco, f"mjt{enum}")(int(number)).name.partition("_")[2])
+
+    def pose(self, of: str, number: int) -> Place:
+        """Return the place of a "site_", "geom_" or, with its inertia, "body_i" in the frame of its body."""
+        position, turn = (np.array(getattr(self.model, f"{of}{key}")[number]) for key in ("pos", "quat"))
+        return position, from_quaternion(turn)
+
+    def limits(self, of: str, number: int) -> tuple[float, float]:
+        """Return the range of a "jnt_" or "actuator_ctrl", say, infinite where it is not limited."""
+        if not getattr(self.model, f"{of}limited")[number]:
+            return -np.inf, np.inf
+        low, high = getattr(self.model, f"{of}range")[number].tolist()
+        return low, high
+
+    def place(self, kind: str, number: int) -> str:
+        """Return the place of an object for errors."""
+        return self.source.place(kind, self.of(kind, number))
+
+    def inertia(self, body: int) -> FloatArray:
+        """Return the inertia of a body about its centre in its axes, (3, 3), as stated where MuJoCo kept it."""
+        _, turn = self.pose("body_i", body)
+        principal = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
+        stated = self.inertias.get(self.mujoco.mj_id2name(self.model, self.mujoco.mjtObj.mjOBJ_BODY, body), principal)
+        close = np.abs(stated - principal).max() <= 1e-5 * np.abs(stated).max()
+        return stated if close else (principal + principal.T) / 2.0
+
+    def of(self, kind: str, number: int) -> str:
+        """Return the name of an object: kind "body", "joint", "geom", "site", "actuator", "tendon" or "equality"."""
+        if kind == "body" and number == 0:
+            return WORLD
+        code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        text = self.mujoco.mj_id2name(self.model, code, number)
+        if not text:
+            text = self.new(f"{kind}{number}", kind)
+        if kind == "site" and self.has("body", text):  # links and sites share the names of places
+            text = self.new(f"{text}_site", "body", "site")
+        if kind != "geom":
+            text = self.source.without_slash(kind, text, lambda name: self.has(kind, name))
+        if kind != "geom" and not usable(text):
+            self.source.fail(self.source.place(kind, text[:80]), "not a name", f"'{text[:80]}'", "a name without '/'")
+        return str(text)
+
+    def new(self, name: str, *kinds: str) -> str:
+        """Return a name that no object of these kinds has, with as many _ as that takes."""
+        while any(self.has(kind, name) for kind in kinds):
+            name += "_"
+        return name
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether an object of the file has a name, or was given it."""
+        if any(of == kind and to == name for (of, _), to in self.source.renamed.items()):
+            return True
+        return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)
+
+
+def compiled(source: Source) -> Mjcf:
+    """Return the compiled model of an MJCF file, with the full inertias that it states by body.
 
     MuJoCo 3 keeps principal moments and axes, which it finds only to 1e-6 of an inertia with six numbers. Its warnings
     are noted; without a handler it would write them to a file in the working folder.
@@ -68,7 +139,8 @@ def compiled(source: Source) -> tuple[Any, Any, dict[str, FloatArray]]:
         mujoco.set_mju_user_warning(before)
     for text in dict.fromkeys(said):
         source.note("MuJoCo warns", " ".join(text.split()))
-    return mujoco, model, {name: from_six(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
+    inertias = {name: from_six(entries) for name, entries in stated.items() if np.isfinite(entries).all()}
+    return Mjcf(mujoco, model, source, inertias)
 
 
 #: A flag of MuJoCo that switches a part of the motion off -> the arrays of a model that it makes zero.
@@ -84,9 +156,10 @@ SWITCHES["CONSTRAINT"] = SWITCHES["EQUALITY"] + SWITCHES["FRICTIONLOSS"] + SWITC
 SWITCHES["PASSIVE"] = (*SWITCHES["SPRING"], *SWITCHES["DAMPER"], "body_gravcomp")
 
 
-def switch_off(source: Source, mujoco: Any, model: Any) -> None:
+def switch_off(mjcf: Mjcf) -> None:
     """Make zero in a compiled model what its flags switch off, unless the user lets it act."""
-    bits, option = mujoco.mjtDisableBit, model.opt
+    source, model = mjcf.source, mjcf.model
+    bits, option = mjcf.mujoco.mjtDisableBit, model.opt
     off = {key for key in (*SWITCHES, "ACTUATION") if option.disableflags & int(getattr(bits, f"mjDSBL_{key}", 0))}
     if off >= {"SPRING", "DAMPER"}:  # then MuJoCo has no passive forces at all
         off.add("PASSIVE")
@@ -102,56 +175,6 @@ def switch_off(source: Source, mujoco: Any, model: Any) -> None:
         if key == "ACTUATION":
             model.actuator_group[:] = 0
             option.disableactuator = 1
-
-
-@final
-@dataclass(frozen=True)
-class Names:
-    """Names of a model's objects by number; those without one get that of their kind and number.
-
-    A site that has the name of a body is called after it with "_site".
-    """
-
-    mujoco: Any
-    model: Any
-    source: Source
-    inertias: dict[str, FloatArray]
-
-    def inertia(self, body: int) -> FloatArray:
-        """Return the inertia of a body about its centre in its axes, (3, 3), as stated where MuJoCo kept it."""
-        turn = from_quaternion(np.array(self.model.body_iquat[body]))
-        principal = turn @ np.diag(self.model.body_inertia[body]) @ turn.T
-        stated = self.inertias.get(self.mujoco.mj_id2name(self.model, self.mujoco.mjtObj.mjOBJ_BODY, body), principal)
-        close = np.abs(stated - principal).max() <= 1e-5 * np.abs(stated).max()
-        return stated if close else (principal + principal.T) / 2.0
-
-    def of(self, kind: str, number: int) -> str:
-        """Return the name of an object: kind "body", "joint", "geom", "site", "actuator", "tendon" or "equality"."""
-        if kind == "body" and number == 0:
-            return WORLD
-        code = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        text = self.mujoco.mj_id2name(self.model, code, number)
-        if not text:
-            text = self.new(f"{kind}{number}", kind)
-        if kind == "site" and self.has("body", text):  # links and sites share the names of places
-            text = self.new(f"{text}_site", "body", "site")
-        if kind != "geom":
-            text = self.source.without_slash(kind, text, lambda name: self.has(kind, name))
-        if kind != "geom" and not usable(text):
-            self.source.fail(self.source.place(kind, text[:80]), "not a name", f"'{text[:80]}'", "a name without '/'")
-        return str(text)
-
-    def new(self, name: str, *kinds: str) -> str:
-        """Return a name that no object of these kinds has, with as many _ as that takes."""
-        while any(self.has(kind, name) for kind in kinds):
-            name += "_"
-        return name
-
-    def has(self, kind: str, name: str) -> bool:
-        """Whether an object of the file has a name, or was given it."""
-        if any(of == kind and to == name for (of, _), to in self.source.renamed.items()):
-            return True
-        return bool(self.mujoco.mj_name2id(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name) >= 0)
 
 
 #: Arrays of newer versions of MuJoCo that change the motion where they are not zero, with what they are of.
@@ -219,20 +242,18 @@ _SHAPES = {"PLANE": ("plane", 0), "SPHERE": ("sphere", 1), "CAPSULE": ("capsule"
 _HALVINGS = 2
 
 
-def read_shapes(
-    source: Source, mujoco: Any, model: Any, names: Names
-) -> dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]]:
+def read_shapes(mjcf: Mjcf) -> dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]]:
     """Return the shapes (collision, visual) of each body by number, in the body's frame.
 
     A geom whose contype and conaffinity are zero, and that stands in no <pair>, touches nothing: it is visual.
     """
+    source, model = mjcf.source, mjcf.model
     paired = set() if "pair" in source.ignore else {*model.pair_geom1.tolist(), *model.pair_geom2.tolist()}
     shapes: dict[int, tuple[list[RobotGeometry], list[RobotGeometry]]] = {}
     for geom in range(model.ngeom):
-        name, body = names.of("geom", geom), int(model.geom_bodyid[geom])
-        code = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_")
+        body, code = int(model.geom_bodyid[geom]), mjcf.word("Geom", model.geom_type[geom])
         solid = bool(model.geom_contype[geom] or model.geom_conaffinity[geom] or geom in paired)
-        place = f"{source.place('geom', name)} of body '{names.of('body', body) or 'world'}'"
+        place = f"{mjcf.place('geom', geom)} of body '{mjcf.of('body', body) or 'world'}'"
         if code not in _SHAPES:
             if solid:
                 source.refuse("shape", place, f'type "{code.lower()}" is not read as a collision shape')
@@ -255,15 +276,13 @@ def read_shapes(
             source.note(place, f"a height field: a closed mesh of {len(triangles)} faces")
         shape = RobotGeometry(
             kind,
-            tuple(float(number) for number in model.geom_size[geom][:count]),
-            np.array(model.geom_pos[geom], dtype=np.float64),
-            from_quaternion(np.array(model.geom_quat[geom])),
+            tuple(model.geom_size[geom][:count].tolist()),
+            *mjcf.pose("geom_", geom),
             vertices,
             triangles,
-            name,
-            "",
-            names.of("body", body),
-            float(model.geom_friction[geom][0]),
+            mjcf.of("geom", geom),
+            origin=mjcf.of("body", body),
+            friction=float(model.geom_friction[geom][0]),
         )
         shapes.setdefault(body, ([], []))[0 if solid else 1].append(shape)
     return shapes

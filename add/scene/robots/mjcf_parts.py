@@ -5,207 +5,184 @@ from typing import Any
 
 import numpy as np
 
-from add.scene.robots.inertia import from_quaternion
-from add.scene.robots.mjcf_model import SWITCHES, Names, refuse_newer
-from add.scene.robots.model import RobotActuator, RobotSegment, RobotTendon
+from add.scene.robots.mjcf_model import SWITCHES, Mjcf, refuse_newer
+from add.scene.robots.model import LinkPlace, RobotActuator, RobotSegment, RobotTendon
 from add.scene.robots.xml_file import Source
 from add.summary import counted, few
 from add.typing import FloatArray
 
 Limits = tuple[float, float]
-Places = Mapping[int, tuple[str, FloatArray, FloatArray]]
+Places = Mapping[int, LinkPlace]
+#: Dynamics of activations that are read.
+_DYNAMICS = ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT", "MUSCLE")
 
 
-def read_tendons(source: Source, mujoco: Any, model: Any, names: Names, places: Places) -> tuple[RobotTendon, ...]:
+def read_tendons(mjcf: Mjcf, places: Places) -> tuple[RobotTendon, ...]:
     """Return the tendons, spatial ones by ``places``, link, position and rotation in it of each body by number."""
-    tendons = []
+    source, model, tendons = mjcf.source, mjcf.model, []
     for tendon in range(model.ntendon):
-        name = names.of("tendon", tendon)
-        first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
-        parts = range(first, first + count)
-        fixed = all(int(model.wrap_type[part]) == int(mujoco.mjtWrap.mjWRAP_JOINT) for part in parts)
+        name, place = mjcf.of("tendon", tendon), mjcf.place("tendon", tendon)
+        first = int(model.tendon_adr[tendon])
+        parts = range(first, first + int(model.tendon_num[tendon]))
+        fixed = all(mjcf.word("Wrap", model.wrap_type[part]) == "JOINT" for part in parts)
         if "tendon" in source.ignore and not fixed:
-            source.refuse("tendon", source.place("tendon", name), "a spatial tendon")
+            source.refuse("tendon", place, "a spatial tendon")
             continue
         newer = [key for key in ("armature", "actfrclimited") if hasattr(model, f"tendon_{key}")]
         given = [key for key in newer if getattr(model, f"tendon_{key}")[tendon]]
         if given:
-            source.refuse("tendon", source.place("tendon", name), f"a tendon with {', '.join(given)}")
+            source.refuse("tendon", place, f"a tendon with {', '.join(given)}")
             continue
-        rest = tuple(float(value) for value in model.tendon_lengthspring[tendon])
-        limits = _limits(model.tendon_limited[tendon], model.tendon_range[tendon])
-        joints: tuple[tuple[str, float], ...] = ()
-        if fixed:
-            ids = [names.of("joint", int(model.wrap_objid[part])) for part in parts]
-            joints = tuple(zip(ids, (float(model.wrap_prm[part]) for part in parts), strict=True))
-        segments = () if fixed else _segments(source, mujoco, model, name, parts, places)
+        shortest, longest = model.tendon_lengthspring[tendon].tolist()
+        pairs = ((mjcf.of("joint", int(model.wrap_objid[part])), float(model.wrap_prm[part])) for part in parts)
+        joints = tuple(pairs) if fixed else ()
+        segments = () if fixed else _segments(mjcf, place, parts, places)
         numbers = (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss)
         stiffness, damping, friction = (float(values[tendon]) for values in numbers)
-        source.not_negative(source.place("tendon", name), stiffness=stiffness, damping=damping, frictionloss=friction)
-        tendons.append(RobotTendon(name, joints, stiffness, (rest[0], rest[1]), damping, friction, *limits, segments))
+        source.not_negative(place, stiffness=stiffness, damping=damping, frictionloss=friction)
+        limits = mjcf.limits("tendon_", tendon)
+        tendons.append(RobotTendon(name, joints, stiffness, (shortest, longest), damping, friction, *limits, segments))
     return tuple(tendons)
 
 
-def _segments(
-    source: Source, mujoco: Any, model: Any, tendon: str, parts: range, places: Places
-) -> tuple[RobotSegment, ...]:
+def _segments(mjcf: Mjcf, tendon: str, parts: range, places: Places) -> tuple[RobotSegment, ...]:
     """Return the segments of a spatial tendon, between each two of its sites that no pulley divides."""
-    kinds, segments = mujoco.mjtWrap, []
+    model, segments = mjcf.model, []
     weight, last, around = 1.0, None, None
     for part in parts:
-        kind, number = int(model.wrap_type[part]), int(model.wrap_objid[part])
-        if kind == int(kinds.mjWRAP_PULLEY):
+        kind = mjcf.word("Wrap", model.wrap_type[part])
+        if kind == "PULLEY":
             weight, last, around = 1.0 / float(model.wrap_prm[part]), None, None
-        elif kind == int(kinds.mjWRAP_SITE):
-            here = _of_site(model, number, places)
+        elif kind == "SITE":
+            here = _of_site(model, int(model.wrap_objid[part]), places)
             if last is not None:
-                ends = (last, here)
-                segments.append(
-                    RobotSegment(ends, weight)
-                    if around is None
-                    else RobotSegment((*ends, *around[0]), weight, around[1], around[2])
-                )
+                further, shape, radius = around or ((), "", 0.0)
+                segments.append(RobotSegment((last, here, *further), weight, shape, radius))
             last, around = here, None
         else:
-            around = _around(source, mujoco, model, tendon, part, places)
+            around = _around(mjcf, tendon, part, kind.lower(), places)
     return tuple(segments)
 
 
 def _of_site(model: Any, site: int, places: Places) -> tuple[str, FloatArray]:
-    link, position, rotation = places[int(model.site_bodyid[site])]
-    return link, position + rotation @ np.array(model.site_pos[site])
+    return places[int(model.site_bodyid[site])].then((np.array(model.site_pos[site]), np.eye(3)))[:2]
 
 
 def _around(
-    source: Source, mujoco: Any, model: Any, tendon: str, part: int, places: Places
+    mjcf: Mjcf, tendon: str, part: int, around: str, places: Places
 ) -> tuple[tuple[tuple[str, FloatArray], ...], str, float] | None:
     """Return centre, axis and side of what a tendon runs around, its kind and radius; None if it runs within it."""
+    model = mjcf.model
     geom, side = int(model.wrap_objid[part]), round(float(model.wrap_prm[part]))
-    link, position, rotation = places[int(model.geom_bodyid[geom])]
-    centre = position + rotation @ np.array(model.geom_pos[geom])
-    around = "cylinder" if int(model.wrap_type[part]) == int(mujoco.mjtWrap.mjWRAP_CYLINDER) else "sphere"
+    link, centre, turn = places[int(model.geom_bodyid[geom])].then(mjcf.pose("geom_", geom))
     places_around, radius = [(link, centre)], float(model.geom_size[geom][0])
     if around == "cylinder":
-        places_around.append((link, centre + (rotation @ from_quaternion(np.array(model.geom_quat[geom])))[:, 2]))
+        places_around.append((link, centre + turn[:, 2]))
     if side >= 0:
         places_around.append(_of_site(model, side, places))
-        data = mujoco.MjData(model)
-        mujoco.mj_kinematics(model, data)  # where the file poses it; the two may be on different links
+        data = mjcf.mujoco.MjData(model)
+        mjcf.mujoco.mj_kinematics(model, data)  # where the file poses it; the two may be on different links
         if np.linalg.norm(data.site_xpos[side] - data.geom_xpos[geom]) < radius:
-            text = f"it runs on the inside of a {around}: read as straight there"
-            source.doubt("tendon", source.place("tendon", tendon), text)
+            mjcf.source.doubt("tendon", tendon, f"it runs on the inside of a {around}: read as straight there")
             return None
     return tuple(places_around), around, radius
 
 
-def read_actuators(
-    source: Source, mujoco: Any, model: Any, names: Names, tendons: set[str]
-) -> tuple[RobotActuator, ...]:
+def read_actuators(mjcf: Mjcf, tendons: set[str]) -> tuple[RobotActuator, ...]:
     """Return the muscles, and the actuators with a force affine in l and l_dot, on joints, these tendons and sites."""
-    actuators = []
+    source, model, actuators = mjcf.source, mjcf.model, []
     for number in range(model.nu):
-        name = names.of("actuator", number)
+        place = mjcf.place("actuator", number)
         if int(model.opt.disableactuator) >> int(model.actuator_group[number]) & 1:
-            source.note(source.place("actuator", name), "its group is switched off")
+            source.note(place, "its group is switched off")
             continue
-        wrong = _wrong(mujoco, model, names, number, tendons)
+        wrong = _wrong(mjcf, number, tendons)
         if wrong:
-            source.doubt("actuator", source.place("actuator", name), f"{wrong}: it is left out")
+            source.doubt("actuator", place, f"{wrong}: it is left out")
             continue
-        transmission, target, gear = _transmission(mujoco, model, names, number)
-        gain = [float(value) for value in model.actuator_gainprm[number][:3]]
-        bias = [float(value) for value in model.actuator_biasprm[number][:3]]
-        if int(model.actuator_gaintype[number]) == int(mujoco.mjtGain.mjGAIN_FIXED):
-            gain[1:] = [0.0, 0.0]
-        if int(model.actuator_biastype[number]) == int(mujoco.mjtBias.mjBIAS_NONE):
-            bias = [0.0, 0.0, 0.0]
+        g0, g1, g2 = model.actuator_gainprm[number][:3].tolist()
+        if mjcf.word("Gain", model.actuator_gaintype[number]) == "FIXED":
+            g1 = g2 = 0.0
+        b0, b1, b2 = model.actuator_biasprm[number][:3].tolist()
+        if mjcf.word("Bias", model.actuator_biastype[number]) == "NONE":
+            b0 = b1 = b2 = 0.0
         actuators.append(
             RobotActuator(
-                name,
-                transmission,
-                target,
-                gear,
-                (gain[0], gain[1], gain[2]),
-                (bias[0], bias[1], bias[2]),
-                _limits(model.actuator_ctrllimited[number], model.actuator_ctrlrange[number]),
-                _limits(model.actuator_forcelimited[number], model.actuator_forcerange[number]),
-                *_dynamics(source, mujoco, model, name, number),
-                _muscle(mujoco, model, number),
+                mjcf.of("actuator", number),
+                *_transmission(mjcf, number),
+                (g0, g1, g2),
+                (b0, b1, b2),
+                mjcf.limits("actuator_ctrl", number),
+                mjcf.limits("actuator_force", number),
+                *_dynamics(mjcf, number),
+                _muscle(mjcf, number),
             )
         )
     return tuple(actuators)
 
 
-def _limits(limited: Any, values: Any) -> Limits:
-    return (float(values[0]), float(values[1])) if limited else (-np.inf, np.inf)
-
-
-def _dynamics(source: Source, mujoco: Any, model: Any, name: str, number: int) -> tuple[str, tuple[float, ...], Limits]:
+def _dynamics(mjcf: Mjcf, number: int) -> tuple[str, tuple[float, ...], Limits]:
     """Return how the activation of an actuator follows its control, with the times, and its limits."""
-    kinds, kind = mujoco.mjtDyn, int(model.actuator_dyntype[number])
-    numbers = tuple(float(value) for value in model.actuator_dynprm[number][:3])
-    limits = _limits(model.actuator_actlimited[number], model.actuator_actrange[number])
-    if kind not in (int(kinds.mjDYN_NONE), int(kinds.mjDYN_INTEGRATOR)):
-        times = numbers[:2] if kind == int(kinds.mjDYN_MUSCLE) else numbers[:1]
-        source.not_negative(source.place("actuator", name), dynprm=min(times))
-    if kind == int(kinds.mjDYN_MUSCLE):
-        if numbers[2]:
-            source.doubt("actuator", source.place("actuator", name), "tausmooth: its times change without it")
-        return "muscle", numbers[:2], limits
-    if kind == int(kinds.mjDYN_INTEGRATOR):
-        return "integrator", (), limits
-    return ("", (), (-np.inf, np.inf)) if kind == int(kinds.mjDYN_NONE) else ("filter", numbers[:1], limits)
+    kind, place = mjcf.word("Dyn", mjcf.model.actuator_dyntype[number]), mjcf.place("actuator", number)
+    first, second, smooth = mjcf.model.actuator_dynprm[number][:3].tolist()
+    if kind == "NONE":
+        return "", (), (-np.inf, np.inf)
+    times = {"INTEGRATOR": (), "MUSCLE": (first, second)}.get(kind, (first,))
+    mjcf.source.not_negative(place, dynprm=min(times, default=0.0))
+    if kind == "MUSCLE" and smooth:
+        mjcf.source.doubt("actuator", place, "tausmooth: its times change without it")
+    return kind.removesuffix("EXACT").lower(), times, mjcf.limits("actuator_act", number)
 
 
-def _muscle(mujoco: Any, model: Any, number: int) -> tuple[float, ...]:
+def _muscle(mjcf: Mjcf, number: int) -> tuple[float, ...]:
     """Return the numbers of `RobotActuator.muscle`, () of an actuator that is none."""
-    if int(model.actuator_gaintype[number]) != int(mujoco.mjtGain.mjGAIN_MUSCLE):
+    model = mjcf.model
+    if mjcf.word("Gain", model.actuator_gaintype[number]) != "MUSCLE":
         return ()
-    low, high, force, scale, shortest, longest, speed, passive, lengthening = (
-        float(value) for value in model.actuator_gainprm[number][:9]
-    )
-    least, most = (float(value) for value in model.actuator_lengthrange[number])
+    low, high, force, scale, shortest, longest, speed, passive, lengthening = model.actuator_gainprm[number][
+        :9
+    ].tolist()
+    least, most = model.actuator_lengthrange[number].tolist()
     optimal = (most - least) / max(high - low, 1e-15)
     strength = force if force >= 0.0 else scale / max(float(model.actuator_acc0[number]), 1e-15)
     return strength, optimal, speed, shortest, longest, passive, lengthening, least - low * optimal
 
 
-def _wrong(mujoco: Any, model: Any, names: Names, number: int, tendons: set[str]) -> str:
+def _wrong(mjcf: Mjcf, number: int, tendons: set[str]) -> str:
     """Return why an actuator is not read, "" if it is."""
-    kinds, target = mujoco.mjtTrn, int(model.actuator_trnid[number][0])
-    kind = int(model.actuator_trntype[number])
-    known = [f"mjDYN_{name}" for name in ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT", "MUSCLE")]
-    if int(model.actuator_dyntype[number]) not in [int(getattr(mujoco.mjtDyn, name)) for name in known]:
+    model = mjcf.model
+    target, second = model.actuator_trnid[number].tolist()
+    if mjcf.word("Dyn", model.actuator_dyntype[number]) not in _DYNAMICS:
         return "its dyntype is not read"
-    gain, bias = int(model.actuator_gaintype[number]), int(model.actuator_biastype[number])
-    gains, biases = mujoco.mjtGain, mujoco.mjtBias
-    if int(gains.mjGAIN_MUSCLE) == gain and int(biases.mjBIAS_MUSCLE) == bias:
+    gain = mjcf.word("Gain", model.actuator_gaintype[number])
+    bias = mjcf.word("Bias", model.actuator_biastype[number])
+    if gain == bias == "MUSCLE":
         if not np.array_equal(model.actuator_gainprm[number][:9], model.actuator_biasprm[number][:9]):
             return "a muscle of two kinds: gainprm and biasprm differ"
         if model.actuator_lengthrange[number][0] >= model.actuator_lengthrange[number][1]:
             return "a muscle without a lengthrange"
-    elif gain not in (int(gains.mjGAIN_FIXED), int(gains.mjGAIN_AFFINE)):
+    elif gain not in ("FIXED", "AFFINE"):
         return "its gain is neither fixed nor affine"
-    elif bias not in (int(biases.mjBIAS_NONE), int(biases.mjBIAS_AFFINE)):
+    elif bias not in ("NONE", "AFFINE"):
         return "its bias is not affine"
-    if kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)):
+    kind = mjcf.word("Trn", model.actuator_trntype[number])
+    if kind in ("JOINT", "JOINTINPARENT"):
         return "" if int(model.jnt_type[target]) >= 2 else "acts on a ball or free joint"
-    if kind == int(kinds.mjTRN_TENDON):
-        name = names.of("tendon", target)
+    if kind == "TENDON":
+        name = mjcf.of("tendon", target)
         return "" if name in tendons else f"acts on tendon '{name}', which is not read"
-    if kind == int(kinds.mjTRN_SITE):
-        return "" if int(model.actuator_trnid[number][1]) < 0 else "acts between two sites"
-    return f"its transmission {mujoco.mjtTrn(kind).name.removeprefix('mjTRN_').lower()} is not read"
+    if kind == "SITE":
+        return "" if second < 0 else "acts between two sites"
+    return f"its transmission {kind.lower()} is not read"
 
 
-def _transmission(mujoco: Any, model: Any, names: Names, number: int) -> tuple[str, str, tuple[float, ...]]:
-    target, kind = int(model.actuator_trnid[number][0]), int(model.actuator_trntype[number])
-    gear = tuple(float(value) for value in model.actuator_gear[number])
-    if kind == int(mujoco.mjtTrn.mjTRN_SITE):
-        return "place", names.of("site", target), gear
-    if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
-        return "tendon", names.of("tendon", target), gear[:1]
-    return "joint", names.of("joint", target), gear[:1]
+def _transmission(mjcf: Mjcf, number: int) -> tuple[str, str, tuple[float, ...]]:
+    target, kind = int(mjcf.model.actuator_trnid[number][0]), mjcf.word("Trn", mjcf.model.actuator_trntype[number])
+    gear = tuple(mjcf.model.actuator_gear[number].tolist())
+    if kind == "SITE":
+        return "place", mjcf.of("site", target), gear
+    word = "tendon" if kind == "TENDON" else "joint"
+    return word, mjcf.of(word, target), gear[:1]
 
 
 # --- Parts that a robot does not have: refused where they change the motion, else noted -------------------------------
@@ -264,37 +241,38 @@ _USERS = ("body", "jnt", "geom", "site", "tendon", "actuator")
 _SHOWN = 4
 
 
-def refuse_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
+def refuse_others(mjcf: Mjcf) -> None:
     """Refuse what changes the motion and is not read, unless the user names it."""
+    source, model = mjcf.source, mjcf.model
     for body in range(1, model.nbody):
         if model.body_mocapid[body] >= 0:
-            source.note(source.place("body", names.of("body", body)), "mocap: it stands still until somebody moves it")
+            source.note(mjcf.place("body", body), "mocap: it stands still until somebody moves it")
     for pair in range(model.npair):
-        ends = [names.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
+        ends = [mjcf.of("geom", int(ids[pair])) for ids in (model.pair_geom1, model.pair_geom2)]
         place = f"<contact><pair> of '{ends[0]}' and '{ends[1]}'"
         source.note(place, "numbers of its own, which the scene says for itself")
-    refuse_newer(source, model, names)
+    refuse_newer(source, model, mjcf)
     if model.nplugin:
         source.refuse("plugin", "<extension>", counted(model.nplugin, "plugin"))
     if model.nflex:
         source.refuse("flex", "<deformable>", f"{model.nflex} deformable bodies")
 
 
-def note_others(source: Source, mujoco: Any, model: Any, names: Names) -> None:
+def note_others(mjcf: Mjcf) -> None:
     """Note what does not change the motion, or belongs to MuJoCo's solver."""
+    source, model = mjcf.source, mjcf.model
     for key, word in _HARMLESS:
         count = int(getattr(model, key))
         if count:
             source.note("file", f"{count} {word}{'s' if count > 1 else ''}")
-    option = model.opt
-    integrator = mujoco.mjtIntegrator(int(option.integrator)).name.removeprefix("mjINT_").lower()
-    source.note("<option>", f"timestep {option.timestep:g} s, integrator {integrator}: the scene says its own")
+    integrator = mjcf.word("Integrator", model.opt.integrator).lower()
+    source.note("<option>", f"timestep {model.opt.timestep:g} s, integrator {integrator}: the scene says its own")
     for kind, entries in _SOFT.items():
         others = [word for word, key, usual in entries if not np.allclose(getattr(model, key, usual), usual)]
         if others:
             source.note(_PLURAL[kind], f"{', '.join(others)}: {_INSTEAD[kind]}")
-    _note_solver(source, mujoco, option)
-    _note_idle(source, mujoco, model, names)
+    _note_solver(source, mjcf.mujoco, model.opt)
+    _note_idle(mjcf)
     solid = np.array(model.geom_contype) | np.array(model.geom_conaffinity)
     if ((np.array(model.geom_condim) == 1) & (solid != 0)).any():
         source.note("geoms", "condim 1: contact without friction; the scene's has its own coefficients")
@@ -318,26 +296,27 @@ def _note_solver(source: Source, mujoco: Any, option: Any) -> None:
         source.note("<option><flag>", f"{', '.join(flags)}: how MuJoCo computes")
 
 
-def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
+def _note_idle(mjcf: Mjcf) -> None:
     """Note numbers that no part of the motion reads, here or in MuJoCo."""
+    source, model = mjcf.source, mjcf.model
     for kind, word, key, limited in _RANGES:
         idle = [k for k, said in enumerate(getattr(model, limited)) if not said and np.any(getattr(model, key)[k])]
-        _note_some(source, names, kind, idle, f"{word} without a limit (`limited` is false): nothing is limited")
-    data, kinds = np.array(model.eq_data), np.array(model.eq_type)
-    alone = (kinds == int(mujoco.mjtEq.mjEQ_JOINT)) & (np.array(model.eq_obj2id) < 0) & np.any(data[:, 2:5], axis=1)
-    _note_some(source, names, "equality", np.flatnonzero(alone), "polycoef beyond the first, without a second joint")
-    scaled = (kinds == int(mujoco.mjtEq.mjEQ_WELD)) & (data[:, 10] != 1.0)
-    _note_some(source, names, "equality", np.flatnonzero(scaled), "torquescale: loops are exact")
-    if pulled := [f"'{names.of('joint', number)}'" for number in _limited_from_afar(mujoco, model)]:
+        _note_some(mjcf, kind, idle, f"{word} without a limit (`limited` is false): nothing is limited")
+    equalities = [(k, mjcf.word("Eq", kind), model.eq_data[k]) for k, kind in enumerate(model.eq_type)]
+    alone = [k for k, kind, data in equalities if kind == "JOINT" and model.eq_obj2id[k] < 0 and data[2:5].any()]
+    _note_some(mjcf, "equality", alone, "polycoef beyond the first, without a second joint")
+    scaled = [k for k, kind, data in equalities if kind == "WELD" and data[10] != 1.0]
+    _note_some(mjcf, "equality", scaled, "torquescale: loops are exact")
+    if pulled := [f"'{mjcf.of('joint', number)}'" for number in _limited_from_afar(mjcf)]:
         text = f"{few(pulled, _SHOWN)}: actuatorfrcrange, to which actuators on tendons and sites do not keep"
         source.doubt("actuatorfrcrange", "joints", text)
     numbers_of: dict[str, list[int]] = {}
     for number in range(model.nu):
-        for word in _idle_of_actuator(mujoco, model, number):
+        for word in _idle_of_actuator(mjcf, number):
             numbers_of.setdefault(word, []).append(number)
-    _note_some(source, names, "actuator", np.flatnonzero(model.actuator_actearly), "actearly: steps are implicit")
+    _note_some(mjcf, "actuator", np.flatnonzero(model.actuator_actearly), "actearly: steps are implicit")
     for word, numbers in numbers_of.items():
-        _note_some(source, names, "actuator", numbers, f"{word}, which an actuator of this type does not read")
+        _note_some(mjcf, "actuator", numbers, f"{word}, which an actuator of this type does not read")
     if keys := [word for key, word in _KEYS if np.any(getattr(model, key))]:
         source.note("keyframes", f"{', '.join(keys)}: poses alone are read")
     users = [kind for kind in _USERS if np.any(getattr(model, f"{kind}_user"))]
@@ -347,43 +326,43 @@ def _note_idle(source: Source, mujoco: Any, model: Any, names: Names) -> None:
         source.note("geoms", "fluidshape without a fluid")
 
 
-def _limited_from_afar(mujoco: Any, model: Any) -> list[int]:
+def _limited_from_afar(mjcf: Mjcf) -> list[int]:
     """Return the joints with limits of all actuators' force on them on which actuators on tendons or sites act.
 
     Of a fixed tendon these are its joints; of a spatial one and of a site, which may move with any, all.
     """
-    kinds, limited = mujoco.mjtTrn, np.flatnonzero(model.jnt_actfrclimited).tolist()
+    model = mjcf.model
+    limited = np.flatnonzero(model.jnt_actfrclimited).tolist()
     joints: set[int] = set()
-    for kind, target in zip(model.actuator_trntype.tolist(), model.actuator_trnid[:, 0].tolist(), strict=True):
-        if kind in (int(kinds.mjTRN_TENDON), int(kinds.mjTRN_SITE)):
-            first = int(model.tendon_adr[target]) if kind == int(kinds.mjTRN_TENDON) else -1
-            if first < 0 or int(model.wrap_type[first]) != int(mujoco.mjtWrap.mjWRAP_JOINT):
+    for number, target in enumerate(model.actuator_trnid[:, 0].tolist()):
+        kind = mjcf.word("Trn", model.actuator_trntype[number])
+        if kind in ("TENDON", "SITE"):
+            first = int(model.tendon_adr[target]) if kind == "TENDON" else -1
+            if first < 0 or mjcf.word("Wrap", model.wrap_type[first]) != "JOINT":
                 return limited
             joints |= set(model.wrap_objid[first : first + int(model.tendon_num[target])].tolist())
     return sorted(joints & set(limited))
 
 
-def _idle_of_actuator(mujoco: Any, model: Any, number: int) -> list[str]:
+def _idle_of_actuator(mjcf: Mjcf, number: int) -> list[str]:
     """Return the attributes of an actuator that are given and that its type does not read."""
-    gains, biases, kinds = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtTrn
-    gain, bias = (np.array(values[number]) for values in (model.actuator_gainprm, model.actuator_biasprm))
-    gear, kind = np.array(model.actuator_gear[number]), int(model.actuator_trntype[number])
-    first_gain = {int(gains.mjGAIN_FIXED): 1, int(gains.mjGAIN_AFFINE): 3}.get(int(model.actuator_gaintype[number]))
-    first_bias = {int(biases.mjBIAS_NONE): 0, int(biases.mjBIAS_AFFINE): 3}.get(int(model.actuator_biastype[number]))
+    model = mjcf.model
+    first_gain = {"FIXED": 1, "AFFINE": 3}.get(mjcf.word("Gain", model.actuator_gaintype[number]))
+    first_bias = {"NONE": 0, "AFFINE": 3}.get(mjcf.word("Bias", model.actuator_biastype[number]))
     out = []
-    if first_gain is not None and gain[first_gain:].any():
+    if first_gain is not None and model.actuator_gainprm[number][first_gain:].any():
         out.append("gainprm")
-    if first_bias is not None and bias[first_bias:].any():
+    if first_bias is not None and model.actuator_biasprm[number][first_bias:].any():
         out.append("biasprm")
-    if kind != int(kinds.mjTRN_SITE) and gear[1:].any():
+    if mjcf.word("Trn", model.actuator_trntype[number]) != "SITE" and model.actuator_gear[number][1:].any():
         out.append("gear beyond the first number")
-    if int(model.actuator_dyntype[number]) == int(mujoco.mjtDyn.mjDYN_NONE) and (
+    if mjcf.word("Dyn", model.actuator_dyntype[number]) == "NONE" and (
         model.actuator_actlimited[number] or np.any(np.array(model.actuator_dynprm[number]) != [1.0, *[0.0] * 9])
     ):
         out.append("actrange or dynprm")
     return out
 
 
-def _note_some(source: Source, names: Names, kind: str, numbers: Any, text: str) -> None:
-    if listed := [f"'{names.of(kind, int(number))}'" for number in numbers]:
-        source.note(_PLURAL[kind], f"{few(listed, _SHOWN)}: {text}")
+def _note_some(mjcf: Mjcf, kind: str, numbers: Any, text: str) -> None:
+    if listed := [f"'{mjcf.of(kind, int(number))}'" for number in numbers]:
+        mjcf.source.note(_PLURAL[kind], f"{few(listed, _SHOWN)}: {text}")

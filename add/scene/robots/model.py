@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -16,6 +16,30 @@ from add.typing import FloatArray, IntArray
 
 #: The name of everything that stands still, as the parent of a joint and as a link in a pair.
 WORLD = ""
+#: A place in a frame: position (3,), rotation (3, 3).
+Place = tuple[FloatArray, FloatArray]
+
+
+def here() -> Place:
+    """Return the frame itself."""
+    return np.zeros(3), np.eye(3)
+
+
+def after(first: Place, second: Place) -> Place:
+    """Return the place in the frame of `first` of a place that is given in the frame that `first` is."""
+    return first[0] + first[1] @ second[0], first[1] @ second[1]
+
+
+class LinkPlace(NamedTuple):
+    """A place on a link, or of the world: position (3,) [m] and rotation (3, 3) in its frame."""
+
+    link: str
+    position: FloatArray
+    rotation: FloatArray
+
+    def then(self, place: Place) -> LinkPlace:
+        """Return the place on the link of one that is given in the frame that this place is."""
+        return LinkPlace(self.link, *after(self[1:], place))
 
 
 @final
@@ -50,6 +74,11 @@ class RobotGeometry:
     origin: str = ""
     friction: float | None = None
     in_theta: str = ""
+
+    def moved(self, frame: Place) -> RobotGeometry:
+        """Return the shape in the frame that its own is a place of."""
+        position, rotation = after(frame, (self.position, self.rotation))
+        return replace(self, position=position, rotation=rotation)
 
     @cached_property
     def solid(self) -> CollisionMesh:
@@ -106,6 +135,13 @@ class RobotLink:
     inertia: FloatArray
     collision: tuple[RobotGeometry, ...] = ()
     visual: tuple[RobotGeometry, ...] = ()
+
+    def moved(self, frame: Place) -> RobotLink:
+        """Return the link in the frame that its own is a place of."""
+        position, turn = frame
+        collision, visual = (tuple(shape.moved(frame) for shape in some) for some in (self.collision, self.visual))
+        inertia = turn @ self.inertia @ turn.T
+        return RobotLink(self.name, self.mass, position + turn @ self.centre, inertia, collision, visual)
 
 
 @final
@@ -309,7 +345,7 @@ class Robot:
     links, joints : of equal number
     ignored : a line for each thing of the file that is not used
     excluded : pairs of links of which no shapes may touch, `WORLD` for what stands still; a link never touches itself
-    frames : places by name -> (link, position (3,), rotation (3, 3)): links that were merged, sites, and links of the
+    frames : places by name: links that were merged, sites, and links of the
         file whose frame is not that of their joint. `place` asks these first
     static : everything that stands still, `WORLD`: shapes in the world's frame; its mass does not matter
     excluded_shapes : further pairs of shapes ((link, number), (link, number)) that may not touch; number in `collision`
@@ -326,7 +362,7 @@ class Robot:
     joints: tuple[RobotJoint, ...]
     ignored: tuple[str, ...] = ()
     excluded: tuple[tuple[str, str], ...] = ()
-    frames: dict[str, tuple[str, FloatArray, FloatArray]] = field(default_factory=dict)
+    frames: dict[str, LinkPlace] = field(default_factory=dict)
     static: RobotLink = field(default_factory=lambda: RobotLink(WORLD, 0.0, np.zeros(3), np.zeros((3, 3))))
     excluded_shapes: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = ()
     actuators: tuple[RobotActuator, ...] = ()
@@ -348,8 +384,8 @@ class Robot:
         """Number of coordinates: a mimic joint has none of its own."""
         return sum(joint.n for joint in self.joints if joint.mimic is None)
 
-    def place(self, name: str) -> tuple[str, FloatArray, FloatArray]:
-        """Return the link, the position (3,) and the rotation (3, 3) in it of a link of the file or of a site.
+    def place(self, name: str) -> LinkPlace:
+        """Return the place on a link of a link of the file or of a site.
 
         Raises
         ------
@@ -359,6 +395,6 @@ class Robot:
         if name in self.frames:
             return self.frames[name]
         if any(link.name == name for link in self.links):
-            return name, np.zeros(3), np.eye(3)
+            return LinkPlace(name, *here())
         known = few([f"'{one}'" for one in sorted({link.name for link in self.links} | set(self.frames))], 12)
         raise InputError(f"robot '{self.name}' has no such link or site", found=f"'{name}'", expected=f"one of {known}")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from add.scene.robots.inertia import Place, after, here, inverse
-from add.scene.robots.model import WORLD, Robot
+from add.scene.robots.inertia import inverse
+from add.scene.robots.model import WORLD, LinkPlace, Robot, after, here
 from add.scene.robots.sdf_joints import (
     LOOPS,
     MODEL,
@@ -56,18 +56,16 @@ def robot_of_sdf(
     without_slashes(source, urdf)
     robot = robot_of_urdf(file, urdf, frozenset(ignore) & set(URDF_WORDS), turn, replace(options, base="fixed"))
 
-    def place(name: str) -> tuple[str, Place]:
+    def place(name: str) -> LinkPlace:
         if name == model.world:
-            return WORLD, (np.zeros(3), turn)
-        host, *at = robot.place(source.renamed.get(("link", name), name))
-        return host, (at[0], at[1])
+            return LinkPlace(WORLD, np.zeros(3), turn)
+        return robot.place(source.renamed.get(("link", name), name))
 
     frames = {name: at for name, at in robot.frames.items() if name != model.world}
     for name, frame in model.frames.items():
         shift = after(inverse(frame), model.at(name, "")) if name in model.poses else here()
         if np.abs(shift[0]).max() > 1e-12:
-            host, at = place(name)
-            frames[source.renamed.get(("link", name), name)] = (host, *after(at, shift))
+            frames[source.renamed.get(("link", name), name)] = place(name).then(shift)
     more = {source.renamed.get(("joint", name), name): values for name, values in model.more.items()}
     joints = [replace(joint, **more.get(joint.name, {})) for joint in robot.joints]
     joints = [replace(j, lower=_end(j.lower), upper=_end(j.upper)) for j in joints]

@@ -7,8 +7,8 @@ from typing import Any, final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.scene.robots.inertia import Place, after, from_quaternion, from_rpy, here, inverse, plane_axes
-from add.scene.robots.model import RobotLoop
+from add.scene.robots.inertia import from_quaternion, from_rpy, inverse, plane_axes
+from add.scene.robots.model import LinkPlace, Place, RobotLoop, after, here
 from add.scene.robots.xml_file import Source, XmlNode, numbers_in
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -216,7 +216,7 @@ def urdf_joint(name: str, kind: str, model: SdfModel, ends: tuple[str, str], lin
     return XmlNode("joint", {"name": name, "type": kind}, line, inside)
 
 
-def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], tuple[str, Place]]) -> RobotLoop:
+def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], LinkPlace]) -> RobotLoop:
     """Return the joint that closes a loop, between the links of the robot."""
     name = node.attributes.get("name", "")
     place, kind = model.source.place("joint", name), LOOPS[node.attributes["type"]]
@@ -227,10 +227,7 @@ def loop_of(model: SdfModel, node: XmlNode, place_of: Callable[[str], tuple[str,
         joint = joint[0], np.column_stack([*plane_axes(unit), unit])
         if axis.all("limit") or axis.all("dynamics"):
             model.source.doubt("joint", place, "limits and laws of a joint that closes a loop are left out")
-    links, places = [], []
-    for end in (model.link(text_of(node, "parent"), place), child):
-        host, at = place_of(end)
-        links.append(host)
-        places.append(after(at, after(inverse(model.frames[end]), joint)))
-    positions, rotations = (np.stack(parts) for parts in zip(*places, strict=True))
-    return RobotLoop(name, kind, tuple(links), positions, rotations)
+    ends = (model.link(text_of(node, "parent"), place), child)
+    places = (place_of(end).then(after(inverse(model.frames[end]), joint)) for end in ends)
+    links, positions, rotations = zip(*places, strict=True)
+    return RobotLoop(name, kind, links, np.stack(positions), np.stack(rotations))

@@ -25,8 +25,8 @@ from add.geometry import (
 from add.geometry.triangle_surface import TriangleSurface
 from add.io.surfaces import read_surfaces
 from add.kernels import distance
-from add.scene.robots.inertia import Place, from_quaternion, from_rpy, here, plane_axes
-from add.scene.robots.model import RobotGeometry
+from add.scene.robots.inertia import from_quaternion, from_rpy, plane_axes
+from add.scene.robots.model import Place, RobotGeometry, here
 from add.scene.robots.xml_file import Source, XmlNode
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -124,6 +124,12 @@ class MeshFiles:
 
 #: Codes of the kernels.
 KINDS = {"box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER}
+
+
+def kernel_shape(shape: str, size: Sequence[float]) -> tuple[int, tuple[float, float, float]]:
+    """Return the code of a shape in the kernels, and its sizes there."""
+    x, y, z = (*size, 0.0, 0.0)[:3]
+    return KINDS[shape], (x, y, z)
 
 
 class Touching(NamedTuple):

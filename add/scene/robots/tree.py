@@ -7,8 +7,8 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from add.scene.robots.inertia import Place, after, here, together
-from add.scene.robots.model import WORLD, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.inertia import together
+from add.scene.robots.model import WORLD, LinkPlace, RobotGeometry, RobotJoint, RobotLink, here
 from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 from add.typing import FloatArray
 
@@ -16,16 +16,16 @@ from add.typing import FloatArray
 @final
 @dataclass(frozen=True)
 class Tree:
-    """Links and joints after merging; `hosts` has the place of every link of the file: link, position, rotation."""
+    """Links and joints after merging; `hosts` has the place of every link of the file."""
 
     static: RobotLink
     links: tuple[RobotLink, ...]
     joints: tuple[RobotJoint, ...]
-    hosts: dict[str, tuple[str, FloatArray, FloatArray]]
+    hosts: dict[str, LinkPlace]
 
-    def places(self) -> dict[str, tuple[str, FloatArray, FloatArray]]:
+    def places(self) -> dict[str, LinkPlace]:
         """Return the places of the links that were merged."""
-        return {name: place for name, place in self.hosts.items() if place[0] != name}
+        return {name: place for name, place in self.hosts.items() if place.link != name}
 
 
 def without_idle(
@@ -75,24 +75,21 @@ def merge(source: Source, links: Mapping[str, RobotLink], joints: Sequence[Robot
     below: dict[str, list[RobotJoint]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint)
-    hosts = {WORLD: (WORLD, np.zeros(3), turn)}
-    members: dict[str, list[tuple[RobotLink, Place]]] = {WORLD: []}
+    hosts = {WORLD: LinkPlace(WORLD, np.zeros(3), turn)}
+    members: dict[str, list[RobotLink]] = {WORLD: []}
     if WORLD in links:
-        members[WORLD].append((links[WORLD], (np.zeros(3), turn)))
+        members[WORLD].append(links[WORLD].moved(hosts[WORLD][1:]))
     ordered: list[RobotJoint] = []
     waiting = list(reversed(below.get(WORLD, [])))
     while waiting:
         joint = waiting.pop()
-        parent, *at = hosts[joint.parent]
-        position, rotation = after((at[0], at[1]), (joint.position, joint.rotation))
-        if joint.kind == "fixed":
-            hosts[joint.child] = (parent, position, rotation)
-        else:
-            ordered.append(replace(joint, parent=parent, position=position, rotation=rotation))
-            hosts[joint.child] = (joint.child, *here())
+        place = hosts[joint.parent].then((joint.position, joint.rotation))
+        if joint.kind != "fixed":
+            ordered.append(replace(joint, parent=place.link, position=place.position, rotation=place.rotation))
+            place = LinkPlace(joint.child, *here())
             members[joint.child] = []
-        host, *place = hosts[joint.child]
-        members[host].append((links[joint.child], (place[0], place[1])))
+        hosts[joint.child] = place
+        members[place.link].append(links[joint.child].moved(place[1:]))
         waiting += reversed(below.get(joint.child, []))
     lost = [name for name in links if name not in hosts]
     if lost:
@@ -121,26 +118,16 @@ def _circle(name: str, joints: Sequence[RobotJoint]) -> list[str]:
     return list(reversed([*way[first:], way[first]]))
 
 
-def _merged(name: str, parts: Sequence[tuple[RobotLink, Place]]) -> RobotLink:
-    """Return one link of several."""
-    if len(parts) == 1 and not parts[0][1][0].any() and np.array_equal(parts[0][1][1], np.eye(3)):
-        return replace(parts[0][0], name=name)
-    mass, centre, inertia = together([
-        (link.mass, position + turn @ link.centre, turn @ link.inertia @ turn.T) for link, (position, turn) in parts
-    ])  # fmt: skip
-    return RobotLink(
-        name,
-        mass,
-        centre,
-        (inertia + inertia.T) / 2.0,
-        tuple(_moved(shape, place) for link, place in parts for shape in link.collision),
-        tuple(_moved(shape, place) for link, place in parts for shape in link.visual),
+def _merged(name: str, parts: Sequence[RobotLink]) -> RobotLink:
+    """Return one link of several in its frame."""
+    if len(parts) == 1:
+        return replace(parts[0], name=name)
+    mass, centre, inertia = together([(link.mass, link.centre, link.inertia) for link in parts])
+    collision, visual = (
+        tuple(shape for some in shapes for shape in some)
+        for shapes in ([link.collision for link in parts], [link.visual for link in parts])
     )
-
-
-def _moved(shape: RobotGeometry, place: Place) -> RobotGeometry:
-    position, rotation = after(place, (shape.position, shape.rotation))
-    return replace(shape, position=position, rotation=rotation)
+    return RobotLink(name, mass, centre, (inertia + inertia.T) / 2.0, collision, visual)
 
 
 # --- Which shapes may touch, from rules on links and on shapes --------------------------------------------------------

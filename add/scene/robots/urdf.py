@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from add.errors import InputError
-from add.scene.robots.inertia import check_moving, free_name, from_six, here, stated_inertia
-from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
+from add.scene.robots.inertia import check_moving, free_name, from_six, stated_inertia
+from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink, here
 from add.scene.robots.shapes import MeshFiles, read_origin, read_shape
 from add.scene.robots.tree import exclusions, fail_circle, merge, neighbours, pairs_of, without_idle
 from add.scene.robots.urdf_joints import read_joints, resolved, standing

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 from add.errors import InputError
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import from_quaternion, six_of
-from add.scene.robots.model import WORLD, Robot, RobotLoop, RobotTendon
+from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLoop, RobotTendon
 from add.scene.spec.actuation import (
     DriveSpec,
     FluidSpec,
@@ -129,40 +129,36 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
 
 def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what a robot's file says of links and joints, under the keys by which a scene says it otherwise."""
-    links: dict[str, dict[str, Any]] = {}
-    for link in robot.links:
-        six = six_of(link.inertia).tolist()
-        if link.mass > 0.0:
-            links[link.name] = {"mass": link.mass, "inertia": six, "center_of_mass": link.centre.tolist()}
+    links = {
+        link.name: {"mass": link.mass, "inertia": six_of(link.inertia).tolist(), "center_of_mass": link.centre.tolist()}
+        for link in robot.links
+        if link.mass > 0.0
+    }
     joints: dict[str, dict[str, Any]] = {}
-    own: dict[str, Any]
     for joint in robot.joints:
-        if joint.kind not in ("hinge", "slide", "ball"):
-            continue
         if joint.mimic is not None:  # what the joint that it mimics gets of it
-            own = {key: getattr(joint, key) for key in ("damping", "dry_friction", "armature")}
-            joints[joint.name] = own | {
-                key: value for key in ("lower", "upper") if isfinite(value := getattr(joint, key))
-            }
-            continue
-        wide = joint.kind == "ball"
-        own = {"value": [0.0] * 3, "rate": [0.0] * 3, "rest": [0.0] * 3} if wide else {
-            "value": joint.start, "rate": 0.0, "rest": joint.reference, "dry_friction": joint.dry_friction
-        }  # fmt: skip
-        own |= {"stiffness": joint.stiffness, "damping": joint.damping, "armature": joint.armature}
-        own |= {key: value for key, value in (("lower", joint.lower), ("upper", joint.upper)) if isfinite(value)}
-        pose = robot.keyframes.get(keyframe or "", {}).get(joint.name)
-        if pose is not None:
-            own["value"] = pose.tolist() if wide else float(pose[0])
-        joints[joint.name] = own
+            joints[joint.name] = _given(joint, "damping", "dry_friction", "armature")
+        elif joint.kind in ("hinge", "slide"):
+            own = {"value": joint.start, "rate": 0.0, "rest": joint.reference}
+            joints[joint.name] = own | _given(joint, "dry_friction", "stiffness", "damping", "armature")
+        elif joint.kind == "ball":
+            zeros: dict[str, Any] = dict.fromkeys(("value", "rate", "rest"), [0.0] * 3)
+            joints[joint.name] = zeros | _given(joint, "stiffness", "damping", "armature")
+    for name, pose in robot.keyframes.get(keyframe or "", {}).items():
+        if "value" in joints.get(name, {}):
+            joints[name]["value"] = pose.tolist() if pose.size > 1 else float(pose[0])
     tendons: dict[str, dict[str, Any]] = {}
     for tendon in robot.tendons:
-        own = {"joints": dict(tendon.joints)}
-        own |= {key: getattr(tendon, key) for key in ("stiffness", "damping", "dry_friction")}
-        own |= {"rest": tendon.rest[0]} if tendon.rest[0] == tendon.rest[1] else {}
-        own |= {key: value for key in ("lower", "upper") if isfinite(value := getattr(tendon, key))}
-        tendons[tendon.name] = own
+        tendons[tendon.name] = {"joints": dict(tendon.joints)} | _given(tendon, "stiffness", "damping", "dry_friction")
+        if tendon.rest[0] == tendon.rest[1]:
+            tendons[tendon.name]["rest"] = tendon.rest[0]
     return {"links": links, "joints": joints, "tendons": tendons}
+
+
+def _given(part: RobotJoint | RobotTendon, *keys: str) -> dict[str, float]:
+    """Return numbers of a joint or a tendon, with the limits that it has."""
+    out = {key: getattr(part, key) for key in keys}
+    return out | {key: value for key in ("lower", "upper") if isfinite(value := getattr(part, key))}
 
 
 class ArticulatedBodySpec(Spec):

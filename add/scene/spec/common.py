@@ -1,6 +1,7 @@
 """Building blocks of the scene format: strict numbers, vectors, names, selectors and values."""
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
@@ -54,9 +55,10 @@ class Spec(BaseModel):
         return bool(getattr(self, key) != type(self).model_fields[key].get_default(call_default_factory=True))
 
     @classmethod
-    def unit_of(cls, key: str) -> str:
-        """Return the unit of a field, the first thing in brackets in its description."""
-        return (cls.model_fields[key].description or "").partition("[")[2].partition("]")[0]
+    def unit_of(cls, key: str, of_lengths: bool = False) -> str:
+        """Return the unit of a field, the first thing in brackets in its description: of angles, or of lengths."""
+        units = (cls.model_fields[key].description or "").partition("[")[2].partition("]")[0].split(", ")
+        return units[-1 if of_lengths else 0]
 
     def unread(self, facts: "Facts", path: str) -> dict[str, str]:
         """Return the fields that nothing reads, whatever they say, and why; ``a.b`` is a field of a field.
@@ -137,6 +139,17 @@ def said_beside(item: Any, kind: type[T]) -> T | None:
 def problem(message: str, **context: Any) -> PydanticCustomError:
     """Error of a scene value; `context` may hold `key`, `expected` for the report."""
     return PydanticCustomError("scene", "{message}", {"message": message, **context})
+
+
+@contextmanager
+def said_of(owner: str) -> Iterator[None]:
+    """Give errors of formulas their key in the file; one of an extension names it, and its attribute."""
+    try:
+        yield
+    except InputError as error:
+        message = f"{owner}, {error.place}: {error.message}" if owner else error.message
+        key = "type" if owner else error.place or "energy"
+        raise problem(message, key=key, found=error.found, expected=error.expected) from None
 
 
 def exactly_one(spec: BaseModel, *groups: str) -> None:
@@ -380,9 +393,6 @@ class _FormulaSpec(Spec, numbers=Role.PROPERTY):
         for name in set(self.units) - set(self.numbers):
             listed = ", ".join(self.numbers)
             raise problem("there is no such number", key=f"units.{name}", found=name, expected=f"one of {listed}")
-        try:
+        with said_of(""):
             require_names(self.numbers, variables)
             read()
-        except InputError as error:
-            key = error.place or "energy"
-            raise problem(error.message, key=key, found=error.found, expected=error.expected) from None

@@ -1,31 +1,17 @@
 """Laws of contact beyond numbers: what friction follows, the normal force, torsional and rolling friction."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from add.contact import CurveNumber, FrictionCurve, NormalFormula
 from add.contact.formulas import SLIDING
-from add.errors import InputError
-from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, _FormulaSpec, problem
+from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, _FormulaSpec, said_of
 from add.scene.spec.extension import Extension
 from add.scene.spec.unions import by_type, by_value
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
-
-
-@contextmanager
-def _said_of(owner: str) -> Iterator[None]:
-    """Give errors of formulas their key in the file; one of an extension names it, and its attribute."""
-    try:
-        yield
-    except InputError as error:
-        message = f"{owner}, {error.place}: {error.message}" if owner else error.message
-        key = "type" if owner else error.place or "energy"
-        raise problem(message, key=key, found=error.found, expected=error.expected) from None
 
 
 #: What the coefficient of friction may follow: two fields of `_FurtherFriction` each, of which the first asks for it.
@@ -88,7 +74,7 @@ class FrictionExtension(Extension, numbers=Role.PROPERTY):
         return {f"coefficient.{key}": (key, getattr(self, key)) for key in self.columns}
 
     def model_post_init(self, context: Any) -> None:
-        with _said_of(f"the extension '{self.type}'"):
+        with said_of(f"the extension '{self.type}'"):
             self.curve.require_sound({key: getattr(self, key) for key in self.columns}, 0.5)
 
 
@@ -105,7 +91,7 @@ class _NormalSpec(Spec):
         return NormalFormula(self.energy, self.damping)  # type: ignore[attr-defined]
 
     def model_post_init(self, context: Any) -> None:
-        with _said_of(f"the extension '{self}'" if isinstance(self, Extension) else ""):
+        with said_of(f"the extension '{self}'" if isinstance(self, Extension) else ""):
             self.law.require_sound()
 
 

@@ -31,13 +31,14 @@ from add.scene.spec.rigid import (
     CapsuleSpec,
     CylinderSpec,
     FileGeometrySpec,
+    MeshObstacleSpec,
     ObstacleSpec,
     PlaneSpec,
     SphereSpec,
 )
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 
 @final
@@ -281,12 +282,16 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
             path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
             out.append(RobotGeometry(geometry.shape, geometry.sizes, position, turn, in_theta=path))
         else:
-            with asked_for_by(f"{at}.shapes.{k}.geometry.file"):
-                vertices, triangles = read_surface(geometry.file)
-            out.append(
-                RobotGeometry("mesh", (), position, turn, geometry.scale * vertices, triangles, file=geometry.file)
-            )
+            surface = surface_of_file(geometry, f"{at}.shapes.{k}.geometry.file")
+            out.append(RobotGeometry("mesh", (), position, turn, *surface, file=geometry.file))
     return tuple(out)
+
+
+def surface_of_file(spec: FileGeometrySpec | MeshObstacleSpec, place: str) -> tuple[FloatArray, IntArray]:
+    """Return vertices [m] and triangles of a surface mesh, which the scene asks for at a place."""
+    with asked_for_by(place):
+        vertices, triangles = read_surface(spec.file)
+    return spec.scale * vertices, triangles
 
 
 def _solid(shapes: tuple[RobotGeometry, ...], at: str) -> MassProperties:
@@ -342,8 +347,7 @@ def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArr
 
 def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:
     turn, place = rotation @ shape.rotation, (position + rotation @ shape.position).tolist()
-    x, y, z, w = (float(number) for number in Rotation.from_matrix(turn).as_quat())
-    at = {"center": tuple(place), "orientation": (w, x, y, z)}
+    at = {"center": tuple(place), "orientation": tuple(Rotation.from_matrix(turn).as_quat(scalar_first=True).tolist())}
     if shape.shape == "plane":
         return PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
     if shape.shape == "sphere":

@@ -29,17 +29,19 @@ from add.scene.spec.unions import by_key, by_value
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
 
-class _SizedSpec(Spec, numbers=Role.PROPERTY):
+class _SimpleSpec(Spec):
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Radius and, where there is one, half the length [m]."""
+        return tuple(getattr(self, key) for key in ("radius", "half_length") if key in type(self).model_fields)
+
+
+class _SizedSpec(_SimpleSpec, numbers=Role.PROPERTY):
     adjustable: Flag = Field(
         False,
         description="whether its sizes are numbers that parameters may name; masses and inertias that follow from a "
         "geometry then follow them, and a ball meets meshes with its radius",
     )
-
-    @property
-    def sizes(self) -> tuple[float, ...]:
-        """Radius and, where there is one, half the length [m]."""
-        return tuple(getattr(self, key) for key in ("radius", "half_length") if key in type(self).model_fields)
 
 
 class BoxGeometrySpec(_SizedSpec):
@@ -239,7 +241,7 @@ class KinematicBodySpec(_PosedSpec):
 # --- Obstacles of the scene format ------------------------------------------------------------------------------------
 
 
-class _ObstacleSpec(Spec, numbers=Role.PROPERTY):
+class _ObstacleSpec(_SimpleSpec, numbers=Role.PROPERTY):
     velocity: Annotated[Vector3, Role.DRIVE] = Field(
         (0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]"
     )
@@ -276,6 +278,11 @@ class BoxObstacleSpec(_OrientedSpec):
 
     shape: Literal["box"] = Field("box", description="kind of obstacle")
     half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """Half the edge lengths [m]."""
+        return self.half_size
 
 
 class CapsuleSpec(_OrientedSpec):

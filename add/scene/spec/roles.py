@@ -95,6 +95,10 @@ def _inner(kind: Any, key: str) -> Iterator[Any]:
 _OF_ALL = (annotated_types.Ge(-LARGEST), annotated_types.Le(LARGEST))
 
 
+#: Words of constraints -> the end that they limit, and whether it is excluded.
+_ENDS = {"gt": ("low", True), "ge": ("low", False), "lt": ("high", True), "le": ("high", False)}
+
+
 class Limits(NamedTuple):
     """Bounds of a number.
 
@@ -142,14 +146,9 @@ def limits(spec: BaseModel, path: str) -> Limits:
     for item in _constraints(field) if field is not None else ():
         if item in _OF_ALL:
             continue
-        if isinstance(item, annotated_types.Gt):
-            out = out._replace(low=float(item.gt), open_low=True)  # type: ignore[arg-type]
-        elif isinstance(item, annotated_types.Ge):
-            out = out._replace(low=float(item.ge), open_low=False)  # type: ignore[arg-type]
-        elif isinstance(item, annotated_types.Lt):
-            out = out._replace(high=float(item.lt), open_high=True)  # type: ignore[arg-type]
-        elif isinstance(item, annotated_types.Le):
-            out = out._replace(high=float(item.le), open_high=False)  # type: ignore[arg-type]
+        for word, (end, is_open) in _ENDS.items():
+            if hasattr(item, word):
+                out = out._replace(**{end: float(getattr(item, word)), f"open_{end}": is_open})  # type: ignore[arg-type]
     return out
 
 

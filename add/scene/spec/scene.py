@@ -264,6 +264,17 @@ class SceneSpec(Spec):
         """The file that the scene comes from; None for a scene made in Python."""
         return self._source
 
+    @property
+    def parameter_paths(self) -> list[str]:
+        """The paths of all parameters."""
+        return [path for item in self.parameters for path in item.all_paths()]
+
+    def recordings(self) -> dict[str, RecordingSpec]:
+        """Return the recordings of the scene and of its experiments, by their paths."""
+        items = {"recording": self.recording}
+        items |= {f"experiments.{k}.recording": item.recording for k, item in enumerate(self.experiments)}
+        return {place: item for place, item in items.items() if item is not None}
+
     def full(self) -> dict[str, Any]:
         """Return the scene as a dictionary with every default written out, under the keys of the file.
 
