@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.compiled.equations import CompiledEquations
 from add.compiled.run import CompiledRun
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, System
-from add.equations.term import UNIT
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
 from add.linalg.pattern import Pattern, PatternCache
@@ -186,72 +186,26 @@ class Assembler:
             return pattern.slots[number]
         return np.append(pattern.place, pattern.nnz)[pattern.base.slots[number]]
 
-    def product(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        branch: BranchEquations,
-        q_dot: FloatArray,
-        v_dot: FloatArray | None = None,
-        a_dot: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return the tangents (n + n_rows, k) of r and the rows along tangents (n, k) of q, v and a.
-
-        dr/dq is left out where q_dot is zero: it is not, in a step, only where coordinates are prescribed.
-        """
-        system = self.system
-        size = system.n + system.n_multipliers
-        pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
-        out = np.zeros((system.n + mu.size, q_dot.shape[1]))
-        dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
-        for (name, weights), dot in zip(UNIT, dots, strict=True):
-            if dot is not None:
-                data = pattern.new_data()
-                self._fill(pattern, data, kin, mu, theta, weights, branch)
-                matrix = pattern.matrix(data)
-                by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
-                out[:size] += by_state[:, : system.n] @ dot
-                first = size
-                for _, constraint in branch.stick_constraints:
-                    if name != "a":
-                        operators = constraint.operators(kin, theta)
-                        rows = operators.by_q if name == "q" else operators.by_v
-                        # A missing coordinate has a zero column.
-                        moved = np.einsum("kam,kmj->kaj", rows, dot[constraint.dofs])
-                        out[first : first + constraint.n_rows] += moved.reshape(constraint.n_rows, -1)
-                    first += constraint.n_rows
-        return out
-
-    def transposed(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        branch: BranchEquations,
-        adjoint: FloatArray,
-        weights: Weights,
-    ) -> FloatArray:
-        """Return the weighted derivative of r and the rows by (q, v, a), transposed, times ``adjoint``, (n, k).
-
-        ``adjoint`` (n + n_rows, k) counts the multipliers' rows too; the weight of multipliers is zero.
-        """
+    def by_state(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, branch: BranchEquations, weights: Weights
+    ) -> Any:
+        """Return the weighted derivative of r and the rows by (q, v, a), (n + n_rows, n), dense where that is small."""
         n, size = self.system.n, self.system.n + self.system.n_multipliers
         pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
         data = pattern.new_data()
         self._fill(pattern, data, kin, mu, theta, weights, branch)
-        matrix = pattern.matrix(data)
-        by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
-        out = np.array((by_state.T @ adjoint[:size])[:n])
-        first = size
+        parts = [pattern.matrix(data)[:, :n]]
         for _, constraint in branch.stick_constraints:
             operators = constraint.operators(kin, theta)
-            rows = weights.q * operators.by_q + weights.v * operators.by_v
-            forces = adjoint[first : first + constraint.n_rows].reshape(*rows.shape[:2], -1)
-            shares, there = np.einsum("kam,kaj->kmj", rows, forces), constraint.dofs >= 0
-            np.add.at(out, constraint.dofs[there], shares[there])
-            first += constraint.n_rows
-        return out
+            values = weights.q * operators.by_q + weights.v * operators.by_v
+            rows = np.broadcast_to(np.arange(constraint.n_rows).reshape(-1, 3, 1), values.shape)
+            columns = np.broadcast_to(constraint.dofs[:, None], values.shape)
+            there = columns >= 0
+            entries = values[there], (rows[there], columns[there])
+            parts.append(sp.coo_array(entries, shape=(constraint.n_rows, n)).tocsc())
+        if size <= DENSE_LIMIT:
+            return np.concatenate([part.toarray() for part in parts])
+        return sp.vstack(parts, format="csc") if len(parts) > 1 else parts[0]
 
     def factor(
         self,
