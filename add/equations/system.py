@@ -11,10 +11,11 @@ from typing import final
 import numpy as np
 
 from add.equations.initial import Motion
-from add.equations.kinematics import Columns, Directions, Kinematics, ThetaMap, push
+from add.equations.kinematics import Columns, Directions, KinematicCotangent, Kinematics, ThetaMap, push
 from add.equations.layout import DofLayout, DofPartition, ParameterLayout
 from add.equations.lifted import StepLimit
 from add.equations.term import (
+    UNIT,
     AllCandidates,
     Constraint,
     DecidingTerm,
@@ -23,6 +24,7 @@ from add.equations.term import (
     StickingTerm,
     Term,
 )
+from add.linalg.pattern import add_product
 from add.summary import Summarised, Summary
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -90,6 +92,13 @@ class System(Summarised):
     def inputs(self) -> tuple[IntArray, ...]:
         """Entries of theta that each term reads as coefficients of signals; those of the deciding terms last."""
         return tuple([term.inputs for term in self.terms] + [term.inputs for term in self.deciding])
+
+    @cached_property
+    def reading_prescribed(self) -> BoolArray:
+        """Of every term that does not decide, whether its matrix has columns of prescribed coordinates."""
+        prescribed = np.zeros(self.n, dtype=bool)
+        prescribed[self.partition.prescribed] = True
+        return np.array([bool(prescribed[np.ravel(term.pattern()[1])].any()) for term in self.terms], dtype=bool)
 
     def moves_numbers(self, directions: Directions) -> bool:
         """Whether any direction moves more than coefficients of signals."""
@@ -246,6 +255,38 @@ class BranchEquations:
         for term, force in zip(self.terms, forces, strict=True):
             term.residual(kin, theta, force)
         return largest_norm(forces, order)
+
+    def state_vjp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        lam: FloatArray,
+        lam_rows: FloatArray,
+        wanted: str = "qva",
+    ) -> KinematicCotangent:
+        """Return the cotangents lam^T dr/d(q, v, a) + lam_rows^T dc/d(q, v, a).
+
+        Those by q are whole at prescribed coordinates alone: terms that do not read any are left out.
+        """
+        n, reading = self.system.n, self.system.reading_prescribed
+        out = KinematicCotangent.zeros(n)
+        for k, term in enumerate(self.terms):
+            left_out = k < reading.size and not reading[k]
+            term.state_vjp(kin, theta, lam, out, wanted.replace("q", "") if left_out else wanted)
+        if not self.parts:
+            return out
+        extended = np.concatenate([lam, lam_rows])
+        for constraint, part in self.parts:
+            rows, cols = constraint.pattern(n + part.start)
+            for name, weights in UNIT:
+                if name in wanted:
+                    values = np.zeros(rows.size)
+                    constraint.jacobian(kin, mu[part], theta, weights, values, np.arange(rows.size))
+                    wide = np.zeros(n + mu.size)
+                    add_product(cols, rows, values, extended, wide)
+                    getattr(out, name)[:] += wide[:n]
+        return out
 
     def parameter_vjp(
         self,

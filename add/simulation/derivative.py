@@ -308,44 +308,45 @@ class Instant:
         out[free], out[n:] = both[: free.size], both[free.size :]
         return out, contact
 
-    def _before(self, adjoint: FloatArray, v_bar: FloatArray, bar: KinematicCotangent) -> StateTangent:
-        """Return the cotangents of the states before (2, n, r), ``bar`` what contact has; add to its q that of u."""
-        c, before = self.solution.c, StateTangent(*np.zeros((2, 2, *v_bar.shape)))
-        if c:
-            by_rates = self._by_state(Weights(0.0, 1.0, c)).T @ adjoint + bar.v
-            by_a = self._by_state(Weights(0.0, 0.0, 1.0)).T @ adjoint
-            for k, alpha in enumerate(self.alpha):
-                before.q[k] += c * alpha * (by_rates - v_bar)
-                before.v[k] += c * alpha * by_a
-        if self.assembler.system.partition.prescribed.size:
-            bar.q += self._by_state(Weights(1.0, c, c * c)).T @ adjoint + c * bar.v
-        return before
+    def _before(self, bar: KinematicCotangent, v_bar: FloatArray, before: StateTangent) -> None:
+        """Add the cotangents of the states before from those of (q, v, a) in r and the rows, and that of v (n, ...)."""
+        c = self.solution.c
+        for k, alpha in enumerate(self.alpha):
+            before.q[k] += c * alpha * (bar.v + c * bar.a - v_bar)
+            before.v[k] += c * alpha * bar.a
 
     def pull(self, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> StateTangent:
         """Return the cotangents of the states before from those of (q, v) (n,); add that of theta to ``theta_bar``."""
         solution, theta, system = self.solution, self.theta, self.assembler.system
-        n, kin, prescribed = system.n, solution.kin, system.partition.prescribed
-        u_bar = q_bar + solution.c * v_bar
-        adjoint, contact = self._adjoint(u_bar[:, None])
-        bar, share, more = KinematicCotangent.zeros(n), np.zeros_like(theta_bar), StateTangent.zeros(2, n)
-        self._branch.parameter_vjp(kin, solution.mu, theta, adjoint[:n, 0], adjoint[n:, 0], share)
+        c, kin, mu, n, prescribed = solution.c, solution.kin, solution.mu, system.n, system.partition.prescribed
+        u_bar = q_bar + c * v_bar
+        both, contact = self._adjoint(u_bar[:, None])
+        adjoint, rows = both[:n, 0], both[n:, 0]
+        wanted = ("q" if prescribed.size else "") + ("va" if c else "")
+        bar, share = self._branch.state_vjp(kin, mu, theta, adjoint, rows, wanted), np.zeros_like(theta_bar)
+        self._branch.parameter_vjp(kin, mu, theta, adjoint, rows, share)
+        before = StateTangent.zeros(2, n)
         if isinstance(self._factors, Coupling):
-            self._factors.pull(adjoint[:n, 0], contact, bar, more, share)
-        columns = KinematicCotangent(*(part[:, None] for part in (bar.q, bar.v, bar.a)))
-        before = self._before(adjoint, v_bar[:, None], columns)
+            self._factors.pull(adjoint, contact, bar, before, share)
         if prescribed.size:
-            system.motion.vjp(kin.t, theta, (u_bar - bar.q)[prescribed], None, theta_bar)
+            by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
+            system.motion.vjp(kin.t, theta, by_position, None, theta_bar)
         theta_bar -= share
-        return StateTangent(more.q + before.q[..., 0], more.v + before.v[..., 0])
+        self._before(bar, v_bar, before)
+        return before
 
     def pull_each(self, q_bar: FloatArray, v_bar: FloatArray, directions: Directions) -> tuple[StateTangent, Columns]:
         """Return the cotangents of the states before (2, n, r) and of directions (r, .) from r of (q, v), (n, r)."""
-        prescribed = self.assembler.system.partition.prescribed
-        u_bar, bar = q_bar + self.solution.c * v_bar, KinematicCotangent(*np.zeros((3, *v_bar.shape)))
+        c, prescribed = self.solution.c, self.assembler.system.partition.prescribed
+        u_bar, before = q_bar + c * v_bar, StateTangent(*np.zeros((2, 2, *v_bar.shape)))
         adjoint, _ = self._adjoint(u_bar)
-        before = self._before(adjoint, v_bar, bar)
+        bar = KinematicCotangent(*np.zeros((3, *v_bar.shape)))
+        for name, weights in UNIT if prescribed.size else UNIT[1:]:
+            setattr(bar, name, self._by_state(weights).T @ adjoint)
+        self._before(bar, v_bar, before)
         of_r, moved = self._by_theta(directions)
-        by_motion = Columns(moved.index, (u_bar - bar.q)[prescribed].T @ moved.values)
+        by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
+        by_motion = Columns(moved.index, by_position.T @ moved.values)
         return before, Columns.summed(Columns(of_r.index, -adjoint.T @ of_r.values), by_motion)
 
     def push(self, tangents: StateTangents, directions: Directions) -> tuple[StateTangents, FloatArray, FloatArray]:

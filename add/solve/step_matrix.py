@@ -158,19 +158,19 @@ class Assembler:
         self,
         pattern: Pattern,
         data: FloatArray,
-        at: tuple[Kinematics, FloatArray, FloatArray],
+        given: tuple[Kinematics, FloatArray, FloatArray],
         weights: Weights,
         branch: BranchEquations,
     ) -> None:
-        (kin, mu, theta), base = at, pattern.base
+        (kin, mu, theta), base = given, pattern.base
         steady = data if base is None else base.new_data()
         slots, places = iter((base or pattern).slots), iter(pattern.slots)
         structure = (*[None] * len(self.system.terms), *branch.structure)
+        asked = {name for name, weight in zip("qva", (weights.q, weights.v, weights.a), strict=True) if weight}
         for term, varies in zip(branch.terms, structure, strict=True):
-            if varies is None:
-                term.jacobian(kin, theta, weights, steady, next(slots))
-            else:
-                term.jacobian(kin, theta, weights, data, next(places))
+            values, at = (steady, next(slots)) if varies is None else (data, next(places))
+            if not asked.isdisjoint(term.depends):
+                term.jacobian(kin, theta, weights, values, at)
         for constraint, part in self.system.parts:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:
@@ -194,18 +194,23 @@ class Assembler:
         pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
         data = pattern.new_data()
         self._fill(pattern, data, kin, mu, theta, weights, branch)
-        parts = [pattern.matrix(data)[:, :n]]
+        matrix, first = pattern.matrix(data), size
+        small = size <= DENSE_LIMIT  # where sparse matrices take longer to make than all else
+        out: Any = np.zeros((branch.n_rows + n, n)) if small else matrix if size == n else matrix[:, :n]
+        if small:
+            out[:size] = matrix.toarray()[:, :n]
         for _, constraint in branch.stick_constraints:
             operators = constraint.operators(kin, theta)
             values = weights.q * operators.by_q + weights.v * operators.by_v
-            rows = np.broadcast_to(np.arange(constraint.n_rows).reshape(-1, 3, 1), values.shape)
-            columns = np.broadcast_to(constraint.dofs[:, None], values.shape)
-            there = columns >= 0
+            rows, columns = np.arange(constraint.n_rows).reshape(-1, 3, 1), constraint.dofs[:, None]
+            rows, columns, there = np.broadcast_arrays(rows, columns, columns >= 0)
             entries = values[there], (rows[there], columns[there])
-            parts.append(sp.coo_array(entries, shape=(constraint.n_rows, n)).tocsc())
-        if size <= DENSE_LIMIT:
-            return np.concatenate([part.toarray() for part in parts])
-        return sp.vstack(parts, format="csc") if len(parts) > 1 else parts[0]
+            if small:
+                np.add.at(out[first:], entries[1], entries[0])
+            else:
+                out = sp.vstack([out, sp.coo_array(entries, shape=(constraint.n_rows, n))], format="csc")
+            first += constraint.n_rows
+        return out
 
     def factor(
         self,
