@@ -82,8 +82,7 @@ class ObservedRun:
 
     def jacobian(self) -> FloatArray:
         """Return J (m, n), state by state: rows for rows of the residuals that it was made of."""
-        y = np.zeros((self.start.values.shape[0], self.n))
-        y[:, self.start.index] = self.start.values
+        y = self.start.dense(self.n)
         out = [np.zeros((0, self.n))]
         for state in self.states:
             rows = state.seen @ y
@@ -125,7 +124,7 @@ def observe(
     slope, states, records = np.zeros(directions.n), [], run.records
     # The last row is J^T rho's own, which is not to lose anything.
     rows, left = np.zeros((1, 2, m, n)), 0
-    inputs = Columns(_NOBODY, np.zeros((0, 0)))
+    inputs = Columns.none()
     scale = np.array([1.0, stepper.dt])[:, None, None]  # a velocity counts for what it moves in a step
     with one_blas_thread():
         for k in range(run.n_steps, -1, -1):
@@ -153,7 +152,7 @@ def observe(
                 rows, left = np.tensordot(turn, rows, ((0,), (0,))), turn.shape[1]
                 if left > most:
                     return None
-            states.append(ObservedState(turn[:behind], turn[behind:], inputs, _stacked(direct)))
+            states.append(ObservedState(turn[:behind], turn[behind:], inputs, Columns.stacked(direct)))
             rows = np.concatenate([rows, weighted])
         ends = rows.transpose(1, 2, 3, 0)
         found_start = simulation.start.pushforward(Begun(assembler, run.start, theta), directions)
@@ -171,14 +170,3 @@ def _range(rows: FloatArray) -> FloatArray:
     basis, triangle, _ = scipy.linalg.qr(moving, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(triangle.diagonal())
     return np.ascontiguousarray(basis[:, size > NEGLIGIBLE * size[0]])
-
-
-def _stacked(parts: Sequence[Columns]) -> Columns:
-    """Return columns one below the other."""
-    index = np.unique(np.concatenate([_NOBODY, *(part.index for part in parts)]))
-    values = np.zeros((sum(part.values.shape[0] for part in parts), index.size))
-    row = 0
-    for part in parts:
-        values[row : row + part.values.shape[0], np.searchsorted(index, part.index)] = part.values
-        row += part.values.shape[0]
-    return Columns(index, values)

@@ -233,8 +233,7 @@ class ControlProblem:
         m, n = states[0].q.shape
         size = 2 * m * n
         parts = [(root, part, part.steps(theta)) for root, part in self._remembering()]
-        unit = np.eye(size).reshape(m, 2, n, size)
-        tangents = StateTangents(np.arange(size), StateTangent(unit[:, 0].copy(), unit[:, 1].copy()))
+        tangents = StateTangents(np.arange(size), StateTangent.of_flat(np.eye(size), m))
         still = Directions(sp.csr_array((theta.size, size)))
         out = []
         for state in states:
@@ -246,8 +245,7 @@ class ControlProblem:
                 columns = part.step_residual_tangents(state, theta, tangents, still)
                 if not rho.size:
                     continue
-                rows = np.zeros((rho.size, size))
-                rows[:, columns.index] = root * columns.values
+                rows = root * columns.dense(size)
                 if self.rotations.size:
                     rows = Twists.at(state, self.rotations).inverse_transposed(rows.T).T
                 gradient += 2.0 * rows.T @ rho

@@ -133,6 +133,16 @@ class StateTangent:
         return cls(np.zeros((n_history, n)), np.zeros((n_history, n)))
 
     @classmethod
+    def of_flat(cls, x: FloatArray, m: int) -> StateTangent:
+        """Return m pairs (m, n, ...), given as (2 m n, ...): q, v, q, v, ..."""
+        pairs = x.reshape(m, 2, -1, *x.shape[1:])
+        return cls(pairs[:, 0].copy(), pairs[:, 1].copy())
+
+    def flat(self) -> FloatArray:
+        """Return the pairs as (2 m n, ...)."""
+        return np.stack([self.q, self.v], axis=1).reshape(2 * self.q.shape[0] * self.q.shape[1], *self.q.shape[2:])
+
+    @classmethod
     def zeros_like(cls, state: State) -> StateTangent:
         """Return a zero (co)tangent of a state."""
         return cls(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.carry.memory))
@@ -234,6 +244,33 @@ class Columns:
 
     index: IntArray
     values: FloatArray
+
+    @classmethod
+    def none(cls, n: int = 0) -> Columns:
+        """Return no columns, of n rows."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros((n, 0)))
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Columns]) -> Columns:
+        """Return columns one below the other."""
+        index = np.unique(np.concatenate([cls.none().index, *(part.index for part in parts)]))
+        return cls(index, np.concatenate([np.zeros((0, index.size)), *(part.over(index) for part in parts)]))
+
+    @classmethod
+    def summed(cls, first: Columns, *others: Columns) -> Columns:
+        """Return the sum of columns of equally many rows."""
+        index = np.unique(np.concatenate([first.index, *(part.index for part in others)]))
+        return cls(index, sum((part.over(index) for part in others), first.over(index)))
+
+    def over(self, index: IntArray) -> FloatArray:
+        """Return the columns of a sorted ``index``, which has all of these."""
+        out = np.zeros((self.values.shape[0], index.size))
+        out[:, np.searchsorted(index, self.index)] = self.values
+        return out
+
+    def dense(self, k: int) -> FloatArray:
+        """Return the whole matrix (n, k)."""
+        return self.over(np.arange(k))
 
 
 @final

@@ -65,8 +65,10 @@ class LiftedTerm(Term):
         at, spread = self.lift.at(kin, theta), self.expansion
         by = np.zeros((3, spread.n_entries))
         places = np.arange(spread.n_entries)
-        for values, (_, unit) in zip(by, UNIT, strict=True):
-            self.inner.jacobian(at.kin, theta, unit, values, places)
+        asked = weights.q, weights.q or weights.v, weights.a
+        for values, (name, unit), weight in zip(by, UNIT, asked, strict=True):
+            if weight and name in self.inner.depends:
+                self.inner.jacobian(at.kin, theta, unit, values, places)
         add_expanded(data, slots, spread, at, by, weights)
         if weights.q:
             r = np.zeros(self.lift.rows.n)

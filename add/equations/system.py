@@ -162,7 +162,7 @@ class System(Summarised):
     def motion_tangents(self, t: float, theta: FloatArray, directions: Directions) -> Columns:
         """Return the tangents of the prescribed coordinates, (n_p, k), along directions of theta."""
         if not self.partition.prescribed.size:
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+            return Columns.none()
         entries, values = self.motion.rows(t, theta, directions.moved)
         index = directions.touching(entries)
         return Columns(index, values @ directions.block(entries, index))

@@ -131,8 +131,7 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
                 columns = part.step_residual_tangents(state, theta, tangents, directions)
                 squares += float(residual @ residual)
                 values.append(root * residual)
-                slopes.append(np.zeros((residual.size, problem.n)))
-                slopes[-1][:, columns.index] = root * columns.values
+                slopes.append(root * columns.dense(problem.n))
                 labels.append(_labels(part, part.frames(state, theta), int(offset)))
                 if isinstance(part, CloudTracking):
                     places.append(part.step_places(state, theta, trajectory.kinematics(0)))

@@ -217,9 +217,7 @@ def predict(
             if not frames.size:
                 continue
             columns = sampler.step_residual_tangents(state, theta, tangents, directions)
-            rows = np.zeros((columns.values.shape[0], covariance.shape[0]))
-            rows[:, columns.index] = columns.values
-            slopes[frames] = rows.reshape(frames.size, *shape[1:], -1)
+            slopes[frames] = columns.dense(covariance.shape[0]).reshape(frames.size, *shape[1:], -1)
     variance = np.einsum("...i,ij,...j->...", slopes, covariance, slopes, optimize=True)
     seen = places(simulation, run, theta, markers, times, clock)
     return Prediction(times, seen, np.sqrt(np.maximum(variance, 0.0)), slopes)

@@ -99,12 +99,13 @@ class DesignMap(ABC):
         """Return (df/dx)^T y_bar."""
 
     @abstractmethod
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Return df/dx x_dot."""
-
-    @abstractmethod
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return df/dx, sparse."""
+
+    @final
+    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
+        """Return df/dx x_dot."""
+        return np.asarray(self.jacobian(x) @ x_dot)
 
 
 @final
@@ -128,12 +129,6 @@ class Composed(DesignMap):
         for part, value in zip(reversed(self.maps), reversed(inputs), strict=True):
             y_bar = part.pullback(value, y_bar)
         return y_bar
-
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Apply the chain rule forwards."""
-        for part in self.maps:
-            x, x_dot = part.forward(x), part.pushforward(x, x_dot)
-        return x_dot
 
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Multiply the derivatives."""
@@ -173,10 +168,6 @@ class Transformed(DesignMap):
         """Scale by the slopes."""
         return self.scale * self._each("slope", self.scale * x) * y_bar
 
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Scale by the slopes."""
-        return self.scale * self._each("slope", self.scale * x) * x_dot
-
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return the slopes on the diagonal."""
         return sp.diags_array(self.scale * self._each("slope", self.scale * x), format="csr")
@@ -208,12 +199,6 @@ class Injection(DesignMap):
     def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
         """Sum over the targets of each source."""
         return np.bincount(self.source, y_bar[self.target], minlength=self.n_in).astype(float)
-
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Place the tangents."""
-        y_dot = np.zeros_like(self.base)
-        y_dot[self.target] = x_dot[self.source]
-        return y_dot
 
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return ones where an entry is placed."""

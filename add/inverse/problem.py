@@ -303,10 +303,7 @@ class InverseProblem(Summarised):
                             out.append(part.step_residual_tangents(run.state(number), theta, dot, directions))
                     number += dot.n if isinstance(dot, StretchTangents) else 1
             for (root, _), out in zip(parts, by_part, strict=True):
-                for columns in out:
-                    rows = np.zeros((columns.values.shape[0], free.size))
-                    rows[:, columns.index] = root * columns.values
-                    dense.append(rows)
+                dense += [root * columns.dense(free.size) for columns in out]
         return Jacobian(np.concatenate(dense), self._by_numbers(point, free, *along))
 
     def normal_equations(self, point: Residuals, free: IntArray, *, backward: bool = True) -> NormalEquations:

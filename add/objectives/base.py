@@ -154,16 +154,7 @@ class LeastSquares(Objective):
             for k, dot in (enumerate(tangents.states()) if counting else ())
             if first + k in counting
         ]
-        if not of_steps:
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-        index = np.unique(np.concatenate([columns.index for columns in of_steps]))
-        values = np.zeros((sum(columns.values.shape[0] for columns in of_steps), index.size))
-        row = 0
-        for columns in of_steps:
-            stop = row + columns.values.shape[0]
-            values[row:stop, np.searchsorted(index, columns.index)] = columns.values
-            row = stop
-        return Columns(index, values)
+        return Columns.stacked(of_steps)
 
     def state_rows(
         self, run: Trajectory, theta: FloatArray, directions: Directions, steps: IntArray | None = None
@@ -179,8 +170,7 @@ class LeastSquares(Objective):
             return []
         m, n = run.initial.q.shape
         size = 2 * m * n
-        unit = np.eye(size).reshape(m, 2, n, size)
-        tangents = StateTangents(np.arange(size), StateTangent(unit[:, 0].copy(), unit[:, 1].copy()))
+        tangents = StateTangents(np.arange(size), StateTangent.of_flat(np.eye(size), m))
         nothing, out = sp.csr_array((theta.size, size)), []
         wide = Directions(sp.csr_array(sp.hstack([nothing, directions.matrix], format="csr")))
         for k in asked:
@@ -188,11 +178,9 @@ class LeastSquares(Objective):
             if not tangents_of.values.size:
                 continue
             by_state = tangents_of.index < size
-            rows = np.zeros((tangents_of.values.shape[0], size))
-            rows[:, tangents_of.index[by_state]] = tangents_of.values[:, by_state]
-            bars = rows.T.reshape(m, 2, n, -1)
+            rows = Columns(tangents_of.index[by_state], tangents_of.values[:, by_state]).dense(size)
             direct = Columns(tangents_of.index[~by_state] - size, tangents_of.values[:, ~by_state])
-            out.append(StateRows(k, StateTangent(bars[:, 0].copy(), bars[:, 1].copy()), direct))
+            out.append(StateRows(k, StateTangent.of_flat(rows.T, m), direct))
         return out
 
     @property

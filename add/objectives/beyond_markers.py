@@ -199,7 +199,7 @@ class CloudTracking(LeastSquares):
         """Return the tangents of `step_residuals`: those of the nodes, weighted and projected."""
         met = list(self._met(state, theta))
         if not met:
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+            return Columns.none()
         moved = self.surface.step_residual_tangents(state, theta, tangents, directions)
         placing = np.zeros(0, dtype=np.int64) if self.placement is None else self.placement.entries
         placed = directions.touching(directions.among(placing))

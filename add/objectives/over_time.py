@@ -368,7 +368,7 @@ class OneStep(LeastSquares):
         """Return the tangents (2 r, k) of `step_residuals`."""
         scale = self._scale(state)
         if scale == 0.0:
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+            return Columns.none()
         dot = tangents.dot
         place, speed = self.by_place[:, None] * dot.q[0][self.rows], self.by_speed[:, None] * dot.v[0][self.rows]
         order = np.argsort(tangents.index)

@@ -126,8 +126,7 @@ def less_origin(
     if not origin.index.size:  # no parameter moves it
         return found
     index = np.union1d(found.index, origin.index)
-    values = np.zeros((found.values.shape[0], index.size))
-    values[:, np.searchsorted(index, found.index)] = found.values
+    values = found.over(index)
     places = np.searchsorted(index, origin.index)
     first, moved = 0, origin.values.reshape(-1, 3, origin.index.size)
     for frame, weight in zip(frames, weights, strict=True):

@@ -149,7 +149,7 @@ class Regulariser(LeastSquares):
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
     ) -> Columns:
         """Return nothing."""
-        return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+        return Columns.none()
 
 
 @final

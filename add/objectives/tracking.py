@@ -373,7 +373,7 @@ class Tracking(LeastSquares):
         if here and reads:
             self._memory().tangents = reads.columns(place, 3 * self.points.n_points, tangents, directions)
         if not (size and reads):
-            return Columns(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+            return Columns.none()
         columns = reads.columns(residuals, size, tangents, directions)
         if self.reference is None:
             return columns

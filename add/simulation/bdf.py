@@ -26,7 +26,6 @@ from add.equations.system import System
 from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp
-from add.simulation.step_operators import pull_rows
 from add.simulation.stepper import (
     NO_CHARTS,
     NO_STAGES,
@@ -347,9 +346,9 @@ class BDF(BlockStepper):
                 return StateTangent(q_bars[0], v_bars[0])
         return step.instant().pull(*bar, theta_bar)
 
-    def pull_rows(self, step: TakenStep, bars: StateTangent, directions: Directions) -> tuple[StateTangent, Columns]:
-        """Pull cotangents back through one step; see `DifferentiableStepper.pull_rows`."""
-        return pull_rows(step, bars, directions, self.matrices(step, directions))
+    def pull_each(self, step: TakenStep, bars: Pair, directions: Directions) -> tuple[StateTangent, Columns]:
+        """Pull cotangents back through one step; see `DifferentiableStepper.pull_each`."""
+        return replace(step.instant(), matrices=self.matrices(step, directions)).pull_each(*bars, directions)
 
     def push_stretch(
         self, taken: TakenBlock, tangents: StateTangents, directions: Directions

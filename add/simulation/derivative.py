@@ -13,9 +13,10 @@ Contact that is solved for, rather than a force of a term, has equations of its 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from add.equations.kinematics import (
     Weights,
 )
 from add.equations.system import BranchEquations, System
-from add.equations.term import AllCandidates, Decisions
+from add.equations.term import UNIT, AllCandidates, Decisions
 from add.errors import SolverError
 from add.linalg import DenseLU, LinearSolve
 from add.solve.fallbacks import NOT_HELD, SMALLER_STEP, failure, solve
@@ -255,36 +256,98 @@ class Instant:
     linearised: Linearised | None = None
     matrices: tuple[FloatArray, Columns] | None = None
 
+    @cached_property
+    def _factors(self) -> LinearSolve | Coupling:
+        """The factors of J, of the matrices where they are given."""
+        solution, free, dense = self.solution, self.assembler.system.partition.free, DenseLU()
+        if self.linearised is not None and self.matrices is None:
+            return self.linearised.factors
+        with self._named():
+            if self.matrices is None:
+                return self.assembler.factor(solution.kin, solution.mu, self.theta, solution.weights, self._branch)
+            matrix = self._by_state(solution.weights)
+            dense.factor_matrix(np.asfortranarray(matrix if free.size == len(matrix) else matrix[np.ix_(free, free)]))
+        return dense
+
+    @cached_property
+    def _branch(self) -> BranchEquations:
+        """The equations with the solution's decisions."""
+        solution = self.solution
+        if self.linearised is not None:
+            return self.linearised.branch
+        return self.assembler.system.on_branch(solution.decisions, solution.candidates)
+
+    def _by_state(self, weights: Weights) -> Any:
+        """Return the weighted derivative of r and the rows by (q, v, a), (n + n_rows, n)."""
+        if self.matrices is None:
+            return self.assembler.by_state(self.solution.kin, self.solution.mu, self.theta, self._branch, weights)
+        shares = zip((weights.q, weights.v, weights.a), self.matrices[0], strict=True)
+        return sum(share * matrix for share, matrix in shares if share)
+
+    def _by_theta(self, directions: Directions) -> tuple[Columns, Columns]:
+        """Return the tangents of r and the rows, and of the prescribed coordinates, along directions."""
+        kin, mu, theta, system = self.solution.kin, self.solution.mu, self.theta, self.assembler.system
+        of_r = self.matrices[1] if self.matrices else self._branch.parameter_tangents(kin, mu, theta, directions)
+        return of_r, system.motion_tangents(kin.t, theta, directions)
+
+    def _named(self) -> AbstractContextManager[None]:
+        return named_instant(self.solution, self.assembler.system, self.theta)
+
+    def _adjoint(self, u_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents of r and the rows (n + n_rows, r) from those of u, and of the equations of contact."""
+        n, free, factors = len(u_bar), self.assembler.system.partition.free, self._factors
+        x_bar, contact = np.zeros((free.size + self.solution.mu.size, u_bar.shape[1])), np.zeros(0)
+        x_bar[: free.size] = u_bar[free]
+        with self._named():
+            if isinstance(factors, Coupling):
+                one, contact = factors.solve_transposed(x_bar[:, 0])
+                both = one[:, None]
+            else:
+                both = factors.solve_transposed(x_bar)
+        out = np.zeros((n + self.solution.mu.size, u_bar.shape[1]))
+        out[free], out[n:] = both[: free.size], both[free.size :]
+        return out, contact
+
+    def _before(self, bar: KinematicCotangent, v_bar: FloatArray, before: StateTangent) -> None:
+        """Add the cotangents of the states before from those of (q, v, a) in r and the rows, and that of v (n, ...)."""
+        c = self.solution.c
+        for k, alpha in enumerate(self.alpha):
+            before.q[k] += c * alpha * (bar.v + c * bar.a - v_bar)
+            before.v[k] += c * alpha * bar.a
+
     def pull(self, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> StateTangent:
         """Return the cotangents of the states before from those of (q, v) (n,); add that of theta to ``theta_bar``."""
         solution, theta, system = self.solution, self.theta, self.assembler.system
-        c, kin, mu = solution.c, solution.kin, solution.mu
-        free, prescribed = system.partition.free, system.partition.prescribed
-        linearised = self.linearised or linearise(self.assembler, solution, theta)
-        branch, factors = linearised.branch, linearised.factors
-        u_bar, contact = q_bar + c * v_bar, None
-        x_bar = np.concatenate([u_bar[free], np.zeros(mu.size)])
-        with named_instant(solution, system, theta):
-            if isinstance(factors, Coupling):
-                both, contact = factors.solve_transposed(x_bar)
-            else:
-                both = factors.solve_transposed(x_bar)
-        adjoint, rows = np.zeros(system.n), both[free.size :]
-        adjoint[free] = both[: free.size]
+        c, kin, mu, n, prescribed = solution.c, solution.kin, solution.mu, system.n, system.partition.prescribed
+        u_bar = q_bar + c * v_bar
+        both, contact = self._adjoint(u_bar[:, None])
+        adjoint, rows = both[:n, 0], both[n:, 0]
         wanted = ("q" if prescribed.size else "") + ("va" if c else "")
-        bar, share = branch.state_vjp(kin, mu, theta, adjoint, rows, wanted), np.zeros_like(theta_bar)
-        branch.parameter_vjp(kin, mu, theta, adjoint, rows, share)
-        before = StateTangent.zeros(2, system.n)
-        if isinstance(factors, Coupling) and contact is not None:
-            factors.pull(adjoint, contact, bar, before, share)
+        bar, share = self._branch.state_vjp(kin, mu, theta, adjoint, rows, wanted), np.zeros_like(theta_bar)
+        self._branch.parameter_vjp(kin, mu, theta, adjoint, rows, share)
+        before = StateTangent.zeros(2, n)
+        if isinstance(self._factors, Coupling):
+            self._factors.pull(adjoint, contact, bar, before, share)
         if prescribed.size:
             by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
             system.motion.vjp(kin.t, theta, by_position, None, theta_bar)
         theta_bar -= share
-        for k, alpha in enumerate(self.alpha):
-            before.q[k] += c * alpha * (bar.v + c * bar.a - v_bar)
-            before.v[k] += c * alpha * bar.a
+        self._before(bar, v_bar, before)
         return before
+
+    def pull_each(self, q_bar: FloatArray, v_bar: FloatArray, directions: Directions) -> tuple[StateTangent, Columns]:
+        """Return the cotangents of the states before (2, n, r) and of directions (r, .) from r of (q, v), (n, r)."""
+        c, prescribed = self.solution.c, self.assembler.system.partition.prescribed
+        u_bar, before = q_bar + c * v_bar, StateTangent(*np.zeros((2, 2, *v_bar.shape)))
+        adjoint, _ = self._adjoint(u_bar)
+        bar = KinematicCotangent(*np.zeros((3, *v_bar.shape)))
+        for name, weights in UNIT if prescribed.size else UNIT[1:]:
+            setattr(bar, name, self._by_state(weights).T @ adjoint)
+        self._before(bar, v_bar, before)
+        of_r, moved = self._by_theta(directions)
+        by_position = (u_bar - bar.q - c * bar.v - c * c * bar.a)[prescribed]
+        by_motion = Columns(moved.index, by_position.T @ moved.values)
+        return before, Columns.summed(Columns(of_r.index, -adjoint.T @ of_r.values), by_motion)
 
     def push(self, tangents: StateTangents, directions: Directions) -> tuple[StateTangents, FloatArray, FloatArray]:
         """Push tangents of the states before and directions of theta through the solve; one factorisation for all.
@@ -295,16 +358,11 @@ class Instant:
             ``tangents`` with zeros for the directions that set in now.
         q_dot, v_dot : (n, k)
         """
-        solution, theta, system = self.solution, self.theta, self.assembler.system
-        c, kin, mu, n = solution.c, solution.kin, solution.mu, system.n
-        free, prescribed = system.partition.free, system.partition.prescribed
-        if self.linearised is None:
-            branch, coupling = system.on_branch(solution.decisions, solution.candidates), None
-        else:
-            branch, factors = self.linearised.branch, self.linearised.factors
-            coupling = factors if isinstance(factors, Coupling) else None
-        by_theta = self.matrices[1] if self.matrices else branch.parameter_tangents(kin, mu, theta, directions)
-        moved = system.motion_tangents(kin.t, theta, directions)
+        solution, system = self.solution, self.assembler.system
+        c, n, free, prescribed = solution.c, system.n, system.partition.free, system.partition.prescribed
+        coupling = self.linearised.factors if self.linearised is not None else None
+        coupling = coupling if isinstance(coupling, Coupling) else None
+        by_theta, moved = self._by_theta(directions)
         by_contact = coupling.along(directions) if coupling else by_theta
         tangents = tangents.including(by_theta.index, moved.index, by_contact.index)
         before = tangents.dot
@@ -316,40 +374,20 @@ class Instant:
         q_star = sum(a * q for a, q in zip(self.alpha, before.q, strict=False))
         v_star = sum(a * v for a, v in zip(self.alpha, before.v, strict=False))
         v_dot = c * (q_dot - q_star)
-        rates = (v_dot, c * (v_dot - v_star)) if c else (None, None)
-        if self.matrices is None:
-            rhs = -self.assembler.product(kin, mu, theta, branch, q_dot, *rates)
-        else:
-            by_q, by_v, by_a = self.matrices[0]
-            rhs = -(by_v @ v_dot + by_a @ (c * (v_dot - v_star)))
-            if prescribed.size:
-                rhs -= by_q[:, prescribed] @ q_dot[prescribed]
+        rhs = np.zeros((n + solution.mu.size, tangents.index.size))
+        for (_, weights), dot in zip(UNIT, (q_dot, v_dot, c * (v_dot - v_star)), strict=True):
+            if dot.any():  # dr/dq is asked for only where coordinates are prescribed
+                rhs -= self._by_state(weights) @ dot
         rhs[:, tangents.places(by_theta.index)] -= by_theta.values
-        if coupling is not None:
-            phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs)
-            with named_instant(solution, system, theta):
-                dx = coupling.solve(np.concatenate([rhs[free], rhs[n:]]), phi)
-        else:
-            solver = self._factors()
-            with named_instant(solution, system, theta):
-                dx = solver.solve(np.concatenate([rhs[free], rhs[n:]]))
+        phi = coupling.push(tangents, q_dot, v_dot, by_contact, rhs) if coupling else rhs[:0]
+        held, factors = np.concatenate([rhs[free], rhs[n:]]), self._factors
+        with self._named():
+            if isinstance(factors, Coupling):
+                dx = factors.solve(held, phi)
+            else:
+                dx = factors.solve(held)
         q_dot[free] = dx[: free.size]
         return tangents, q_dot, c * (q_dot - q_star)
-
-    def _factors(self) -> LinearSolve:
-        """Return the factors of J, of the matrices where they are given."""
-        if self.matrices is None:
-            factors = (self.linearised or linearise(self.assembler, self.solution, self.theta)).factors
-            assert not isinstance(factors, Coupling)
-            return factors
-        c, free = self.solution.c, self.assembler.system.partition.free
-        by_q, by_v, by_a = self.matrices[0]
-        matrix, dense = by_q + c * (by_v + c * by_a), DenseLU()
-        with named_instant(self.solution, self.assembler.system, self.theta):
-            dense.factor_matrix(
-                np.asfortranarray(matrix if free.size == matrix.shape[0] else matrix[np.ix_(free, free)])
-            )
-        return dense
 
 
 @contextmanager

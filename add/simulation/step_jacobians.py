@@ -210,11 +210,9 @@ class StepDerivatives:
         """Return the same from tangents along all pairs and inputs."""
         n, m, read = self.assembler.system.n, self.stepper.n_history, len(record.alpha)
         k = 2 * read * n
-        unit = np.eye(k).reshape(read, 2, n, k)
-        dot = StateTangent(np.zeros((m, n, k)), np.zeros((m, n, k)))
-        dot.q[:read], dot.v[:read] = unit[:, 0], unit[:, 1]
+        dot = StateTangent.of_flat(np.eye(2 * m * n, k), m)
         pushed = self.push(record, dot, self.linearise(record), theta=True)
-        after = np.stack([pushed.dot.q, pushed.dot.v], axis=1).reshape(2 * m * n, -1)
+        after = pushed.dot.flat()
         transition = np.zeros((2 * m * n, 2 * m * n))
         order = np.argsort(pushed.index)
         transition[:, :k] = after[:, order[:k]]

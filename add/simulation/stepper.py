@@ -339,6 +339,17 @@ class DifferentiableStepper(Stepper, StepPart):
         Returns those of the state before and, (r, k), those of theta times the directions; None where no one
         factorisation serves.
         """
+        record = step.record
+        if record.unchanged is not None:
+            bars = charts.pullback(record.unchanged, record.charts, bars)
+        pulled = self.pull_each(step, (bars.q[0], bars.v[0]), directions)
+        if pulled is not None:
+            pulled[0].q[0] += bars.q[1]
+            pulled[0].v[0] += bars.v[1]
+        return pulled
+
+    def pull_each(self, step: TakenStep, bars: Pair, directions: Directions) -> tuple[StateTangent, Columns] | None:
+        """Return the same from r cotangents of the newest pair, (n, r) each, in the chart of the step."""
         return None
 
     def push_stretch(

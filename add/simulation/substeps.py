@@ -7,7 +7,6 @@ from typing import final
 import numpy as np
 
 from add.compiled.steps import Block
-from add.equations import charts
 from add.equations.kinematics import (
     NO_CARRY,
     Carry,
@@ -23,7 +22,7 @@ from add.simulation.bdf import BDF, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
 from add.simulation.impacts import MOST, RESOLVED, SUDDEN, SUDDEN_GIVEN, UNRESOLVED, Impacts
-from add.simulation.stepper import BlockStepper, Record, Stepper, TakenBlock, TakenStep
+from add.simulation.stepper import BlockStepper, Pair, Record, Stepper, TakenBlock, TakenStep
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -244,27 +243,14 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Return those of a whole step; see `DifferentiableStepper.step_matrices`."""
         return None if step.record.inner else self._of(step.record).step_matrices(step, directions)
 
-    def pull_rows(
-        self, step: TakenStep, bars: StateTangent, directions: Directions
-    ) -> tuple[StateTangent, Columns] | None:
-        """Pull cotangents back through the parts; see `DifferentiableStepper.pull_rows`."""
-        record = step.record
-        if not record.inner:
-            return self._of(record).pull_rows(step, bars, directions)
-        if record.unchanged is not None:
-            bars = charts.pullback(record.unchanged, record.charts, bars)
-        now, columns = StateTangent(np.zeros_like(bars.q), np.zeros_like(bars.v)), []
-        now.q[0], now.v[0] = bars.q[0], bars.v[0]
-        for part, taken in reversed(self.parts(record)):
-            now, by_theta = part.pull_rows(TakenStep(step.assembler, taken, step.theta), now, directions)
+    def pull_each(self, step: TakenStep, bars: Pair, directions: Directions) -> tuple[StateTangent, Columns]:
+        """Pull cotangents back through the parts; see `DifferentiableStepper.pull_each`."""
+        columns = []
+        for part, taken in reversed(self.parts(step.record)):
+            before, by_theta = part.pull_each(TakenStep(step.assembler, taken, step.theta), bars, directions)
+            bars = before.q[0], before.v[0]
             columns.append(by_theta)
-        now.q[0] += bars.q[1]
-        now.v[0] += bars.v[1]
-        index = np.unique(np.concatenate([by_theta.index for by_theta in columns]))
-        values = np.zeros((bars.q.shape[2], index.size))
-        for by_theta in columns:
-            values[:, np.searchsorted(index, by_theta.index)] += by_theta.values
-        return now, Columns(index, values)
+        return before, Columns.summed(*columns)
 
     def push_stretch(
         self, taken: TakenBlock, tangents: StateTangents, directions: Directions

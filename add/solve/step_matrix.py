@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
+import scipy.sparse as sp
 
 from add.compiled.equations import CompiledEquations
 from add.compiled.run import CompiledRun
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, System
-from add.equations.term import UNIT
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
 from add.linalg.pattern import Pattern, PatternCache
@@ -158,19 +158,19 @@ class Assembler:
         self,
         pattern: Pattern,
         data: FloatArray,
-        at: tuple[Kinematics, FloatArray, FloatArray],
+        given: tuple[Kinematics, FloatArray, FloatArray],
         weights: Weights,
         branch: BranchEquations,
     ) -> None:
-        (kin, mu, theta), base = at, pattern.base
+        (kin, mu, theta), base = given, pattern.base
         steady = data if base is None else base.new_data()
         slots, places = iter((base or pattern).slots), iter(pattern.slots)
         structure = (*[None] * len(self.system.terms), *branch.structure)
+        asked = {name for name, weight in zip("qva", (weights.q, weights.v, weights.a), strict=True) if weight}
         for term, varies in zip(branch.terms, structure, strict=True):
-            if varies is None:
-                term.jacobian(kin, theta, weights, steady, next(slots))
-            else:
-                term.jacobian(kin, theta, weights, data, next(places))
+            values, at = (steady, next(slots)) if varies is None else (data, next(places))
+            if not asked.isdisjoint(term.depends):
+                term.jacobian(kin, theta, weights, values, at)
         for constraint, part in self.system.parts:
             constraint.jacobian(kin, mu[part], theta, weights, steady, next(slots))
         if base is not None:
@@ -186,70 +186,29 @@ class Assembler:
             return pattern.slots[number]
         return np.append(pattern.place, pattern.nnz)[pattern.base.slots[number]]
 
-    def product(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        branch: BranchEquations,
-        q_dot: FloatArray,
-        v_dot: FloatArray | None = None,
-        a_dot: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return the tangents (n + n_rows, k) of r and the rows along tangents (n, k) of q, v and a.
-
-        dr/dq is left out where q_dot is zero: it is not, in a step, only where coordinates are prescribed.
-        """
-        system = self.system
-        size = system.n + system.n_multipliers
-        pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
-        out = np.zeros((system.n + mu.size, q_dot.shape[1]))
-        dots = (q_dot if q_dot.any() else None, v_dot, a_dot)
-        for (name, weights), dot in zip(UNIT, dots, strict=True):
-            if dot is not None:
-                data = pattern.new_data()
-                self._fill(pattern, data, kin, mu, theta, weights, branch)
-                matrix = pattern.matrix(data)
-                by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
-                out[:size] += by_state[:, : system.n] @ dot
-                first = size
-                for _, constraint in branch.stick_constraints:
-                    if name != "a":
-                        operators = constraint.operators(kin, theta)
-                        rows = operators.by_q if name == "q" else operators.by_v
-                        # A missing coordinate has a zero column.
-                        moved = np.einsum("kam,kmj->kaj", rows, dot[constraint.dofs])
-                        out[first : first + constraint.n_rows] += moved.reshape(constraint.n_rows, -1)
-                    first += constraint.n_rows
-        return out
-
-    def transposed(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        branch: BranchEquations,
-        adjoint: FloatArray,
-        weights: Weights,
-    ) -> FloatArray:
-        """Return the weighted derivative of r and the rows by (q, v, a), transposed, times ``adjoint``, (n, k).
-
-        ``adjoint`` (n + n_rows, k) counts the multipliers' rows too; the weight of multipliers is zero.
-        """
+    def by_state(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, branch: BranchEquations, weights: Weights
+    ) -> Any:
+        """Return the weighted derivative of r and the rows by (q, v, a), (n + n_rows, n), dense where that is small."""
         n, size = self.system.n, self.system.n + self.system.n_multipliers
         pattern = self._whole.get(branch.structure, lambda: self._build(branch, self._steady_whole, size))
         data = pattern.new_data()
         self._fill(pattern, data, kin, mu, theta, weights, branch)
-        matrix = pattern.matrix(data)
-        by_state = matrix.toarray() if size <= DENSE_LIMIT else matrix
-        out = np.array((by_state.T @ adjoint[:size])[:n])
-        first = size
+        matrix, first = pattern.matrix(data), size
+        small = size <= DENSE_LIMIT  # where sparse matrices take longer to make than all else
+        out: Any = np.zeros((branch.n_rows + n, n)) if small else matrix if size == n else matrix[:, :n]
+        if small:
+            out[:size] = matrix.toarray()[:, :n]
         for _, constraint in branch.stick_constraints:
             operators = constraint.operators(kin, theta)
-            rows = weights.q * operators.by_q + weights.v * operators.by_v
-            forces = adjoint[first : first + constraint.n_rows].reshape(*rows.shape[:2], -1)
-            shares, there = np.einsum("kam,kaj->kmj", rows, forces), constraint.dofs >= 0
-            np.add.at(out, constraint.dofs[there], shares[there])
+            values = weights.q * operators.by_q + weights.v * operators.by_v
+            rows, columns = np.arange(constraint.n_rows).reshape(-1, 3, 1), constraint.dofs[:, None]
+            rows, columns, there = np.broadcast_arrays(rows, columns, columns >= 0)
+            entries = values[there], (rows[there], columns[there])
+            if small:
+                np.add.at(out[first:], entries[1], entries[0])
+            else:
+                out = sp.vstack([out, sp.coo_array(entries, shape=(constraint.n_rows, n))], format="csc")
             first += constraint.n_rows
         return out
 

@@ -63,12 +63,6 @@ class Extended(DesignMap):
         copies = self.factor * y_bar[self.n_in + self.target]
         return y_bar[: self.n_in] + np.bincount(self.source, copies, minlength=self.n_in)
 
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Copy the tangents."""
-        theta_dot = np.zeros_like(self.base)
-        theta_dot[self.target] = self.factor * x_dot[self.source]
-        return np.concatenate([x_dot, theta_dot, np.zeros_like(self.constants)])
-
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return the factors below an identity."""
         copies = sp.csr_array((self.factor, (self.target, self.source)), shape=(self.base.size, self.n_in))
@@ -106,12 +100,6 @@ class Tie(DesignMap):
         np.add.at(x_bar, self.inputs, share)
         return x_bar
 
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Set the tangents of the outputs."""
-        y_dot = x_dot.copy()
-        y_dot[self.outputs] = np.einsum("moi,mi->mo", self.rule.derivative(x[self.inputs]), x_dot[self.inputs])
-        return y_dot
-
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return the identity with the rows of the outputs replaced."""
         blocks = self.rule.derivative(x[self.inputs])
@@ -146,10 +134,6 @@ class Selected(DesignMap):
         x_bar = np.zeros(self.n_in)
         x_bar[self.start : self.stop] = y_bar
         return x_bar
-
-    def pushforward(self, x: FloatArray, x_dot: FloatArray) -> FloatArray:
-        """Return the entries of the tangent."""
-        return x_dot[self.start : self.stop].copy()
 
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return ones at the entries."""

@@ -1,7 +1,6 @@
 """Normal equations from a sweep backward, solved by elimination along time: those of the forward Jacobian."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 from inverse.test_least_squares import PARAMETERS, controlled
 from inverse.test_problem import SCENE, TWO, problem_of
 
-from add.equations.kinematics import Directions, Weights
-from add.equations.term import UNIT
+from add.equations.kinematics import Directions
 from add.inverse import LevenbergMarquardt, MemoryLog, Phase
 from add.inverse.along_time import AlongTime, along_time, may_go_backward, observed
 from add.inverse.experiment import WholeNormal
@@ -168,25 +166,6 @@ def test_what_the_cases_are_about():
     problem = dropped()
     (run,) = problem.residuals(problem.x0).runs.values()
     assert max(len(record.inner) for record in run.records) == 16
-
-
-def test_products_of_the_transposed(rng):
-    """<adjoint, dr/d(q, v, a) dot> = <dr/d(q, v, a)^T adjoint, dot>, with rows of what sticks."""
-    problem = CASES["sticking"]()
-    (experiment,) = problem.experiments
-    theta, (run,) = problem.theta(problem.x0, experiment), problem.residuals(problem.x0).runs.values()
-    assembler = experiment.simulation.assembler()
-    record = max(run.records, key=lambda r: r.mu.size)
-    assert record.mu.size
-    branch = assembler.system.on_branch(record.decisions, record.solution.candidates)
-    n = assembler.system.n
-    adjoint, dots = rng.normal(size=(n + record.mu.size, 4)), rng.normal(size=(3, n, 4))
-    for k, (name, _) in enumerate(UNIT):
-        moved = [dots[i] if i == k else np.zeros((n, 4)) for i in range(3)]
-        forward = (adjoint * assembler.product(record.kin, record.mu, theta, branch, *moved)).sum(axis=0)
-        weights = replace(Weights(0.0, 0.0, 0.0), **{name: 1.0})
-        back = assembler.transposed(record.kin, record.mu, theta, branch, adjoint, weights)
-        assert (back * dots[k]).sum(axis=0) == pytest.approx(forward, rel=1e-10)
 
 
 class Forward:
