@@ -11,10 +11,12 @@ from add.contact import BodyContact
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
+from add.scene.build.inputs import signal_of
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
+from add.scene.spec.signals import SineSignalSpec, SplineSignalSpec, TableSignalSpec
 
 
 def unread(built: BuiltScene) -> Iterator[str]:
@@ -86,3 +88,37 @@ def unread_signals(built: BuiltScene) -> Iterator[str]:
     for name in scene.signals:
         if name not in asked:
             yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
+
+
+#: Steps in a period of a sine below which it is in doubt; the share of its range by which a sample leaves what steps
+#: meet on both of its sides.
+_PERIOD, _LEFT_OUT = 6.0, 0.2
+
+
+def unmet_signals(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each signal that does between the ends of steps what none of them meets."""
+    time = built.scene.time
+    ends = np.linspace(0.0, time.n_steps * time.dt, time.n_steps + 1)
+    for name, spec in built.scene.signals.items():
+        if isinstance(spec, SineSignalSpec) and spec.frequency * time.dt > 1.0 / _PERIOD:
+            yield (
+                f"signals.{name}.frequency: a period is {1.0 / (spec.frequency * time.dt):.2g} steps long, which meet "
+                f"it at their ends alone; a time.dt of {0.05 / spec.frequency:.1g} s resolves it"
+            )
+        if not isinstance(spec, TableSignalSpec | SplineSignalSpec):
+            continue
+        times, values = np.array(spec.times), np.array(spec.values).reshape(len(spec.times), -1)
+        first, weights = signal_of(spec, ends[-1], "").windows(ends)
+        rows = values[first[:, None] + np.arange(weights.shape[1])]
+        met = np.einsum("kr,krc->kc", weights, rows)
+        inside = np.flatnonzero((times > 0.0) & (times < ends[-1]))
+        after = np.minimum(np.searchsorted(ends, times[inside]), ends.size - 1)
+        low, high = np.minimum(met[after - 1], met[after]), np.maximum(met[after - 1], met[after])
+        beyond = np.maximum(values[inside] - high, low - values[inside]).max(axis=1, initial=0.0)
+        if beyond.max(initial=0.0) > _LEFT_OUT * np.ptp(values, axis=0).max():
+            k = int(inside[beyond.argmax()])
+            near = float(np.diff(times)[max(k - 1, 0) : k + 1].min())
+            yield (
+                f"signals.{name}.values.{k}: steps meet signals at their ends alone, and none is near "
+                f"t = {times[k]:g} s; a time.dt of {near:.1g} s resolves it"
+            )

@@ -1,5 +1,6 @@
 """What a file says and nothing reads is named, and only that."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from support.places import SCENES
 
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.unread import unread, unread_signals
+from add.scene.build.unread import unmet_signals, unread, unread_signals
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -318,3 +319,30 @@ def test_a_mask_without_frames(tmp_path: Path) -> None:
     raw["objective"] = [{"type": "markers"}]
     texts = list(doubts_of_recording(add.scene_from_dict(raw).build()))
     assert any(text.startswith("recording.mask.0: no frame lies between 5 and 6 s") for text in texts)
+
+
+PULSE = {"times": [0, 0.202, 0.204, 0.206, 1], "values": [[x, 0, 0] for x in (0, 0, 1, 0, 0)]}
+JUMP = {"times": [0, 0.2049, 0.205, 1], "values": [[x, 0, 0] for x in (0, 0, 1, 1)]}
+FINE = {"times": [k / 500 for k in range(501)], "values": [[math.sin(9 * k / 500), 0, 0] for k in range(501)]}
+MISSED = (
+    "signals.s.values.2: steps meet signals at their ends alone, and none is near t = 0.204 s; a time.dt of 0.002 s"
+)
+
+
+@pytest.mark.parametrize(
+    ("signal", "said"),
+    [
+        ({"type": "sine", "amplitude": [0.1, 0, 0], "frequency": 95}, "signals.s.frequency: a period is 1.1 steps"),
+        ({"type": "sine", "amplitude": [0.1, 0, 0], "frequency": 5}, ""),
+        ({"type": "table"} | PULSE, MISSED),
+        ({"type": "spline"} | PULSE, MISSED),
+        ({"type": "table"} | JUMP, ""),
+        ({"type": "table"} | FINE, ""),
+    ],
+)
+def test_what_a_signal_does_between_steps_is_named(signal: dict[str, object], said: str) -> None:
+    """A sine of 95 Hz looks like one of 5 Hz to steps of 10 ms; jumps and fine samples are as they should be."""
+    body = {"type": "kinematic", "geometry": {"shape": "sphere", "radius": 0.1}, "translation": {"signal": "s"}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "duration": 1}, "bodies": {"b": body}}
+    texts = [*unmet_signals(add.scene_from_dict(raw | {"signals": {"s": signal}}).build())]
+    assert [said in text for text in texts] == [True] * bool(said)
