@@ -170,40 +170,23 @@ def inertia_jacobian(theta, start, mass, inertia, q, v, a, weights, data, slots)
 
 
 @njit(cache=True)
-def inertia_parameters(theta, start, mass, inertia, q, v, a, forward, along, out):
-    """Derivatives by masses and inertias.
-
-    forward False (vjp)  out (n_theta,) += along^T dr/dtheta
-    forward True  (jvp)  out (n,) += dr/dtheta along
-    """
-    k, S, I = np.empty(6), np.empty((8, 3)), np.empty((3, 3))
+def inertia_pullback(start, mass, inertia, q, v, a, lam, out):
+    """Add lam^T dr/dtheta to ``out`` (n_theta,); r is linear in theta, and its own change along a tangent."""
+    k, S = np.empty(6), np.empty((8, 3))
     for b in range(start.size):
         s = start[b]
         w = q[s + 3 : s + 6]
         _motion(w, v[s + 3 : s + 6], a[s + 3 : s + 6], k, S)
-        if forward:
-            for i in range(3):
-                out[s + i] += along[mass[b]] * a[s + i]
-            fill_inertia(along, inertia[b], I)
-            _times(I, S[1], S[2])
-            _times(I, S[0], S[3])
-            _cross(S[0], S[3], S[4])
-            for i in range(3):
-                S[2, i] += S[4, i]
-            turn(1.0, w, S[2], k, S[3])
-            for i in range(3):
-                out[s + 3 + i] += S[3, i]
-        else:
-            for i in range(3):
-                out[mass[b]] += along[s + i] * a[s + i]
-            turn(-1.0, w, along[s + 3 : s + 6], k, S[2])  # cotangent of m
-            _cross(S[2], S[0], S[3])  # of I omega: m . (omega x I omega) = (m x omega) . I omega
-            for e in range(6):
-                i, j = ROW[e], COL[e]
-                value = S[2, i] * S[1, j] + S[3, i] * S[0, j]
-                if i != j:
-                    value += S[2, j] * S[1, i] + S[3, j] * S[0, i]
-                out[inertia[b, e]] += value
+        for i in range(3):
+            out[mass[b]] += lam[s + i] * a[s + i]
+        turn(-1.0, w, lam[s + 3 : s + 6], k, S[2])  # cotangent of m
+        _cross(S[2], S[0], S[3])  # of I omega: m . (omega x I omega) = (m x omega) . I omega
+        for e in range(6):
+            i, j = ROW[e], COL[e]
+            value = S[2, i] * S[1, j] + S[3, i] * S[0, j]
+            if i != j:
+                value += S[2, j] * S[1, i] + S[3, j] * S[0, i]
+            out[inertia[b, e]] += value
 
 
 @njit(cache=True)

@@ -24,8 +24,8 @@ class _Arrays(NamedTuple):
 
 
 _own = unpacker(_Arrays)
-inertia_residual, inertia_jacobian, inertia_parameters = (
-    kernel.inertia_residual, kernel.inertia_jacobian, kernel.inertia_parameters,
+inertia_residual, inertia_jacobian, inertia_pullback = (
+    kernel.inertia_residual, kernel.inertia_jacobian, kernel.inertia_pullback,
 )  # fmt: skip
 
 
@@ -47,7 +47,10 @@ def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
 @njit(**FAMILY)
 def _parameters(arena, k, at, rows, forward, along, out):
     own = _own(arena, arena.families[k, FIELD])
-    inertia_parameters(at.theta, own.start, own.mass, own.inertia, at.q, at.v, at.a, forward, along, out)
+    if forward:
+        inertia_residual(along, own.start, own.mass, own.inertia, at.q, at.v, at.a, out)
+    else:
+        inertia_pullback(own.start, own.mass, own.inertia, at.q, at.v, at.a, along, out)
 
 
 KIND = Kind("rigid_inertia", _Arrays, _forces, _parameters, _jacobian)
