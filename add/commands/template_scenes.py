@@ -97,6 +97,10 @@ def _require(name: str, given: Answers, has: bool, what: str) -> None:
         raise InputError("this needs more", place=name, found=str(given[name]), expected=what)
 
 
+#: Seconds to simulate a robot, at the least and at the most, and the turn that they are to be enough for [rad].
+DURATION, LONGEST, REACH = 0.6, 5.0, 4.0
+
+
 def robot(given: Answers) -> dict[str, Any]:
     """A robot from its file, on servos if its hand has a target; with a recording, its dampings and where it starts."""
     from add.scene.robots import read_robot
@@ -108,6 +112,11 @@ def robot(given: Answers) -> dict[str, Any]:
         raise InputError("nothing moves in this robot", file=given["model"], expected="joints, or base=free")
     moved = [joint for joint in model.joints if joint.kind in ("hinge", "slide") and joint.mimic is None]
     body: dict[str, Any] = {"type": "articulated", "model": given["model"]} | ({"base": base} if base else {})
+    if given["duration"] is None:
+        rates = [
+            joint.velocity for joint in moved if given["target"] and joint.kind == "hinge" and joint.velocity > 0.0
+        ]
+        given = {**given, "duration": min(max(DURATION, round(REACH / min(rates, default=np.inf), 1)), LONGEST)}
     _require("start", given, given["recording"] is not None or given["target"] is not None, "a recording or a target")
     # The file may pose joints beyond their stops.
     posed = given["start"] or [float(np.clip(joint.start, joint.lower, joint.upper)) for joint in moved]

@@ -159,6 +159,10 @@ def test_a_reach_that_starts_at_a_stop(tmp_path, monkeypatch):
         assert [joint.value for joint in scene.bodies["robot"].joints.values()] == starts
         assert [signal.values[0] for signal in scene.signals.values()] == starts
         assert [(item.scale, item.bounds) for item in scene.parameters] == [(1.0, (0.02, 3.0))] * 2
+        assert scene.time.duration == 0.6  # 4 rad at 9 rad/s take less
+    (tmp_path / "arm.urdf").write_text(ARM.replace('velocity="9"', 'velocity="2"'))
+    assert run(*said).exit_code == 0 and load_scene(tmp_path / "a.json").time.duration == 2.0
+    assert run(*said, "--set", "duration=0.5").exit_code == 0 and load_scene(tmp_path / "a.json").time.duration == 0.5
 
 
 WORLD = """<mujoco><option gravity="0 0 -1.62"/><worldbody>
