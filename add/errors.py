@@ -69,6 +69,11 @@ def naming(place: str | None = None, file: str | PathLike[str] | None = None) ->
         raise
 
 
+def in_short(text: object) -> str:
+    """Return what an error of another package says, on one line, or its name where it says nothing."""
+    return " ".join(str(text).split())[:200] or type(text).__name__
+
+
 class OutOfMemory(AddError):
     """The memory was not enough; the message says what is kept."""
 

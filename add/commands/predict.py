@@ -207,7 +207,8 @@ def predict_scene(
     said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
     if directions.any():
         said["largest_angle_error"] = float(error[:, directions].max())
-    extent = _extent(prediction, directions)
+    at = prediction.positions[:, ~directions].reshape(-1, 3)
+    extent = float(np.linalg.norm(np.ptp(at, axis=0))) if at.size else 0.0  # the box that all points keep within
     if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
         _log.warning(
             "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
@@ -224,12 +225,6 @@ def predict_scene(
     if motion.recording is not None:
         said |= _compared(motion, prediction)
     return prediction, said
-
-
-def _extent(found: Prediction, directions: BoolArray) -> float:
-    """Return the diagonal of the box that all points keep within [m]."""
-    at = found.positions[:, ~directions].reshape(-1, 3)
-    return float(np.linalg.norm(np.ptp(at, axis=0))) if at.size else 0.0
 
 
 def _linear_until(motion: Motion, found: Prediction) -> float:

@@ -206,7 +206,8 @@ def results(sampled: Sampled, level: float) -> Results:
     share = moves * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
     misfit, noise = sampled.misfit(view.times, moves)
     misfit, noise = misfit[:, :, None] * share, noise[:, None] * share
-    of_motion = _marker_bands(markers, directions, at)
+    of_motion, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
+    of_motion.reference[:, directions], of_motion.quantiles[:, :, directions] = turned.reference, turned.quantiles
     of_markers = Bands(of_motion.reference, widened(of_motion, at, misfit))
     bands: dict[tuple[str, str, str], Bands] = {}
     for j, name in enumerate(view.names):
@@ -251,13 +252,6 @@ def results(sampled: Sampled, level: float) -> Results:
     said["texts"] = texts
     each, each_sd = ({name: part[:, j] for j, name in enumerate(view.names)} for part in (linear, linear_sd))
     return Results(view.times, at, bands, each, each_sd, tracks, coverage, said)
-
-
-def _marker_bands(markers: FloatArray, directions: BoolArray, at: FloatArray) -> Bands:
-    """Return the bands of markers (n, nf, nm, 3), those of directions on the tangent plane at their mean."""
-    places, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
-    places.reference[:, directions], places.quantiles[:, :, directions] = turned.reference, turned.quantiles
-    return places
 
 
 def _linear(motion: Motion) -> tuple[Prediction | None, str]:

@@ -101,17 +101,6 @@ def _sample(problem: InverseProblem, axes: tuple[SweepAxis, ...], index: tuple[i
     return Sample(index, value, tuple(gradient.tolist()), time.perf_counter() - begin, message)
 
 
-def check_sweep(scene: Scene, parameters: Sequence[str]) -> tuple[SweepAxis, ...]:
-    """Return the axes of a sweep.
-
-    Raises
-    ------
-    InputError
-        If the scene has no objective, or a text names none of its parameters.
-    """
-    return sweep_axes(scene.inverse_problem(), parameters)
-
-
 @locking("sweep")
 def sweep_scene(
     scene: Scene,

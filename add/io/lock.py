@@ -113,15 +113,12 @@ class FolderLock:
                 holder = _read(file)
                 os.close(file)
                 if error.errno in _NO_LOCKS and (holder is None or holder.gone):
-                    return self._unlocked()
+                    # A file system without locks, where its content has to do.
+                    return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
                 raise self._taken(holder, error) from None
             if _same(file, self._path):
                 return file
             os.close(file)
-
-    def _unlocked(self) -> int:
-        """Open the file on a file system without locks, where its content has to do."""
-        return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def require_free(self) -> None:
         """Raise the error of `acquire` where another process works in the folder."""

@@ -178,16 +178,14 @@ class Shadows(Part):
 
         self._canvas = canvas
         self._light = LIGHT / np.linalg.norm(LIGHT)
-        planes = [item for item in canvas.data.obstacles if item.kind == PLANE and self._reaches(item)]
+        planes = [item for item in canvas.data.obstacles if item.kind == PLANE]
+        planes = [item for item in planes if item.rotation[:, 2] @ self._light > _LEAST_SLOPE]
         self._pairs: list[tuple[Any, Any, ObstacleData, Any, Any]] = []
         for number, (mesh, actor) in enumerate(item for part in parts for item in part.casting):
             for plane in planes:
                 flat = pyvista.PolyData(np.array(mesh.points, dtype=float), faces=mesh.faces)
                 drawn = canvas.add(flat, f"shadow {number} {plane.name}", color=SHADOW_COLOUR, lighting=False)
                 self._pairs.append((mesh, actor, plane, flat, drawn))
-
-    def _reaches(self, plane: ObstacleData) -> bool:
-        return bool(plane.rotation[:, 2] @ self._light > _LEAST_SLOPE)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Project what moved; a plane that is seen from behind shows none."""

@@ -51,7 +51,7 @@ class QualisysTSV(Format):
     name: str = "Qualisys TSV"
 
     def recognises(self, capture: Capture) -> bool:
-        return any(capture.head.lstrip("\ufeff").startswith(key) for key in _FIRST)
+        return capture.head.lstrip("\ufeff").startswith(_FIRST)
 
     def read(self, capture: Capture, choices: Choices) -> Take:
         text = Text(capture.file, capture.lines, "\t")
