@@ -4,7 +4,6 @@ import functools
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,13 +262,13 @@ def export(
         ends = _number(low, "--limit", text), _number(high, "--limit", text)
         if not ends[0] < ends[1]:
             raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
-        kept[name] = replace(kept.get(name, Limits()), lower=ends[0], upper=ends[1])
+        kept[name] = kept.get(name, Limits())._replace(lower=ends[0], upper=ends[1])
     for text in rates:
         name, value = named_value(text, "--max-rate", _NO_LIMIT, "NAME=value")
         fastest = _number(value, "--max-rate", text)
         if fastest <= 0.0:
             raise InputError("a rate must be above 0", place="--max-rate", found=text)
-        kept[name] = replace(kept.get(name, Limits()), rate=fastest)
+        kept[name] = kept.get(name, Limits())._replace(rate=fastest)
     warnings = beyond_limits(signals, kept)
     for warning in warnings:
         _log.warning("%s", warning)

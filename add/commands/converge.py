@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -51,9 +51,7 @@ HIGHEST = 2.0
 COARSER = 1.2
 
 
-@final
-@dataclass(frozen=True)
-class Levels:
+class Levels(NamedTuple):
     """Refinements of a study.
 
     Attributes

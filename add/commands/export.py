@@ -1,9 +1,8 @@
 """Controls as tables or bags for the machine that plays them, markers as capture files, runs as VTU for ParaView."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -37,9 +36,7 @@ from add.view.parts import Moment
 MOST = 10_000_000
 
 
-@final
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds that a machine sets to one signal, in its unit and its unit a second.
 
     Attributes

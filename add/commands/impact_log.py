@@ -1,10 +1,8 @@
 """The shortest impacts of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -117,7 +115,7 @@ class ImpactLog:
         }
 
     @classmethod
-    def parsed(cls, found: Mapping[str, Any]) -> ImpactLog:
+    def parsed(cls, found: Mapping[str, Any]) -> Self:
         """Return the log of which `plain` is the JSON.
 
         Raises

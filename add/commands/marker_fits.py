@@ -3,8 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +25,7 @@ from add.summary import few
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(NamedTuple):
     """The comparison of one run with its recording.
 
     Attributes

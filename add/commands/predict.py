@@ -1,11 +1,9 @@
 """`add predict`: another motion with fitted numbers, and how uncertain they make it."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,7 +108,7 @@ class Motion:
     def of(
         cls, scene: Scene, run: RunFolder, paths: tuple[str, ...] = (), start: RunFolder | None = None,
         most: int | None = None,
-    ) -> Motion:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Return the motion of a scene with the numbers of a fit; see `numbers_for`.
 
         Parameters

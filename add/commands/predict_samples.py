@@ -3,8 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from add.commands.fitted_numbers import discrepancies_of, seen_by
 from add.commands.folders import locking, note_begin, note_versions, result_head
@@ -29,9 +28,7 @@ _log = logging.getLogger(__name__)
 MOST_TIMES = 201
 
 
-@final
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The options of a prediction by samples.
 
     Attributes

@@ -1,7 +1,5 @@
 """Depths of meshes and of bodies under surfaces, and energy that nothing feeds: no run should have them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get_type_hints
@@ -223,7 +221,7 @@ class SunkLog(PairLog[Sunk]):
         ]
 
     @classmethod
-    def parsed(cls, found: Any) -> SunkLog:
+    def parsed(cls, found: Any) -> Self:
         if isinstance(found, list):  # earlier versions had rows alone, and a flag in them
             rows = [[*row[:4], "".join(x for x in row[4:] if isinstance(x, str)) or STIFFER] for row in found]
             found = {"seen": rows}

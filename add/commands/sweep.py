@@ -1,12 +1,10 @@
 """`add sweep`: the objective and its gradient on a grid of one or two parameters."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -58,7 +56,7 @@ class Sample:
         return known | {"value": self.value.hex(), "gradient": [g.hex() for g in self.gradient]}
 
     @classmethod
-    def parsed(cls, line: dict[str, Any], n_axes: int) -> Sample:
+    def parsed(cls, line: dict[str, Any], n_axes: int) -> Self:
         """Return the sample of a line."""
         index, seconds = tuple(line["index"]), float(line["seconds"])
         if "failed" in line:

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
 from add.errors import InputError
@@ -13,9 +12,7 @@ from add.scene import scene_from_dict
 from add.scene.build.recordings import load_recording, whole_recording
 
 
-@final
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """One number, vector or text of a template.
 
     Attributes
@@ -49,9 +46,7 @@ class Question:
             raise InputError("this is no answer", place=self.name, found=repr(text), expected=str(error)) from None
 
 
-@final
-@dataclass(frozen=True)
-class Template:
+class Template(NamedTuple):
     """A kind of scene.
 
     Attributes

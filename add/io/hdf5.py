@@ -6,10 +6,9 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -131,9 +130,7 @@ def _bytes_of(item: Any, place: str) -> float:
 FORMAT = "add-sweep/1"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SweepData:
+class SweepData(NamedTuple):
     """A sampled objective.
 
     Attributes

@@ -1,7 +1,5 @@
 """One process at a time in a run folder, by a lock that dies with its holder; files that are whole or not there."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -16,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import final
+from typing import Self, final
 
 from add.errors import InputError
 from add.machine.files import open_regular
@@ -47,7 +45,7 @@ class Holder:
     since: str
 
     @classmethod
-    def this_process(cls, command: str) -> Holder:
+    def this_process(cls, command: str) -> Self:
         """Return the name of this process."""
         try:
             user = getpass.getuser()
@@ -193,12 +191,6 @@ FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota excee
 class CannotWrite(InputError):
     """A file cannot be written: the disk is full, or the folder is closed. What was computed may be worth keeping."""
 
-    @classmethod
-    def because(cls, error: OSError, path: Path) -> CannotWrite:
-        """Return the operating system's words about a file."""
-        reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
-        return cls(reason, file=path)
-
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
@@ -206,7 +198,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CannotWrite.because(error, path) from error
+        reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
+        raise CannotWrite(reason, file=path) from error
 
 
 @contextlib.contextmanager

@@ -8,10 +8,9 @@ import io
 import logging
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,7 @@ _MEMORY = 30.0
 _HEAD = 4096
 
 
-@final
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """How a file is read.
 
     Attributes

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,7 @@ MOST, MOST_SHARE = 4, 0.05
 _SHOWN = 3
 
 
-@final
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(NamedTuple):
     """Two markers that bear each other's names.
 
     Attributes

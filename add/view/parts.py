@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
@@ -21,9 +21,7 @@ EDGE_COLOUR, JOINT_COLOUR, SLACK_COLOUR = "#3c4043", "#b06000", "#9aa0a6"
 SHINE: dict[str, Any] = {"specular": 0.15, "specular_power": 12, "ambient": 0.12}
 
 
-@final
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A time between two states.
 
     Attributes

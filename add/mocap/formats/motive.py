@@ -7,7 +7,7 @@ the type `Marker` were measured: those of rigid bodies' and bones' markers are w
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,7 @@ _MOST_HEADER_LINES = 40
 _LABELS = ("type", "name", "id", "parent")
 
 
-@final
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """The rows that name the columns."""
 
     kind: Sequence[str]

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,9 +234,7 @@ _TOP = ("unit", "quaternion_order", "frames")
 _KEYS = ("time", "body", "position", "quaternion", "covariance", "score")
 
 
-@final
-@dataclass(frozen=True)
-class _Pose:
+class _Pose(NamedTuple):
     """One frame in which the body was seen, in the unit of the file."""
 
     place: str

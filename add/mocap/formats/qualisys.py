@@ -8,7 +8,7 @@ and time or not.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -32,9 +32,7 @@ _FIRST = (
 _AXIS = re.compile(r"(?P<name>.*?)[ _]?(?P<axis>[XYZ])")
 
 
-@final
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """Keys of a file with their values and lines, events, and the line at which the data begin."""
 
     values: Mapping[str, Sequence[str]]
