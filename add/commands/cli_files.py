@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from add.commands import cli_options as shared
+from add.commands.cli_runs import trajectory_of
 from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
 
@@ -288,9 +289,6 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     """Write the motion of a run."""
     from add.commands.export import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
-    from add.commands.folders import to_view
-    from add.io.runfolder import RunFolder
-    from add.io.trajectory_file import read_run
 
     path = Path(source)
     if path.is_file() and path.suffix == ".json":
@@ -298,7 +296,7 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     require_new(output, force=True)
     if output.is_dir():
         raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
-    data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+    data = trajectory_of(path)
     write = {"vtk": export_vtu, "surfaces": export_surfaces, "markers": export_markers}[what]
     n = write(data, output, rate)
     written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment

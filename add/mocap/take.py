@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -216,9 +216,7 @@ class AngleRecording(Timed):
 # --- The content of one capture file: markers, bodies, angles, signals, events, and remarks on how it was read --------
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(NamedTuple):
     """One channel of an analog device, a force plate or a model, over time.
 
     Parameters
@@ -235,9 +233,7 @@ class Signal:
     unit: str = ""
 
 
-@final
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A moment that was marked in the recording.
 
     Parameters

@@ -12,7 +12,6 @@ the channels.
 import io
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -105,11 +104,10 @@ _COUNTED = 65535
 
 
 @final
-@dataclass(frozen=True)
 class C3D(Format):
     """C3D."""
 
-    name: str = "C3D"
+    name = "C3D"
 
     def recognises(self, capture: Capture) -> bool:
         # The second byte is the format's key; the first says where the parameters are, which begin with their own.

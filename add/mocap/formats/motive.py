@@ -6,7 +6,6 @@ the type `Marker` were measured: those of rigid bodies' and bones' markers are w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
@@ -32,11 +31,10 @@ class _Columns(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
 class MotiveCSV(Format):
     """OptiTrack Motive CSV."""
 
-    name: str = "Motive CSV"
+    name = "Motive CSV"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip('\ufeff "').startswith("Format Version")

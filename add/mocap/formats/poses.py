@@ -41,7 +41,6 @@ class _Found:
 
 
 @final
-@dataclass(frozen=True)
 class MCAP(Format):
     """Messages of ROS 2 (CDR with its schema in the file) or of JSON with the same fields, by the names of their types.
 
@@ -51,7 +50,7 @@ class MCAP(Format):
     of the log, from the first message on. Lengths are in metres, as ROS says.
     """
 
-    name: str = "MCAP"
+    name = "MCAP"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.data.startswith(_MAGIC)
@@ -246,7 +245,6 @@ class _Pose(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
 class PoseJSON(Format):
     """An object with the unit of length, the order of quaternions and a list of frames.
 
@@ -259,7 +257,7 @@ class PoseJSON(Format):
     world's axes [rad], as ROS has it. Frames of several bodies have a `body`.
     """
 
-    name: str = "JSON of poses"
+    name = "JSON of poses"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip().startswith("{") and b'"frames"' in capture.data

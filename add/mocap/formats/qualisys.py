@@ -7,7 +7,6 @@ and time or not.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
@@ -42,11 +41,10 @@ class _Header(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
 class QualisysTSV(Format):
     """Qualisys QTM TSV."""
 
-    name: str = "Qualisys TSV"
+    name = "Qualisys TSV"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip("\ufeff").startswith(_FIRST)
@@ -199,11 +197,10 @@ def _is_number(cell: str) -> bool:
 
 
 @final
-@dataclass(frozen=True)
 class TRC(Format):
     """Track Row Column file."""
 
-    name: str = "TRC"
+    name = "TRC"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip('\ufeff "').startswith("PathFileType")

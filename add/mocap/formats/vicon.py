@@ -13,7 +13,6 @@ Frame 1 is at t = 0, also where an export begins later.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
@@ -37,11 +36,10 @@ class _Section(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
 class ViconCSV(Format):
     """Vicon Nexus CSV."""
 
-    name: str = "Vicon Nexus CSV"
+    name = "Vicon Nexus CSV"
 
     def recognises(self, capture: Capture) -> bool:
         lines = [line for line in capture.head.splitlines() if line.strip(" ,;\t")]
