@@ -13,7 +13,7 @@ from add.commands.predict import Motion
 from add.commands.prediction_results import ends_of, results
 from add.commands.report_texts import csv_text
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
-from add.errors import InputError, SolverError, naming
+from add.errors import InputError, SolverError, naming, require_known
 from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, RunFolder
 from add.plot.run import plot_coverage, plot_sampled
@@ -94,9 +94,7 @@ def predict_samples(
     motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
     with naming(file=scene.source):
         require_room_to_run(motion.view.built.simulation)
-    for name, _, _ in asked.sides:
-        if name not in motion.view.names:
-            raise InputError("no such marker", place="--side", found=name, expected=", ".join(motion.view.names))
+    require_known([name for name, _, _ in asked.sides], motion.view.names, "no such marker", place="--side")
     if not motion.numbers.sources:
         raise InputError(
             "the fit has no errors to draw from", file=asked.run.path / RESULT,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
-from add.errors import InputError
+from add.errors import InputError, require_known
 from add.mocap.suspects import masks
 from add.scene import scene_from_dict
 from add.scene.build.recordings import load_recording, whole_recording
@@ -71,9 +71,7 @@ def answered(template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         If an answer is to no question, or is no value of its kind.
     """
     names = [question.name for question in template.questions]
-    for name in given:
-        if name not in names:
-            raise InputError("there is no such question", place="--set", found=name, expected=", ".join(names))
+    require_known(given, names, "there is no such question", place="--set")
     return {
         question.name: question.answer(given.get(question.name, question.default)) for question in template.questions
     }

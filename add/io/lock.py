@@ -11,9 +11,10 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Self, final
+from typing import Self, final
 
 from add.errors import InputError
 from add.machine.files import open_regular
@@ -25,7 +26,9 @@ _BYTES = 4096
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
-class Holder(NamedTuple):
+@final
+@dataclass(frozen=True)
+class Holder:
     """The process that works in a run folder.
 
     Attributes
@@ -88,7 +91,7 @@ class FolderLock:
             return
         try:
             self._file = self._locked()
-            text = json.dumps(Holder.this_process(command)._asdict())
+            text = json.dumps(vars(Holder.this_process(command)))
             os.truncate(self._file, 0)
             os.pwrite(self._file, text.encode(), 0)
         except BaseException:
@@ -160,7 +163,7 @@ def _read(file: int) -> Holder | None:
     """Return the holder that a lock's file names; None where it cannot be read."""
     try:
         content = json.loads(os.pread(file, _BYTES, 0))
-        holder = Holder(**{key: content[key] for key in Holder._fields})
+        holder = Holder(**{key: content[key] for key in ("command", "pid", "host", "user", "since")})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     texts = (holder.command, holder.host, holder.user, holder.since)

@@ -1,5 +1,7 @@
 """How a command is stopped from outside, so that nothing that was finished is lost."""
 
+from __future__ import annotations
+
 import signal
 import sys
 import threading

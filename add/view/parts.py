@@ -96,15 +96,10 @@ class Canvas:
 class Part(ABC):
     """Something in the picture that follows the time."""
 
-    @property
-    def coloured(self) -> tuple[Any, ...]:
-        """Actors that show the chosen quantity."""
-        return ()
-
-    @property
-    def casting(self) -> tuple[tuple[Any, Any], ...]:
-        """Surfaces that cast shadows, and their actors."""
-        return ()
+    #: Actors that show the chosen quantity.
+    coloured: tuple[Any, ...] = ()
+    #: Surfaces that cast shadows, and their actors.
+    casting: tuple[tuple[Any, Any], ...] = ()
 
     @abstractmethod
     def move(self, moment: Moment, quantity: Quantity) -> None:

@@ -5,6 +5,7 @@ The first row holds keys and values in turn; which keys there are differs betwee
 the type `Marker` were measured: those of rigid bodies' and bones' markers are where a model expects them.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, final
 
@@ -182,7 +183,7 @@ def _bodies(
 ) -> dict[str, PoseRecording]:
     """Return the poses of rigid bodies and bones; what is not read is noted."""
     bodies: dict[str, PoseRecording] = {}
-    unread: dict[str, int] = {}
+    unread = Counter[str]()
     for group in _groups(columns):
         kind, name = columns.kind[group[0]], columns.name[group[0]]
         if kind.lower() == "marker":
@@ -201,6 +202,6 @@ def _bodies(
                 bodies[name] = pose
                 continue
             key = f"{kind!r} {name!r}, " + ("never seen: left out" if pose is None else "a second time: left out")
-        unread[key] = unread.get(key, 0) + 1
+        unread[key] += 1
     draft.notes.extend(f"{count} x {key}" if count > 1 else key for key, count in unread.items())
     return bodies

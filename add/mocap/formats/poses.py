@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,7 +35,7 @@ class _Found:
     states: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     poses: dict[str, list[tuple[int, list[float], NDArray[np.float64]]]] = field(default_factory=dict)
     signals: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
-    others: dict[str, int] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
     frames: dict[str, set[str]] = field(default_factory=dict)
     #: Of messages with a header, how far the log's clock is ahead [ns].
     ahead: list[int] = field(default_factory=list)
@@ -119,7 +120,7 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
     """Add what a message says."""
     name = topic.strip("/")
     if message is None:
-        found.others[kind or "no schema"] = found.others.get(kind or "no schema", 0) + 1
+        found.others[kind or "no schema"] += 1
     elif kind == "JointState":
         found.states.setdefault(name, []).append((_stamp(found, message, log_time), message))
     elif kind in _POSES:
