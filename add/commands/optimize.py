@@ -259,8 +259,8 @@ def _result(
         limits = parameter.lower, parameter.upper
         for k in range(parameter.first, parameter.first + parameter.n):
             # exp(log b) may exceed b by rounding, and the value is to be a valid start of another fit.
-            value = float(np.clip(physical[k], *limits))
-            entry = {"value": value, "unit": units[k], "start": float(start[k]), "standard_error": None}
+            clipped = float(np.clip(physical[k], *limits))
+            entry = {"value": clipped, "unit": units[k], "start": float(start[k]), "standard_error": None}
             ends = {key: None if np.isinf(end) else end for key, end in zip(("lower", "upper"), limits, strict=True)}
             parameters[labels[k]] = entry | of_numbers.get(labels[k], {}) | ends
             for bound in limits:
