@@ -1,9 +1,9 @@
 """The errors that `add` raises on purpose; anything else that escapes is a bug."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class AddError(Exception):
@@ -67,6 +67,18 @@ def naming(place: str | None = None, file: str | PathLike[str] | None = None) ->
         error.place = error.place if place is None else place
         error.file = error.file or file
         raise
+
+
+def require_known(names: Iterable[str], known: Collection[str], message: str, **where: Any) -> None:
+    """Refuse a name that is not among those that are known."""
+    for name in names:
+        if name not in known:
+            raise InputError(message, found=name, expected=", ".join(known), **where)
+
+
+def in_short(text: object) -> str:
+    """Return what an error of another package says, on one line, or its name where it says nothing."""
+    return " ".join(str(text).split())[:200] or type(text).__name__
 
 
 class OutOfMemory(AddError):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -62,9 +62,7 @@ COARSE = 1e-2
 NEARBY, GROWTH, STRAIGHT = 3, 20.0, 3.0
 
 
-@final
-@dataclass(frozen=True)
-class ParameterCheck:
+class ParameterCheck(NamedTuple):
     """One scalar; all derivatives are by the relative size: scale * d/ds.
 
     Attributes

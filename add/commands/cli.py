@@ -258,10 +258,11 @@ def sweep(
     cluster: str | None,
 ) -> None:
     """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
-    from add.commands.sweep import check_sweep, sweep_scene
+    from add.commands.sweep import sweep_scene
+    from add.scene.build.write_back import sweep_axes
 
     loaded = loaded_scene(console, scene)
-    check_sweep(loaded, parameters)
+    sweep_axes(loaded.inverse_problem(), parameters)  # wrong ones are an error before anything is begun
     console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     at = Path(output or Path("runs") / f"{Path(scene).stem}_sweep")

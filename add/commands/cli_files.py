@@ -4,13 +4,13 @@ import functools
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from add.commands import cli_options as shared
+from add.commands.cli_runs import trajectory_of
 from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
 
@@ -263,13 +263,13 @@ def export(
         ends = _number(low, "--limit", text), _number(high, "--limit", text)
         if not ends[0] < ends[1]:
             raise InputError("the lower limit must be below the upper one", place="--limit", found=text)
-        kept[name] = replace(kept.get(name, Limits()), lower=ends[0], upper=ends[1])
+        kept[name] = kept.get(name, Limits())._replace(lower=ends[0], upper=ends[1])
     for text in rates:
         name, value = named_value(text, "--max-rate", _NO_LIMIT, "NAME=value")
         fastest = _number(value, "--max-rate", text)
         if fastest <= 0.0:
             raise InputError("a rate must be above 0", place="--max-rate", found=text)
-        kept[name] = replace(kept.get(name, Limits()), rate=fastest)
+        kept[name] = kept.get(name, Limits())._replace(rate=fastest)
     warnings = beyond_limits(signals, kept)
     for warning in warnings:
         _log.warning("%s", warning)
@@ -289,9 +289,6 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     """Write the motion of a run."""
     from add.commands.export import export_markers, export_vtu
     from add.commands.export_surfaces import export_surfaces
-    from add.commands.folders import to_view
-    from add.io.runfolder import RunFolder
-    from add.io.trajectory_file import read_run
 
     path = Path(source)
     if path.is_file() and path.suffix == ".json":
@@ -299,7 +296,7 @@ def _motion(console: Console, source: str, output: Path, rate: float | None, wha
     require_new(output, force=True)
     if output.is_dir():
         raise InputError("this is a folder", file=output, expected="a file to write, such as motion.pvd")
-    data = read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+    data = trajectory_of(path)
     write = {"vtk": export_vtu, "surfaces": export_surfaces, "markers": export_markers}[what]
     n = write(data, output, rate)
     written = f"{output.with_suffix('')}/" if output.suffix == ".obj" else str(output)  # a file for each moment

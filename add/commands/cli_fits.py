@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from add.commands import cli_options as shared
-from add.commands.cli_runs import loaded_scene, sampling, workers_for, write_and_say_report
+from add.commands.cli_runs import existing, loaded_scene, sampling, workers_for, write_and_say_report
 from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar
 
@@ -27,11 +27,10 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     """
     from add.commands.fitted_numbers import fit_of
     from add.commands.next_take import carry as carried_into
-    from add.io.runfolder import RunFolder
 
     path = Path(output)
     require_new(path, force)
-    fit = RunFolder(run, create=False)
+    fit = existing(run)
     found, numbers, left = carried_into(loaded_scene(console, scene), fit, parameters)
     for label in numbers:
         console.say(f"  {label} = {with_bar(fit_of(fit)['parameters'][label])}")
@@ -92,10 +91,9 @@ def converge(
     it will take is said first; a study that was stopped goes on with the same command.
     """
     from add.commands.converge import Levels, converge_scene
-    from add.io.runfolder import RunFolder
 
     loaded = loaded_scene(console, scene)
-    folder = RunFolder(output or Path("runs") / Path(scene).stem, create=False)
+    folder = existing(output or Path("runs") / Path(scene).stem)
     result = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
     for text in convergence_lines(result):
         console.say(text)
@@ -145,7 +143,6 @@ def next_take(
     meshes are off is left out: no recording narrows it.
     """
     from add.commands.next_take import next_takes
-    from add.io.runfolder import RunFolder
     from add.scene import apply_overrides
 
     candidates = []
@@ -164,7 +161,7 @@ def next_take(
                 for value in numbers
             ]
         candidates += cases
-    ranked = next_takes(candidates, RunFolder(run, create=False), parameters, number)
+    ranked = next_takes(candidates, existing(run), parameters, number)
     for one in ranked:
         console.say(f"{one.name}: errors x {one.narrowing:.3g}")
         for label, before, after in zip(one.labels, one.before, one.after, strict=True):
@@ -220,10 +217,8 @@ def predict(
 
     In a straight line, or with --samples from many runs; one of those that was interrupted goes on.
     """
-    from add.io.runfolder import RunFolder
-
     loaded = loaded_scene(console, scene)
-    fit, begun = RunFolder(run, create=False), None if start is None else RunFolder(start, create=False)
+    fit, begun = existing(run), None if start is None else existing(start)
     if samples is not None:
         from add.commands.predict_samples import Asked
 

@@ -9,7 +9,7 @@ import click
 
 from add.commands import cli_options as shared
 from add.commands.console import Console, named_value, require_new
-from add.errors import InputError
+from add.errors import InputError, require_known
 
 SCHEMA = "add-scene-1.schema.json"
 
@@ -48,8 +48,7 @@ def new(
         if defaults:
             raise click.UsageError(f"Say which template: {', '.join(TEMPLATES)}.")
         template = click.prompt("template", type=click.Choice(list(TEMPLATES)), err=True)
-    if template not in TEMPLATES:
-        raise InputError("there is no such template", place="TEMPLATE", found=template, expected=", ".join(TEMPLATES))
+    require_known([template], TEMPLATES, "there is no such template", place="TEMPLATE")
     path = Path(output or f"{template}.json")
     require_new(path, force)
     chosen = TEMPLATES[template]

@@ -65,6 +65,21 @@ def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, 
         yield folder, progress
 
 
+def existing(path: Any) -> Any:
+    """Return the folder of a run that is there."""
+    from add.io.runfolder import RunFolder
+
+    return RunFolder(path, create=False)
+
+
+def trajectory_of(path: Path) -> Any:
+    """Read the trajectory of a run's folder, or of a file."""
+    from add.commands.folders import to_view
+    from add.io.trajectory_file import read_run
+
+    return read_run(to_view(existing(path)) if path.is_dir() else path)
+
+
 def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
     """Load a scene, and let the user know if the command then has to compile kernels.
 
@@ -190,10 +205,9 @@ def view(
 def _more(folder: Path) -> Callable[[], Any]:
     """Return what reads the trajectory of a run folder again where it has been written anew; None otherwise."""
     from add.commands.folders import to_view
-    from add.io.runfolder import RunFolder
     from add.io.trajectory_file import read_run
 
-    path = to_view(RunFolder(folder, create=False))
+    path = to_view(existing(folder))
     seen = path.stat().st_mtime_ns
 
     def more() -> Any:
@@ -209,9 +223,6 @@ def _more(folder: Path) -> Callable[[], Any]:
 
 def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, ...], forces: bool) -> Any:
     """Read a run folder, or build the first state of a scene or a robot."""
-    from add.commands.folders import to_view
-    from add.io.runfolder import RunFolder
-    from add.io.trajectory_file import read_run
     from add.scene.build.run_data import start_data
 
     path = Path(run)
@@ -221,7 +232,7 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
     if robot or (path.is_file() and path.suffix == ".json"):
         built = (_robot_scene(console, path, base, ignore) if robot else loaded_scene(console, run)).build()
         return start_data(built, contacts=forces)
-    return read_run(to_view(RunFolder(path, create=False)) if path.is_dir() else path)
+    return trajectory_of(path)
 
 
 @click.command(short_help="Draw the diagrams of RUN.")
@@ -243,11 +254,10 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
 @shared.console
 def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
     """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
-    from add.io.runfolder import RunFolder
     from add.plot import plot_run
 
     with counted_bar(console, "drawing", "run") as drawn:
-        paths = plot_run(RunFolder(run, create=False), format=suffix, logarithmic=logarithmic, progress=drawn)
+        paths = plot_run(run, format=suffix, logarithmic=logarithmic, progress=drawn)
     console.files(paths)
 
 
@@ -261,7 +271,6 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     """Say what RUN holds, a robot's file (URDF, MJCF) or a scene; of a run that was cut, how to go on."""
     from add.commands.folders import remains
     from add.commands.report_texts import one_by_one
-    from add.io.runfolder import RunFolder
 
     if _is_robot(Path(run)):
         from add.commands.file_contents import robot_json, robot_lines, robot_problems
@@ -288,7 +297,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
             file=run,
             expected="a folder written by `add`, a URDF, an SDF, an MJCF, JSON",
         )
-    folder = RunFolder(run, create=False)
+    folder = existing(run)
     result = folder.read_json("result.json") if folder.result.is_file() else {}
     versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
     left = remains(folder)
@@ -302,17 +311,14 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
     say_contents(console, result, *one_by_one(result.get("parameters", {})))
     if versions:
         console.say("  " + ", ".join(f"{key} {value}" for key, value in versions.items()))
-    console.result({"result": result or None, "versions": versions, "unfinished": vars(left) if left else None})
+    console.result({"result": result or None, "versions": versions, "unfinished": left._asdict() if left else None})
 
 
 def _say_scene(console: Console, path: str) -> None:
     """Say what a scene is made of, without running it."""
-    from add.commands.ahead import first_compilation
-    from add.scene import load_scene
     from add.scene.build.built import material_sources
 
-    click.get_current_context().with_resource(first_compilation(console.compiling))
-    built = load_scene(path).build()
+    built = loaded_scene(console, path).build()
     spec, system = built.scene, built.model.system
     console.say(f"{path}: a scene" + (f", {spec.name}" if spec.name else ""))
     if spec.description:

@@ -6,9 +6,8 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,9 +50,7 @@ HIGHEST = 2.0
 COARSER = 1.2
 
 
-@final
-@dataclass(frozen=True)
-class Levels:
+class Levels(NamedTuple):
     """Refinements of a study.
 
     Attributes
@@ -222,9 +219,7 @@ def _noise(problem: InverseProblem, base: Refit, slopes: FloatArray) -> tuple[fl
     return deviation, np.abs(problem.design.pushforward(base.x, np.ones(problem.n))) * deviation * spread
 
 
-@final
-@dataclass(frozen=True)
-class _Kept:
+class _Kept(NamedTuple):
     """The refits of a fit that its folder keeps.
 
     Attributes

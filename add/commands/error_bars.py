@@ -202,15 +202,15 @@ def _of_both(looked: Correlation | CloudCorrelation) -> dict[str, Any]:
 def _contents(found: Uncertainty) -> list[str]:
     """Say what the bars contain."""
     lines = ["± is one standard error: the noise that is left over, as if the model were right."]
-    wide = [rows.name for rows, looked in zip(found.rows, found.correlations, strict=True) if not looked.is_white]
-    untested = [rows.name for rows, looked in zip(found.rows, found.correlations, strict=True) if not looked.tested]
-    if wide:
-        texts = [
-            f"{rows.name}: {looked.n_samples} {'points' if rows.of_clouds else 'coordinates'} count for "
-            f"{looked.effective:.3g}"
-            for rows, looked in zip(found.rows, found.correlations, strict=True)
-            if not looked.is_white
-        ]
+    pairs = list(zip(found.rows, found.correlations, strict=True))
+    untested = [rows.name for rows, looked in pairs if not looked.tested]
+    texts = [
+        f"{rows.name}: {looked.n_samples} {'points' if rows.of_clouds else 'coordinates'} count for "
+        f"{looked.effective:.3g}"
+        for rows, looked in pairs
+        if not looked.is_white
+    ]
+    if texts:
         lines.append(
             "The residuals are no white noise, so that they count for fewer (" + "; ".join(texts) + "); the bars are "
             "wider by that. Something in the model, the mesh or the markers is not as recorded."
@@ -356,10 +356,14 @@ def _profiles(
     labels = problem.labels()
     slope = np.abs(problem.design.pushforward(x, np.ones(problem.n)))
     lower, upper = problem.bounds
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = found.statistical / found.noise
+    # By how much correlated residuals widen the errors of the other numbers, in the mean.
+    usual = float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 1.0
     for k in problem.index_of(scene.uncertainty.profile):
         scatter = found.statistical[k]
         known = np.isfinite(scatter) and scatter > 0.0
-        widening = float(scatter / found.noise[k]) if known and found.noise[k] > 0.0 else _widening(found)
+        widening = float(ratio[k]) if known and found.noise[k] > 0.0 else usual
         room = upper[k] - lower[k]
         step = 2.0 * scatter / slope[k] if known else (0.1 * room if np.isfinite(room) else 0.1)
         interval = profile(problem, x, int(k), step=float(step), freedom=float(found.freedom[k]), widening=widening)
@@ -376,9 +380,3 @@ def _profiles(
             "profile_evaluations": interval.evaluations,
         }
     return [f"95 % intervals by profile likelihood: {', '.join(scene.uncertainty.profile)}."]
-
-
-def _widening(found: Uncertainty) -> float:
-    """Return by how much correlated residuals widen the errors of the other numbers, in the mean."""
-    ratio = found.statistical / found.noise
-    return float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 1.0

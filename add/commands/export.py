@@ -1,9 +1,8 @@
 """Controls as tables or bags for the machine that plays them, markers as capture files, runs as VTU for ParaView."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from add.bodies import TreeBody, TreeJoint
 from add.equations.signals import BSplineSignal, Signal
-from add.errors import InputError
+from add.errors import InputError, require_known
 from add.geometry import quadrature_geometry
 from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
@@ -37,9 +36,7 @@ from add.view.parts import Moment
 MOST = 10_000_000
 
 
-@final
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds that a machine sets to one signal, in its unit and its unit a second.
 
     Attributes
@@ -93,9 +90,7 @@ def sampled_controls(built: BuiltScene, rate: float, names: tuple[str, ...] = ()
     spec = built.scene
     if not spec.signals:
         raise InputError("this scene has no signals to export", place="signals")
-    missing = [name for name in names if name not in spec.signals]
-    if missing:
-        raise InputError("there is no such signal", found=missing[0], expected=", ".join(spec.signals))
+    require_known(names, spec.signals, "there is no such signal")
     times = _sampled(spec.time.end, rate, MOST, "samples")
     layout, out = built.simulation.system.parameters, []
     for name in names or tuple(spec.signals):
@@ -201,9 +196,7 @@ def beyond_limits(signals: list[Samples], limits: Mapping[str, Limits]) -> list[
         If a limit names no signal.
     """
     known = {signal.name for signal in signals} | {signal.name.rpartition(".")[0] or signal.name for signal in signals}
-    wrong = [name for name in limits if name not in known]
-    if wrong:
-        raise InputError("a limit is of no signal that is exported", found=wrong[0], expected=", ".join(sorted(known)))
+    require_known(limits, sorted(known), "a limit is of no signal that is exported")
     out = []
     for signal in signals:
         for name in dict.fromkeys((signal.name, signal.name.rpartition(".")[0])):

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -27,9 +26,7 @@ MOST_TARGETS = 400
 _MOVING, _GIVEN, _STILL = (0.16, 0.47, 0.56), (0.6, 0.6, 0.62), (0.78, 0.77, 0.74)
 
 
-@final
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """A surface that turns and moves, or changes its shape.
 
     Attributes

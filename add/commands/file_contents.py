@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -174,9 +175,7 @@ def _joint(joint: RobotJoint) -> str:
 
 
 def _shapes(link: RobotLink) -> str:
-    counts: dict[str, int] = {}
-    for shape in link.collision:
-        counts[shape.shape] = counts.get(shape.shape, 0) + 1
+    counts = Counter(shape.shape for shape in link.collision)
     named = [f"{count} {kind}" if count > 1 else kind for kind, count in counts.items()]
     return f"; {', '.join(named)}" if named else ""
 

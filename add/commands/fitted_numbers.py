@@ -2,8 +2,7 @@
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -121,9 +120,7 @@ def _below(node: dict[str, Any], key: str) -> dict[str, Any]:
 BELIEVED = 0.25
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Numbers:
+class Numbers(NamedTuple):
     """Numbers that another motion takes, with what is known of their errors.
 
     Attributes

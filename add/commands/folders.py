@@ -8,9 +8,8 @@ import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from add.errors import InputError
 from add.io.runfolder import (
@@ -131,9 +130,7 @@ def title(scene: Scene) -> str:
 UNFINISHED = "not finished: killed, or cut by a crash"
 
 
-@final
-@dataclass(frozen=True)
-class Remains:
+class Remains(NamedTuple):
     """A run that did not come to its end.
 
     Attributes

@@ -1,10 +1,8 @@
 """The shortest impacts of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -67,7 +65,9 @@ class ImpactLog:
         """Follow the steps of a trajectory, too."""
         pairs = {(pair.body, pair.other) for pair in built.damped_pairs(theta)}
         owners, columns = names(built.model)
-        slowest = 2.0 * built.simulation.stepper.dt * _gravity(built, theta)
+        layout = built.model.system.parameters
+        gravity = float(np.linalg.norm(layout.view(theta, "gravity"))) if "gravity" in layout else 0.0
+        slowest = 2.0 * built.simulation.stepper.dt * gravity
         for number, term in enumerate(built.simulation.system.deciding):
             if isinstance(term, BodyContact):
                 self._follow(number, term, trajectory, theta, _Wanted(term, owners, columns, pairs), slowest)
@@ -115,7 +115,7 @@ class ImpactLog:
         }
 
     @classmethod
-    def parsed(cls, found: Mapping[str, Any]) -> ImpactLog:
+    def parsed(cls, found: Mapping[str, Any]) -> Self:
         """Return the log of which `plain` is the JSON.
 
         Raises
@@ -146,11 +146,6 @@ def impact_json(impact: Impact) -> dict[str, Any]:
         "warning": pair.asked and impact.few,
         "text": impact.text(),
     }
-
-
-def _gravity(built: BuiltScene, theta: FloatArray) -> float:
-    parameters = built.model.system.parameters
-    return float(np.linalg.norm(parameters.view(theta, "gravity"))) if "gravity" in parameters else 0.0
 
 
 def _speeds(

@@ -3,8 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +25,7 @@ from add.summary import few
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(NamedTuple):
     """The comparison of one run with its recording.
 
     Attributes
@@ -219,8 +216,9 @@ def of_takes(problem: InverseProblem, found: Uncertainty) -> list[str]:
     varied = between.told & ~between.by_range
     if varied.any():
         lines.append(
-            f"How {_listed(labels, varied)} var{_ies(varied)} from take to take is in the bars: the deviation of each "
-            "take counts by what that take sees, and the 95 % intervals have the t quantile of so many takes."
+            f"How {_listed(labels, varied)} {'varies' if varied.sum() == 1 else 'vary'} from take to take is in the "
+            "bars: the deviation of each take counts by what that take sees, and the 95 % intervals have the t "
+            "quantile of so many takes."
         )
     if between.by_range.any():
         lines.append(
@@ -272,8 +270,9 @@ def changing(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> list
 def too_wide(scene: Scene, problem: InverseProblem, x: FloatArray, found: Uncertainty) -> BoolArray:
     """Return which numbers that cannot be negative have a standard error above their value (n,), with a warning."""
     values = problem.values(x)
-    positive = np.array([item.lower >= 0.0 or _not_negative(scene, item.name) for item in problem.parameters
-                         for _ in range(item.n)], dtype=bool)  # fmt: skip
+    lowest = [limits(scene, item.name.partition("@")[0].partition("+")[0]).low for item in problem.parameters]
+    signs = [max(low, item.lower) >= 0.0 for low, item in zip(lowest, problem.parameters, strict=True)]
+    positive = np.repeat(np.array(signs, dtype=bool), [item.n for item in problem.parameters])
     with np.errstate(invalid="ignore"):
         wide = positive & (found.standard_errors > np.abs(values))
     if wide.any():
@@ -289,14 +288,5 @@ def too_wide_text(labels: Sequence[str], wide: BoolArray) -> str:
     )
 
 
-def _not_negative(scene: Scene, name: str) -> bool:
-    path = name.partition("@")[0].partition("+")[0]
-    return limits(scene, path).low >= 0.0
-
-
 def _listed(labels: Sequence[str], chosen: BoolArray, most: int = 6) -> str:
     return few([label for label, taken in zip(labels, chosen, strict=True) if taken], most)
-
-
-def _ies(chosen: BoolArray) -> str:
-    return "ies" if chosen.sum() == 1 else "y"

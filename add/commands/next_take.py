@@ -1,8 +1,7 @@
 """`add next`, which motion would narrow the numbers of a fit most, and `add carry`, which hands them on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -19,9 +18,7 @@ from add.typing import FloatArray
 MOST_TIMES = 200
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(NamedTuple):
     """A motion that might be recorded.
 
     Attributes

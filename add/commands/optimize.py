@@ -254,21 +254,16 @@ def _result(
     parameters: dict[str, dict[str, Any]] = {}
     physical, start = problem.values(found.x), problem.values(problem.x0)
     labels = problem.labels()
-    for k, (label, unit) in enumerate(zip(labels, problem.units(), strict=True)):
-        parameters[label] = {
-            "value": float(physical[k]),
-            "unit": unit,
-            "start": float(start[k]),
-            "standard_error": None,
-        } | of_numbers.get(label, {})
+    units = problem.units()
     for parameter in problem.parameters:
+        limits = parameter.lower, parameter.upper
         for k in range(parameter.first, parameter.first + parameter.n):
-            entry = parameters[labels[k]]
-            entry["lower"] = None if np.isinf(parameter.lower) else parameter.lower
-            entry["upper"] = None if np.isinf(parameter.upper) else parameter.upper
             # exp(log b) may exceed b by rounding, and the value is to be a valid start of another fit.
-            entry["value"] = float(np.clip(physical[k], parameter.lower, parameter.upper))
-            for bound in (parameter.lower, parameter.upper):
+            clipped = float(np.clip(physical[k], *limits))
+            entry = {"value": clipped, "unit": units[k], "start": float(start[k]), "standard_error": None}
+            ends = {key: None if np.isinf(end) else end for key, end in zip(("lower", "upper"), limits, strict=True)}
+            parameters[labels[k]] = entry | of_numbers.get(labels[k], {}) | ends
+            for bound in limits:
                 if np.isclose(physical[k], bound, rtol=1e-9):
                     _log.warning("%s ended on its bound %g", labels[k], bound)
     result = result_head(scene, "optimize", "done") | {

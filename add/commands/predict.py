@@ -1,11 +1,9 @@
 """`add predict`: another motion with fitted numbers, and how uncertain they make it."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,7 +108,7 @@ class Motion:
     def of(
         cls, scene: Scene, run: RunFolder, paths: tuple[str, ...] = (), start: RunFolder | None = None,
         most: int | None = None,
-    ) -> Motion:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Return the motion of a scene with the numbers of a fit; see `numbers_for`.
 
         Parameters
@@ -207,7 +205,8 @@ def predict_scene(
     said["largest_error"] = float(error[:, ~directions].max(initial=0.0))
     if directions.any():
         said["largest_angle_error"] = float(error[:, directions].max())
-    extent = _extent(prediction, directions)
+    at = prediction.positions[:, ~directions].reshape(-1, 3)
+    extent = float(np.linalg.norm(np.ptp(at, axis=0))) if at.size else 0.0  # the box that all points keep within
     if 1.96 * said["largest_error"] > extent > 0.0 or 1.96 * said.get("largest_angle_error", 0.0) > 1.0:
         _log.warning(
             "the 95 %% band is +- %.3g m wide, where the markers keep within %.3g m: it leaves the scene, so that "
@@ -224,12 +223,6 @@ def predict_scene(
     if motion.recording is not None:
         said |= _compared(motion, prediction)
     return prediction, said
-
-
-def _extent(found: Prediction, directions: BoolArray) -> float:
-    """Return the diagonal of the box that all points keep within [m]."""
-    at = found.positions[:, ~directions].reshape(-1, 3)
-    return float(np.linalg.norm(np.ptp(at, axis=0))) if at.size else 0.0
 
 
 def _linear_until(motion: Motion, found: Prediction) -> float:

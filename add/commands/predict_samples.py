@@ -3,8 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from add.commands.fitted_numbers import discrepancies_of, seen_by
 from add.commands.folders import locking, note_begin, note_versions, result_head
@@ -14,7 +13,7 @@ from add.commands.predict import Motion
 from add.commands.prediction_results import ends_of, results
 from add.commands.report_texts import csv_text
 from add.commands.sampled_runs import Run, Sampled, Sampling, Watched
-from add.errors import InputError, SolverError, naming
+from add.errors import InputError, SolverError, naming, require_known
 from add.inverse.sampling import Drawn, draw
 from add.io.runfolder import BANDS, COVERAGE, DRAWN, DRAWS, RESULT, RunFolder
 from add.plot.run import plot_coverage, plot_sampled
@@ -29,9 +28,7 @@ _log = logging.getLogger(__name__)
 MOST_TIMES = 201
 
 
-@final
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The options of a prediction by samples.
 
     Attributes
@@ -97,9 +94,7 @@ def predict_samples(
     motion = Motion.of(scene, asked.run, asked.parameters, asked.start, MOST_TIMES)
     with naming(file=scene.source):
         require_room_to_run(motion.view.built.simulation)
-    for name, _, _ in asked.sides:
-        if name not in motion.view.names:
-            raise InputError("no such marker", place="--side", found=name, expected=", ".join(motion.view.names))
+    require_known([name for name, _, _ in asked.sides], motion.view.names, "no such marker", place="--side")
     if not motion.numbers.sources:
         raise InputError(
             "the fit has no errors to draw from", file=asked.run.path / RESULT,

@@ -3,12 +3,11 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from add.commands.predict import STILL, Motion, moving, until
+from add.commands.predict import STILL, Motion, View, moving, until
 from add.commands.report_texts import by_reason, how_far, number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
@@ -142,9 +141,7 @@ def verdict_on(share: float, by_time: FloatArray, times: FloatArray, level: floa
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Results:
+class Results(NamedTuple):
     """The bands, ends and coverage that the runs of a prediction make.
 
     Attributes
@@ -206,7 +203,8 @@ def results(sampled: Sampled, level: float) -> Results:
     share = moves * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
     misfit, noise = sampled.misfit(view.times, moves)
     misfit, noise = misfit[:, :, None] * share, noise[:, None] * share
-    of_motion = _marker_bands(markers, directions, at)
+    of_motion, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
+    of_motion.reference[:, directions], of_motion.quantiles[:, :, directions] = turned.reference, turned.quantiles
     of_markers = Bands(of_motion.reference, widened(of_motion, at, misfit))
     bands: dict[tuple[str, str, str], Bands] = {}
     for j, name in enumerate(view.names):
@@ -239,8 +237,7 @@ def results(sampled: Sampled, level: float) -> Results:
         local = recorded.copy()
         local[:, directions] = on_tangent(recorded[:, directions], of_markers.reference[:, directions])
         counted = motion.recording.valid[:, :, None] & moves
-        seen = Seen(view.times, local, counted, directions)
-        coverage, said["coverage"] = _covered(seen, of_markers, at, noise, level)
+        coverage, said["coverage"] = _covered(view, local, counted, of_markers, at, noise, level)
         texts.append(said["coverage"]["verdict"])
         tracks = {
             name: np.where(motion.recording.valid[:, [j]], local[:, j], np.nan) for j, name in enumerate(view.names)
@@ -251,13 +248,6 @@ def results(sampled: Sampled, level: float) -> Results:
     said["texts"] = texts
     each, each_sd = ({name: part[:, j] for j, name in enumerate(view.names)} for part in (linear, linear_sd))
     return Results(view.times, at, bands, each, each_sd, tracks, coverage, said)
-
-
-def _marker_bands(markers: FloatArray, directions: BoolArray, at: FloatArray) -> Bands:
-    """Return the bands of markers (n, nf, nm, 3), those of directions on the tangent plane at their mean."""
-    places, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
-    places.reference[:, directions], places.quantiles[:, :, directions] = turned.reference, turned.quantiles
-    return places
 
 
 def _linear(motion: Motion) -> tuple[Prediction | None, str]:
@@ -283,41 +273,22 @@ def _trusted(
     return until(holds, straight.times), np.sqrt((lines**2).mean(axis=0))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """The recorded markers that a prediction is compared with.
-
-    Attributes
-    ----------
-    times : (nf,) [s]
-    values : (nf, nm, 3) in the coordinates of the bands
-    counted : (nf, nm, 3) which of them were seen and move
-    directions : (nm,) markers that are directions
-    """
-
-    times: FloatArray
-    values: FloatArray
-    counted: BoolArray
-    directions: BoolArray
-
-
 def _covered(
-    seen: Seen, bands: Bands, at: FloatArray, noise: FloatArray, level: float
+    view: View, local: FloatArray, counted: BoolArray, bands: Bands, at: FloatArray, noise: FloatArray, level: float
 ) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the coverage by time, and a summary with a verdict.
 
-    A recorded coordinate is compared with the band widened by the noise (nm, 3) that the fit left over. Scores are
-    those of places; where all markers are directions, theirs.
+    Those of the recorded coordinates ``local`` (nf, nm, 3) that are ``counted`` are compared with the band widened by
+    the noise (nm, 3) that the fit left over. Scores are those of places; where all markers are directions, theirs.
     """
-    counted, wide = seen.counted, widened(bands, at, noise)
+    wide = widened(bands, at, noise)
     inside = {}
     for share, (low, high) in ((0.5, np.searchsorted(at, (0.25, 0.75))), (level, (0, at.size - 1))):
-        inside[f"within_{100 * share:g}"] = (wide[low] <= seen.values) & (seen.values <= wide[high])
-    score = interval_score(wide[0], wide[-1], seen.values, level)
-    scored = counted & (seen.directions if seen.directions.all() else ~seen.directions)[:, None]
+        inside[f"within_{100 * share:g}"] = (wide[low] <= local) & (local <= wide[high])
+    score = interval_score(wide[0], wide[-1], local, level)
+    scored = counted & (view.directions if view.directions.all() else ~view.directions)[:, None]
     some = counted.any(axis=(1, 2))
-    coverage = {"time_s": seen.times[some], "coordinates": counted[some].sum(axis=(1, 2))}
+    coverage = {"time_s": view.times[some], "coordinates": counted[some].sum(axis=(1, 2))}
     coverage |= {key: _shares(values, counted)[some] for key, values in inside.items()}
     coverage["interval_score"] = _shares(score, scored)[some]
     if not some.any():
@@ -325,11 +296,11 @@ def _covered(
     by_time = coverage[f"within_{100 * level:g}"]
     summary: dict[str, Any] = {key: values[counted].mean() for key, values in inside.items()} | {
         "coordinates": counted.sum(), "least": by_time.min(),
-        "least_time": seen.times[some][by_time.argmin()],
+        "least_time": view.times[some][by_time.argmin()],
         "interval_score": score[scored].mean() if scored.any() else None,
     }  # fmt: skip
     held = summary[f"within_{100 * level:g}"]
-    summary["verdict"] = verdict_on(held, by_time, seen.times[some], level)
+    summary["verdict"] = verdict_on(held, by_time, view.times[some], level)
     if held < goal(level)[0]:
         _log.warning("%s", summary["verdict"])
     return coverage, summary

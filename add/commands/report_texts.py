@@ -290,5 +290,5 @@ def gradient_json(item: Any) -> dict[str, Any]:
         "decisions": item.decisions,
         "trust": {"growth": item.growth, "signal": item.signal},
         "warnings": item.warnings,
-        "parameters": [vars(p) for p in item.parameters],
+        "parameters": [p._asdict() for p in item.parameters],
     }

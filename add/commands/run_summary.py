@@ -1,12 +1,10 @@
 """The numbers of a run that reports and ``expect`` blocks name, with its counts step by step."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -79,7 +77,7 @@ class WeakLog(PairLog[WeakPair]):
         return super().plain() | {"natural_map": self.natural_map}
 
     @classmethod
-    def parsed(cls, found: Any) -> WeakLog:
+    def parsed(cls, found: Any) -> Self:
         log = super().parsed(found)
         log.natural_map = float(found["natural_map"])
         return log
@@ -138,7 +136,7 @@ class Tally:
     chambers: dict[str, dict[str, float]] = field(default_factory=dict)
     ties: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
-    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Tally:
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Self:
         """Count the steps of a trajectory, too."""
         self.impacts.add(built, trajectory, theta)
         for record in trajectory.records:
@@ -174,7 +172,7 @@ class Tally:
         return vars(self) | {key: getattr(self, key).plain() for key in _LOGS}
 
     @classmethod
-    def parsed(cls, found: Mapping[str, Any]) -> Tally:
+    def parsed(cls, found: Mapping[str, Any]) -> Self:
         """Return the counts of which `plain` is the JSON.
 
         Raises

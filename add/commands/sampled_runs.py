@@ -6,7 +6,7 @@ import base64
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -33,9 +33,7 @@ from add.typing import BoolArray, FloatArray
 STANDS = np.cos(np.pi / 4.0)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Watch:
+class Watch(NamedTuple):
     """The bodies, angles, contacts and sides that are watched in a run beside its markers.
 
     Attributes
@@ -194,9 +192,7 @@ class Watched:
         return cls(**arrays, objective=line["objective"], touches=line["touches"], ends=line["ends"])
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """One finished draw: what was seen, or why its run failed."""
 
     seen: Watched | None
@@ -240,9 +236,7 @@ def _run(view: View, watch: Watch, values: FloatArray) -> Run:
         return Run(None, time.perf_counter() - begin, str(error) or "no solution")
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Sampled:
+class Sampled(NamedTuple):
     """The runs of a prediction.
 
     Attributes

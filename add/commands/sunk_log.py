@@ -1,7 +1,5 @@
 """Depths of meshes and of bodies under surfaces, energy that nothing feeds, tumbling that steps do not resolve."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get_type_hints
@@ -239,7 +237,7 @@ class SunkLog(PairLog[Sunk]):
         ]
 
     @classmethod
-    def parsed(cls, found: Any) -> SunkLog:
+    def parsed(cls, found: Any) -> Self:
         if isinstance(found, list):  # earlier versions had rows alone, and a flag in them
             rows = [[*row[:4], "".join(x for x in row[4:] if isinstance(x, str)) or STIFFER] for row in found]
             found = {"seen": rows}

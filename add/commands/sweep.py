@@ -1,12 +1,10 @@
 """`add sweep`: the objective and its gradient on a grid of one or two parameters."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -58,7 +56,7 @@ class Sample:
         return known | {"value": self.value.hex(), "gradient": [g.hex() for g in self.gradient]}
 
     @classmethod
-    def parsed(cls, line: dict[str, Any], n_axes: int) -> Sample:
+    def parsed(cls, line: dict[str, Any], n_axes: int) -> Self:
         """Return the sample of a line."""
         index, seconds = tuple(line["index"]), float(line["seconds"])
         if "failed" in line:
@@ -99,17 +97,6 @@ def _sample(problem: InverseProblem, axes: tuple[SweepAxis, ...], index: tuple[i
     except SolverError as error:
         message = str(error)
     return Sample(index, value, tuple(gradient.tolist()), time.perf_counter() - begin, message)
-
-
-def check_sweep(scene: Scene, parameters: Sequence[str]) -> tuple[SweepAxis, ...]:
-    """Return the axes of a sweep.
-
-    Raises
-    ------
-    InputError
-        If the scene has no objective, or a text names none of its parameters.
-    """
-    return sweep_axes(scene.inverse_problem(), parameters)
 
 
 @locking("sweep")

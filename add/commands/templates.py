@@ -2,20 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
-from add.errors import InputError
+from add.errors import InputError, require_known
 from add.mocap.suspects import masks
 from add.scene import scene_from_dict
 from add.scene.build.recordings import load_recording, whole_recording
 
 
-@final
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """One number, vector or text of a template.
 
     Attributes
@@ -49,9 +46,7 @@ class Question:
             raise InputError("this is no answer", place=self.name, found=repr(text), expected=str(error)) from None
 
 
-@final
-@dataclass(frozen=True)
-class Template:
+class Template(NamedTuple):
     """A kind of scene.
 
     Attributes
@@ -76,9 +71,7 @@ def answered(template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         If an answer is to no question, or is no value of its kind.
     """
     names = [question.name for question in template.questions]
-    for name in given:
-        if name not in names:
-            raise InputError("there is no such question", place="--set", found=name, expected=", ".join(names))
+    require_known(given, names, "there is no such question", place="--set")
     return {
         question.name: question.answer(given.get(question.name, question.default)) for question in template.questions
     }

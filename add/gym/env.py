@@ -245,7 +245,11 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         self._seen = Seen(step.state, step.record, step.values, step.theta)
         held.reward += self.reward(self._seen)
         if self._jacobians:
-            held.jacobians = _chained(held.jacobians, step)
+            by_state, by_action = step.jacobians()
+            if held.jacobians is not None:
+                before, own = held.jacobians
+                by_state, by_action = by_state @ before, by_state @ own + by_action
+            held.jacobians = by_state, by_action
         held.done = self.terminated(self._seen)
 
     def fail(self, held: HeldAction, error: SolverError) -> None:
@@ -369,8 +373,3 @@ def _declared(scene: Scene) -> dict[str, Bounds]:
                 if low is not None and high is not None:
                     out[keys[0]] = low, high
     return out
-
-
-def _chained(before: tuple[FloatArray, FloatArray] | None, step: Step) -> tuple[FloatArray, FloatArray]:
-    by_state, by_action = step.jacobians()
-    return (by_state, by_action) if before is None else (by_state @ before[0], by_state @ before[1] + by_action)

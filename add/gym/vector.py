@@ -160,10 +160,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             return {i: self.envs[i].step(actions[i]) for i in acting}
         first = self.envs[0]
         control = first.controls(actions)
-        for name, (
-            low,
-            _,
-        ) in first.function.arguments.bounds.items():  # a member that waits has an action that counts not
+        # A member that waits has an action that counts not.
+        for name, (low, _) in first.function.arguments.bounds.items():
             control[name][[i for i in range(self.num_envs) if i not in acting]] = low
         held = {i: HeldAction({}) for i in acting}
         for _ in range(first.steps_per_action):

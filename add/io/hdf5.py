@@ -6,14 +6,13 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from add.errors import InputError
+from add.errors import InputError, in_short
 from add.io.lock import replacing, writing
 from add.machine.files import available_memory, explaining, in_bytes, is_text, open_regular
 from add.typing import BoolArray, FloatArray
@@ -81,8 +80,7 @@ def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
     except MemoryError:
         raise InputError("larger than the memory", file=path, expected=expected) from None
     except Exception as error:  # h5py raises all kinds of errors on damaged content
-        text = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"truncated or damaged: {text}", file=path, expected=expected) from error
+        raise InputError(f"truncated or damaged: {in_short(error)}", file=path, expected=expected) from error
 
 
 def _require_own(file: h5py.File) -> None:
@@ -132,9 +130,7 @@ def _bytes_of(item: Any, place: str) -> float:
 FORMAT = "add-sweep/1"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SweepData:
+class SweepData(NamedTuple):
     """A sampled objective.
 
     Attributes

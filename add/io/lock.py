@@ -1,7 +1,5 @@
 """One process at a time in a run folder, by a lock that dies with its holder; files that are whole or not there."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -13,10 +11,10 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import final
+from typing import Self, final
 
 from add.errors import InputError
 from add.machine.files import open_regular
@@ -47,7 +45,7 @@ class Holder:
     since: str
 
     @classmethod
-    def this_process(cls, command: str) -> Holder:
+    def this_process(cls, command: str) -> Self:
         """Return the name of this process."""
         try:
             user = getpass.getuser()
@@ -93,7 +91,7 @@ class FolderLock:
             return
         try:
             self._file = self._locked()
-            text = json.dumps(asdict(Holder.this_process(command)))
+            text = json.dumps(vars(Holder.this_process(command)))
             os.truncate(self._file, 0)
             os.pwrite(self._file, text.encode(), 0)
         except BaseException:
@@ -113,15 +111,12 @@ class FolderLock:
                 holder = _read(file)
                 os.close(file)
                 if error.errno in _NO_LOCKS and (holder is None or holder.gone):
-                    return self._unlocked()
+                    # A file system without locks, where its content has to do.
+                    return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
                 raise self._taken(holder, error) from None
             if _same(file, self._path):
                 return file
             os.close(file)
-
-    def _unlocked(self) -> int:
-        """Open the file on a file system without locks, where its content has to do."""
-        return open_regular(self._path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def require_free(self) -> None:
         """Raise the error of `acquire` where another process works in the folder."""
@@ -196,12 +191,6 @@ FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota excee
 class CannotWrite(InputError):
     """A file cannot be written: the disk is full, or the folder is closed. What was computed may be worth keeping."""
 
-    @classmethod
-    def because(cls, error: OSError, path: Path) -> CannotWrite:
-        """Return the operating system's words about a file."""
-        reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
-        return cls(reason, file=path)
-
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
@@ -209,7 +198,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CannotWrite.because(error, path) from error
+        reason = FULL.get(error.errno or 0) or f"cannot be written: {error.strerror or error}"
+        raise CannotWrite(reason, file=path) from error
 
 
 @contextlib.contextmanager

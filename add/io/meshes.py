@@ -8,10 +8,9 @@ import io
 import logging
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,7 @@ _MEMORY = 30.0
 _HEAD = 4096
 
 
-@final
-@dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """How a file is read.
 
     Attributes
@@ -209,7 +206,7 @@ def write_mesh(path: str | PathLike[str], mesh: SoftMesh) -> None:
     path = Path(path)
     content = meshio.Mesh(mesh.points, [(mesh.family.meshio_name, mesh.cells)])
     try:
-        with _quiet():
+        with quiet():
             if path.suffix.lower() == ".msh":
                 meshio.write(path, content, file_format="gmsh22", binary=False)
             else:
@@ -219,7 +216,7 @@ def write_mesh(path: str | PathLike[str], mesh: SoftMesh) -> None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[io.StringIO]:
+def quiet() -> Iterator[io.StringIO]:
     """Keep what meshio prints; it is given back as a StringIO."""
     said = io.StringIO()
     with (
@@ -253,7 +250,7 @@ def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block], dict
     said = io.StringIO()
     try:
         path.open("rb").close()
-        with _quiet() as said, little_memory(path.stat().st_size):
+        with quiet() as said, little_memory(path.stat().st_size):
             raw = meshio.read(path, file_format=way.name)
             blocks = [(block.type, block.dim, np.asarray(block.data)) for block in raw.cells]
             return np.asarray(raw.points), blocks, raw.cell_data

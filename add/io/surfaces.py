@@ -3,7 +3,6 @@
 Tetrahedra inside a closed surface come from fTetWild (Hu et al. 2020), an extra; they are cached by content.
 """
 
-import contextlib
 import hashlib
 import io
 import logging
@@ -19,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from add.errors import InputError, naming
+from add.errors import InputError, in_short, naming
 from add.geometry import TET4, SoftMesh, validate, volume
 from add.geometry.triangle_surface import Repaired, TriangleSurface, as_surface, repaired
 from add.io.lock import replacing
-from add.io.meshes import read_mesh, write_mesh
+from add.io.meshes import quiet, read_mesh, write_mesh
 from add.machine.files import most_of_memory, read_regular, read_text, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart, read_apart
 from add.typing import FloatArray, IntArray
@@ -73,7 +72,9 @@ def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSu
     apart: dict[Path, None] = {}
     for path in map(Path, paths):
         try:
-            _require_readable(path)
+            require_readable(path)
+            if path.suffix.lower() in _ARCHIVES:
+                raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
             if path.suffix.lower() in _AT_ONCE:
                 out[path] = _surface(path, _parsed(path))
             else:
@@ -86,12 +87,6 @@ def read_surfaces(paths: Iterable[str | PathLike[str]]) -> dict[Path, TriangleSu
         except InputError as error:
             out[path] = error
     return out
-
-
-def _require_readable(path: Path) -> None:
-    require_readable(path)
-    if path.suffix.lower() in _ARCHIVES:
-        raise InputError("an archive: unpack it first", file=path, expected=_EXPECTED)
 
 
 def _surface(path: Path, found: Mapping[str, NDArray[np.generic]]) -> TriangleSurface:
@@ -118,11 +113,7 @@ def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:
         content = read_regular(path, most=most_of_memory(_MEMORY))
         if kind == "stl":
             _check_stl(path, content)
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            little_memory(len(content)),
-        ):
+        with quiet(), little_memory(len(content)):
             # From memory, so that nothing tells the reader where to look for other files.
             mesh = trimesh.load_mesh(io.BytesIO(content), file_type=kind, process=False)
             if isinstance(mesh, trimesh.Scene):  # of releases before 4.6, where the format holds several
@@ -133,8 +124,7 @@ def _parsed(path: Path) -> dict[str, NDArray[np.generic]]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
     except (Exception, SystemExit) as error:  # trimesh raises what its parsers happen to raise
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"cannot be read as a surface: {reason}", file=path, expected=_EXPECTED) from error
+        raise InputError(f"cannot be read as a surface: {in_short(error)}", file=path, expected=_EXPECTED) from error
     return {"vertices": vertices, "triangles": triangles}
 
 

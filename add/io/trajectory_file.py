@@ -3,10 +3,9 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,9 +42,7 @@ _ELSEWHERE = ("name", "formula", "moduli", "group")
 _ROWS = Kept(("m", "n"))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ResumePoint:
+class ResumePoint(NamedTuple):
     """From where an unfinished run goes on.
 
     Attributes

@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from add.errors import InputError
+from add.errors import InputError, in_short
 from add.machine.files import most_of_memory, read_regular, read_text
 from add.typing import BoolArray, FloatArray
 
@@ -182,6 +182,5 @@ def _folder(path: Path, rate: float | None) -> _Read:
             if tint is not None and len(tint) == len(points[-1]):
                 colours.append(np.asarray(tint, dtype=float)[:, :3])
         except (Exception, SystemExit) as error:  # trimesh raises what its parsers happen to raise
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise InputError(f"cannot be read as a point cloud: {reason}", file=file) from None
+            raise InputError(f"cannot be read as a point cloud: {in_short(error)}", file=file) from None
     return np.arange(len(points)) / rate, points, colours if len(colours) == len(points) else []

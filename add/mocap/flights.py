@@ -1,7 +1,6 @@
 """Flights in a recording, and moments that it shows by itself: releases, and touches."""
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,9 +123,7 @@ _SWEEPS = 20
 _OFF, _ERRORS = 0.2, 5.0
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class FlightStart:
+class FlightStart(NamedTuple):
     """Position and velocity of a flying point at t = 0, and how well a parabola meets it.
 
     Parameters
@@ -142,9 +139,7 @@ class FlightStart:
     frames: int
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Spin:
+class Spin(NamedTuple):
     """Orientation and angular velocity at t = 0.
 
     Parameters

@@ -1,8 +1,7 @@
 """Bringing a recording into the frame of a model through markers whose model positions are known."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +16,7 @@ _COLLINEAR = 1e-3
 _AMBIGUOUS = 1e-6
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class RigidTransform:
+class RigidTransform(NamedTuple):
     """x -> R x + t, and how well it maps the points it was fitted to.
 
     Parameters

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,7 @@ MOST, MOST_SHARE = 4, 0.05
 _SHOWN = 3
 
 
-@final
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(NamedTuple):
     """Two markers that bear each other's names.
 
     Attributes
@@ -140,9 +138,13 @@ def spikes(recording: Recording, names: Mapping[str, str] | None = None) -> list
     It has the masks to paste; ``names`` as in `suspects`.
     """
     out = _spiked(recording, names or {})
-    left = len(out) - _SHOWN
-    shown = [f"{text}. To leave that out: {_pasted(part)}" for _, text, part in out[:_SHOWN]]
-    return [*shown, *([f"{left} more markers have such spikes"] if left > 0 else [])]
+    return _first([f"{text}. To leave that out: {_pasted(part)}" for _, text, part in out], "markers have such spikes")
+
+
+def _first(texts: list[str], what: str) -> list[str]:
+    """Return the first of some texts, and one that says how many more there are."""
+    left = len(texts) - _SHOWN
+    return texts[:_SHOWN] + ([f"{left} more {what}"] if left > 0 else [])
 
 
 def _spiked(recording: Recording, names: Mapping[str, str]) -> list[tuple[float, str, list[dict[str, Any]]]]:
@@ -215,14 +217,13 @@ def _outliers(path: FloatArray) -> BoolArray:
 
 def _swaps(swapped: list[Exchange], names: Mapping[str, str], end: float) -> list[str]:
     out = []
-    for item in swapped[:_SHOWN]:
+    for item in swapped:
         lasts = (
             f"from {item.start:.3f} to {item.stop:.3f} s" if np.isfinite(item.stop) else f"from {item.start:.3f} s on"
         )
         mask = _pasted(_of_exchange(item, names, end))
         out.append(f"{item.one} and {item.two} exchanged {lasts}? To leave that out: {mask}")
-    more = len(swapped) - _SHOWN
-    return out + ([f"{more} more such exchanges"] if more > 0 else [])
+    return _first(out, "such exchanges")
 
 
 def exchanges(recording: Recording) -> tuple[list[Exchange], Recording]:

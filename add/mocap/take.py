@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,6 +117,7 @@ class PoseRecording(Timed):
     def transformed(self, R: ArrayLike, t: ArrayLike) -> PoseRecording:
         """Move the world: every position x becomes R x + t, and all axes turn with it; R (3, 3), t (3,) [m]."""
         turn = np.asarray(R, dtype=np.float64)
+        both = np.kron(np.eye(2), turn)
         quaternion = (Rotation.from_matrix(turn) * self._rotation()).as_quat()[:, [3, 0, 1, 2]]
         return replace(
             self,
@@ -124,7 +125,7 @@ class PoseRecording(Timed):
             quaternion=quaternion,
             velocity=None if self.velocity is None else self.velocity @ turn.T,
             angular_velocity=None if self.angular_velocity is None else self.angular_velocity @ turn.T,
-            covariance=None if self.covariance is None else self._turned_covariance(turn),
+            covariance=None if self.covariance is None else both @ self.covariance @ both.T,
         )
 
     def scaled(self, factor: float) -> PoseRecording:
@@ -133,10 +134,6 @@ class PoseRecording(Timed):
         covariance = None if self.covariance is None else self.covariance * np.outer(by, by)
         velocity = None if self.velocity is None else factor * self.velocity
         return replace(self, position=factor * self.position, velocity=velocity, covariance=covariance)
-
-    def _turned_covariance(self, turn: NDArray[np.float64]) -> NDArray[np.float64]:
-        both = np.kron(np.eye(2), turn)
-        return np.asarray(both @ np.asarray(self.covariance) @ both.T)
 
     def markers(self, points: ArrayLike, names: Sequence[str] | None = None) -> Recording:
         """Trajectories of points fixed to the body, x + R X, as if they had been markers.
@@ -219,9 +216,7 @@ class AngleRecording(Timed):
 # --- The content of one capture file: markers, bodies, angles, signals, events, and remarks on how it was read --------
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(NamedTuple):
     """One channel of an analog device, a force plate or a model, over time.
 
     Parameters
@@ -238,9 +233,7 @@ class Signal:
     unit: str = ""
 
 
-@final
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A moment that was marked in the recording.
 
     Parameters

@@ -42,16 +42,7 @@ def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
     n, m = recording.n_frames, recording.n_markers
     head = [
         ["PathFileType", "4", "(X/Y/Z)", Path(file).name],
-        [
-            "DataRate",
-            "CameraRate",
-            "NumFrames",
-            "NumMarkers",
-            "Units",
-            "OrigDataRate",
-            "OrigDataStartFrame",
-            "OrigNumFrames",
-        ],
+        "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames".split(),
         [rate, rate, str(n), str(m), "m", rate, "1", str(n)],
         ["Frame#", "Time", *(cell for name in recording.names for cell in (name, "", ""))],
         ["", "", *(f"{axis}{k + 1}" for k in range(m) for axis in "XYZ")],

@@ -2,10 +2,9 @@
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -295,9 +294,7 @@ def plot_prediction(
     return path
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(NamedTuple):
     """The sampled bands of one marker.
 
     Attributes

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Required, TypedDict, final
 
 import numpy as np
 
 from add.equations.kinematics import KinematicCotangent, Kinematics, Weights
 from add.equations.layout import ParameterLayout
 from add.equations.term import Term
-from add.testing.differences import assert_equal, best_deviation, half_width, step_sizes, unit_vector
+from add.testing.differences import SIZES, assert_equal, best_deviation, half_width, step_sizes, unit_vector
 from add.typing import FloatArray, IntArray
 
 UNIT_WEIGHTS = {
@@ -40,6 +40,17 @@ class Sensitivity:
     parameters: tuple[int, ...]
 
 
+class Options(TypedDict, total=False):
+    """Options of every check; see `add.testing.terms.check_term`."""
+
+    rng: Required[np.random.Generator]
+    rtol: float
+    parameters: Sequence[int] | IntArray | None
+    scales: dict[str, float] | None
+    sizes: Sequence[float]
+    layout: ParameterLayout | None
+
+
 @dataclass(frozen=True)
 class Equations:
     """A term (no multipliers) or a constraint, as one function of (q, v, a, mu, theta) with values (r, c), at a state.
@@ -58,11 +69,11 @@ class Equations:
     mu: FloatArray
     theta: FloatArray
     rng: np.random.Generator
-    rtol: float
-    parameters: Sequence[int] | IntArray | None
-    scales: dict[str, float] | None
-    sizes: Sequence[float]
-    layout: ParameterLayout | None
+    rtol: float = 1e-6
+    parameters: Sequence[int] | IntArray | None = None
+    scales: dict[str, float] | None = None
+    sizes: Sequence[float] = SIZES
+    layout: ParameterLayout | None = None
 
     @property
     def size(self) -> int:

@@ -1,23 +1,23 @@
 """Whole checks: of a term, a constraint, a force with branches."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from add.equations.kinematics import Kinematics
-from add.equations.layout import ParameterLayout
 from add.equations.term import Constraint, DecidingTerm, Decision, Term
-from add.testing.differences import SIZES, assert_equal, half_width
+from add.testing.differences import assert_equal, half_width
 from add.testing.parts import (
     Equations,
+    Options,
     Sensitivity,
     assert_all_nan,
     assert_depends,
     assert_energy,
     assert_state_products,
 )
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
 
 def check_term(
@@ -25,13 +25,8 @@ def check_term(
     kin: Kinematics,
     theta: FloatArray,
     *,
-    rng: np.random.Generator,
-    rtol: float = 1e-6,
-    parameters: Sequence[int] | IntArray | None = None,
-    scales: dict[str, float] | None = None,
-    sizes: Sequence[float] = SIZES,
     energy: bool = False,
-    layout: ParameterLayout | None = None,
+    **options: Unpack[Options],
 ) -> Sensitivity:
     """Check everything that `Term` promises, at one state.
 
@@ -81,7 +76,10 @@ def check_term(
         lambda kin, mu, theta, weights, data, slots: term.jacobian(kin, theta, weights, data, slots),
         lambda kin, mu, theta, lam, out: term.parameter_vjp(kin, theta, lam, out),
         lambda kin, mu, theta, theta_dot, out: term.parameter_jvp(kin, theta, theta_dot, out),
-        *(kin, np.zeros(0), theta, rng, rtol, parameters, scales, sizes, layout),
+        kin,
+        np.zeros(0),
+        theta,
+        **options,
     )
     assert_depends(term, kin, theta)
     matrices, sensitivity = equations.check("qva")
@@ -100,13 +98,8 @@ def check_constraint(
     mu: FloatArray,
     theta: FloatArray,
     *,
-    rng: np.random.Generator,
-    rtol: float = 1e-6,
-    parameters: Sequence[int] | IntArray | None = None,
-    scales: dict[str, float] | None = None,
-    sizes: Sequence[float] = SIZES,
-    layout: ParameterLayout | None = None,
     reaction: float = 1.0,
+    **options: Unpack[Options],
 ) -> Sensitivity:
     """Check everything that `Constraint` promises, at one state: as `check_term`, with multipliers.
 
@@ -137,7 +130,10 @@ def check_constraint(
         constraint.jacobian,
         lambda kin, mu, theta, lam, out: constraint.parameter_vjp(kin, mu, theta, lam[:n], lam[n:], out),
         lambda kin, mu, theta, dot, out: constraint.parameter_jvp(kin, mu, theta, dot, out[:n], out[n:]),
-        *(kin, mu, theta, rng, rtol, parameters, scales, sizes, layout),
+        kin,
+        mu,
+        theta,
+        **options,
     )
     m, name = constraint.n_rows, equations.name
     assert m == mu.size, f"{name}: n_rows is {m}, but {mu.size} multipliers are given"
@@ -153,13 +149,8 @@ def check_deciding_term(
     kin: Kinematics,
     theta: FloatArray,
     *,
-    rng: np.random.Generator,
     nearby: float = 1e-6,
-    rtol: float = 1e-6,
-    parameters: Sequence[int] | IntArray | None = None,
-    scales: dict[str, float] | None = None,
-    sizes: Sequence[float] = SIZES,
-    layout: ParameterLayout | None = None,
+    **options: Unpack[Options],
 ) -> tuple[Decision, Sensitivity]:
     """Check everything that `DecidingTerm` promises, at one state.
 
@@ -189,8 +180,8 @@ def check_deciding_term(
     branch = term.on_branch(decision)
     places = [kin]
     for _ in range(4):
-        q = kin.q + nearby * half_width(kin.q) * rng.normal(size=kin.q.size)
-        v = kin.v + nearby * half_width(kin.v) * rng.normal(size=kin.v.size)
+        q = kin.q + nearby * half_width(kin.q) * options["rng"].normal(size=kin.q.size)
+        v = kin.v + nearby * half_width(kin.v) * options["rng"].normal(size=kin.v.size)
         places.append(replace(kin, q=q, v=v))
     for place in places:
         r = np.zeros(kin.q.size)
@@ -210,9 +201,7 @@ def check_deciding_term(
         term.decided_residual(place, theta, poisoned)
         assert_all_nan(poisoned, f"{name}.decided_residual")
     assert np.array_equal(term.decide(kin, theta), kept), f"{name}: deciding twice gives two decisions"
-    sensitivity = check_term(
-        branch, kin, theta, rng=rng, rtol=rtol, parameters=parameters, scales=scales, sizes=sizes, layout=layout
-    )
+    sensitivity = check_term(branch, kin, theta, **options)
     assert np.array_equal(decision, kept), f"{name}: evaluating the frozen term changed its decision"
     for key, count in term.describe(decision).items():
         assert isinstance(count, int) and count >= 0, f"{name}.describe: {key} = {count!r} is not a count"

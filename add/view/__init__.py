@@ -5,4 +5,4 @@ from add.view.quantities import COLOURS
 from add.view.render import Camera, export_html, movie, screenshot
 from add.view.window import Screen, show
 
-__all__ = ["COLOURS", "Camera", "Look", "Quantity", "Screen", "export_html", "movie", "quantity", "screenshot", "show"]
+__all__ = ["COLOURS", "Camera", "Look", "Screen", "export_html", "movie", "screenshot", "show"]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
@@ -21,9 +21,7 @@ EDGE_COLOUR, JOINT_COLOUR, SLACK_COLOUR = "#3c4043", "#b06000", "#9aa0a6"
 SHINE: dict[str, Any] = {"specular": 0.15, "specular_power": 12, "ambient": 0.12}
 
 
-@final
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A time between two states.
 
     Attributes
@@ -98,15 +96,10 @@ class Canvas:
 class Part(ABC):
     """Something in the picture that follows the time."""
 
-    @property
-    def coloured(self) -> tuple[Any, ...]:
-        """Actors that show the chosen quantity."""
-        return ()
-
-    @property
-    def casting(self) -> tuple[tuple[Any, Any], ...]:
-        """Surfaces that cast shadows, and their actors."""
-        return ()
+    #: Actors that show the chosen quantity.
+    coloured: tuple[Any, ...] = ()
+    #: Surfaces that cast shadows, and their actors.
+    casting: tuple[tuple[Any, Any], ...] = ()
 
     @abstractmethod
     def move(self, moment: Moment, quantity: Quantity) -> None:

@@ -1,8 +1,7 @@
 """Quantities by which bodies are coloured, with ranges and units, and points that enclose rigid bodies."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,9 +36,7 @@ _SAMPLES = 40
 _OF_ELEMENTS = ("strain", "stress")
 
 
-@final
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A number on every node of every body, and every place of every rigid body, in every state.
 
     Attributes

@@ -165,7 +165,6 @@ class Solid(Part):
         surface, lines = solid_meshes(solid, 0.05 * canvas.span)
         self._surface = surface
         self._actors: list[Any] = []
-        self._coloured: tuple[Any, ...] = ()
         if surface is not None:
             style: dict[str, Any] = {"color": GIVEN_COLOUR}
             if not solid.kinematic:
@@ -173,28 +172,18 @@ class Solid(Part):
                 style = {"scalars": "value", "cmap": "viridis"}
             actor = canvas.add(surface, f"solid {index}", smooth_shading=True, **SHINE, **style)
             self._actors.append(actor)
-            self._coloured = () if solid.kinematic else (actor,)
+            self.coloured, self.casting = () if solid.kinematic else (actor,), ((surface, actor),)
         if lines.n_points:
             actor = canvas.lines(lines, f"solid edges {index}", 1.3, color=EDGE_COLOUR)
             not_in_front(actor)
             self._actors.append(actor)
-
-    @property
-    def coloured(self) -> tuple[Any, ...]:
-        """The surface, unless its motion is given."""
-        return self._coloured
-
-    @property
-    def casting(self) -> tuple[tuple[Any, Any], ...]:
-        """The surface."""
-        return () if self._surface is None else ((self._surface, self._actors[0]),)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Place the body."""
         matrix = pose_between(self._data, self._solid, moment)
         for actor in self._actors:
             actor.user_matrix = matrix
-        if self._coloured:
+        if self.coloured:
             assert self._surface is not None
             places = np.asarray(self._surface.points, dtype=float)
             values = quantity.at(self._index, moment.before, places)

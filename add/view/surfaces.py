@@ -62,20 +62,11 @@ class Surface(_Nodes):
             self._weights, triangles = curved_faces(body)
         self._mesh = shaded(self._weights @ body.rest, triangles)
         self._mesh.point_data["value"] = np.zeros(self._mesh.n_points)
-        self._actor = canvas.add(
+        actor = canvas.add(
             self._mesh, f"body {index}", scalars="value", cmap="viridis", smooth_shading=True, show_edges=edges,
             edge_color="#555555", edge_opacity=0.35, line_width=0.6 * canvas.pixel, **SHINE,
         )  # fmt: skip
-
-    @property
-    def coloured(self) -> tuple[Any, ...]:
-        """The surface."""
-        return (self._actor,)
-
-    @property
-    def casting(self) -> tuple[tuple[Any, Any], ...]:
-        """The surface."""
-        return ((self._mesh, self._actor),)
+        self.coloured, self.casting = (actor,), ((self._mesh, actor),)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Move the nodes."""
@@ -93,22 +84,18 @@ class Threads(_Nodes):
         import pyvista
 
         super().__init__(canvas, index, sheet)
-        self._border = len(sheet.triangles) > 0
-        lines = _border(sheet) if self._border else sheet.edges
+        border = len(sheet.triangles) > 0
+        lines = _border(sheet) if border else sheet.edges
         self._mesh = pyvista.PolyData(
             sheet.rest, lines=np.column_stack([np.full(len(lines), 2), lines]).ravel().astype(np.int64)
         )
         self._mesh.point_data["value"] = np.zeros(sheet.n_nodes)
         name, width = f"threads {index}", 2.2 * canvas.pixel
-        if self._border:
-            self._actor = canvas.lines(self._mesh, name, 1.3, color=EDGE_COLOUR)
+        if border:
+            canvas.lines(self._mesh, name, 1.3, color=EDGE_COLOUR)
         else:
-            self._actor = canvas.add(self._mesh, name, scalars="value", line_width=width, render_lines_as_tubes=True)
-
-    @property
-    def coloured(self) -> tuple[Any, ...]:
-        """The threads, unless they are a border."""
-        return () if self._border else (self._actor,)
+            actor = canvas.add(self._mesh, name, scalars="value", line_width=width, render_lines_as_tubes=True)
+            self.coloured = (actor,)
 
 
 @final
@@ -178,16 +165,14 @@ class Shadows(Part):
 
         self._canvas = canvas
         self._light = LIGHT / np.linalg.norm(LIGHT)
-        planes = [item for item in canvas.data.obstacles if item.kind == PLANE and self._reaches(item)]
+        planes = [item for item in canvas.data.obstacles if item.kind == PLANE]
+        planes = [item for item in planes if item.rotation[:, 2] @ self._light > _LEAST_SLOPE]
         self._pairs: list[tuple[Any, Any, ObstacleData, Any, Any]] = []
         for number, (mesh, actor) in enumerate(item for part in parts for item in part.casting):
             for plane in planes:
                 flat = pyvista.PolyData(np.array(mesh.points, dtype=float), faces=mesh.faces)
                 drawn = canvas.add(flat, f"shadow {number} {plane.name}", color=SHADOW_COLOUR, lighting=False)
                 self._pairs.append((mesh, actor, plane, flat, drawn))
-
-    def _reaches(self, plane: ObstacleData) -> bool:
-        return bool(plane.rotation[:, 2] @ self._light > _LEAST_SLOPE)
 
     def move(self, moment: Moment, quantity: Quantity) -> None:
         """Project what moved; a plane that is seen from behind shows none."""

@@ -7,7 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from add.errors import InputError
 from add.machine.files import most_of_memory, read_given
@@ -18,9 +18,7 @@ from add.typing import require_kind
 _MEMORY = 30.0
 
 
-@final
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """Answers to questions that a file may leave open.
 
     Parameters

@@ -11,8 +11,8 @@ the channels.
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -105,11 +105,10 @@ _COUNTED = 65535
 
 
 @final
-@dataclass(frozen=True)
 class C3D(Format):
     """C3D."""
 
-    name: str = "C3D"
+    name = "C3D"
 
     def recognises(self, capture: Capture) -> bool:
         # The second byte is the format's key; the first says where the parameters are, which begin with their own.
@@ -313,11 +312,11 @@ def _analog(reader: Any, frames: Sequence[Any], begin: float) -> list[Signal]:
     times = begin + np.arange(values.shape[1]) / rate
     group = reader.get("ANALOG")
     labels, units = _all_strings(group, "LABELS"), _all_strings(group, "UNITS")
-    count: dict[str, int] = {}
+    count = Counter[str]()
     signals = []
     for k, row in enumerate(values):
         name = labels[k] if k < len(labels) and labels[k] else f"channel {k + 1}"
-        count[name] = count.get(name, 0) + 1
+        count[name] += 1
         unique = name if count[name] == 1 else f"{name}#{count[name]}"
         signals.append(Signal(unique, times, row, units[k] if k < len(units) else ""))
     return signals

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from add.mocap.formats.base import Capture
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
 
-@final
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """The lines of a file, and what separates their cells.
 
     Parameters

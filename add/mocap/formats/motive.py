@@ -5,9 +5,9 @@ The first row holds keys and values in turn; which keys there are differs betwee
 the type `Marker` were measured: those of rigid bodies' and bones' markers are where a model expects them.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,7 @@ _MOST_HEADER_LINES = 40
 _LABELS = ("type", "name", "id", "parent")
 
 
-@final
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """The rows that name the columns."""
 
     kind: Sequence[str]
@@ -34,11 +32,10 @@ class _Columns:
 
 
 @final
-@dataclass(frozen=True)
 class MotiveCSV(Format):
     """OptiTrack Motive CSV."""
 
-    name: str = "Motive CSV"
+    name = "Motive CSV"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip('\ufeff "').startswith("Format Version")
@@ -186,7 +183,7 @@ def _bodies(
 ) -> dict[str, PoseRecording]:
     """Return the poses of rigid bodies and bones; what is not read is noted."""
     bodies: dict[str, PoseRecording] = {}
-    unread: dict[str, int] = {}
+    unread = Counter[str]()
     for group in _groups(columns):
         kind, name = columns.kind[group[0]], columns.name[group[0]]
         if kind.lower() == "marker":
@@ -205,6 +202,6 @@ def _bodies(
                 bodies[name] = pose
                 continue
             key = f"{kind!r} {name!r}, " + ("never seen: left out" if pose is None else "a second time: left out")
-        unread[key] = unread.get(key, 0) + 1
+        unread[key] += 1
     draft.notes.extend(f"{count} x {key}" if count > 1 else key for key, count in unread.items())
     return bodies

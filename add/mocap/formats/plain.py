@@ -3,9 +3,9 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import hypot
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,10 @@ _ANGLE, _RATE = "_rad", "_rad_s"
 
 
 @final
-@dataclass(frozen=True)
 class PlainCSV(Format):
     """Comma-separated columns with their units."""
 
-    name: str = "plain CSV"
+    name = "plain CSV"
 
     def recognises(self, capture: Capture) -> bool:
         return _headings(capture.head)[:1] == ["time_s"]
@@ -66,9 +65,7 @@ def _headings(head: str) -> list[str]:
     return []
 
 
-@final
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     """A table whose rows are still to be read: the line of its headings, from 0; the time is the first of them."""
 
     text: Text

@@ -2,10 +2,11 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +35,13 @@ class _Found:
     states: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     poses: dict[str, list[tuple[int, list[float], NDArray[np.float64]]]] = field(default_factory=dict)
     signals: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
-    others: dict[str, int] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
     frames: dict[str, set[str]] = field(default_factory=dict)
     #: Of messages with a header, how far the log's clock is ahead [ns].
     ahead: list[int] = field(default_factory=list)
 
 
 @final
-@dataclass(frozen=True)
 class MCAP(Format):
     """Messages of ROS 2 (CDR with its schema in the file) or of JSON with the same fields, by the names of their types.
 
@@ -51,7 +51,7 @@ class MCAP(Format):
     of the log, from the first message on. Lengths are in metres, as ROS says.
     """
 
-    name: str = "MCAP"
+    name = "MCAP"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.data.startswith(_MAGIC)
@@ -120,7 +120,7 @@ def _take(found: _Found, topic: str, kind: str, log_time: int, message: Any) -> 
     """Add what a message says."""
     name = topic.strip("/")
     if message is None:
-        found.others[kind or "no schema"] = found.others.get(kind or "no schema", 0) + 1
+        found.others[kind or "no schema"] += 1
     elif kind == "JointState":
         found.states.setdefault(name, []).append((_stamp(found, message, log_time), message))
     elif kind in _POSES:
@@ -234,9 +234,7 @@ _TOP = ("unit", "quaternion_order", "frames")
 _KEYS = ("time", "body", "position", "quaternion", "covariance", "score")
 
 
-@final
-@dataclass(frozen=True)
-class _Pose:
+class _Pose(NamedTuple):
     """One frame in which the body was seen, in the unit of the file."""
 
     place: str
@@ -248,7 +246,6 @@ class _Pose:
 
 
 @final
-@dataclass(frozen=True)
 class PoseJSON(Format):
     """An object with the unit of length, the order of quaternions and a list of frames.
 
@@ -261,7 +258,7 @@ class PoseJSON(Format):
     world's axes [rad], as ROS has it. Frames of several bodies have a `body`.
     """
 
-    name: str = "JSON of poses"
+    name = "JSON of poses"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip().startswith("{") and b'"frames"' in capture.data

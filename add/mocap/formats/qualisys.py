@@ -7,8 +7,7 @@ and time or not.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -32,9 +31,7 @@ _FIRST = (
 _AXIS = re.compile(r"(?P<name>.*?)[ _]?(?P<axis>[XYZ])")
 
 
-@final
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """Keys of a file with their values and lines, events, and the line at which the data begin."""
 
     values: Mapping[str, Sequence[str]]
@@ -44,14 +41,13 @@ class _Header:
 
 
 @final
-@dataclass(frozen=True)
 class QualisysTSV(Format):
     """Qualisys QTM TSV."""
 
-    name: str = "Qualisys TSV"
+    name = "Qualisys TSV"
 
     def recognises(self, capture: Capture) -> bool:
-        return any(capture.head.lstrip("\ufeff").startswith(key) for key in _FIRST)
+        return capture.head.lstrip("\ufeff").startswith(_FIRST)
 
     def read(self, capture: Capture, choices: Choices) -> Take:
         text = Text(capture.file, capture.lines, "\t")
@@ -201,11 +197,10 @@ def _is_number(cell: str) -> bool:
 
 
 @final
-@dataclass(frozen=True)
 class TRC(Format):
     """Track Row Column file."""
 
-    name: str = "TRC"
+    name = "TRC"
 
     def recognises(self, capture: Capture) -> bool:
         return capture.head.lstrip('\ufeff "').startswith("PathFileType")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,7 @@ _TURNS = {
 _WORDS = {"x": "(x, y, z) became (y, z, x)", "y": "(x, y, z) became (x, -z, y)"}
 
 
-@final
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """Names of tracks, all different.
 
     Parameters

@@ -13,8 +13,7 @@ Frame 1 is at t = 0, also where an export begins later.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -28,9 +27,7 @@ _DERIVATIVE = re.compile(r"[XYZ](?:'{1,2}|\"{1,2})", re.IGNORECASE)
 _SECTIONS = (_MARKERS, _EVENTS, "devices", "joints", "segments", "model outputs", "global parameters", "emg", "forces")
 
 
-@final
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     """One part of a file: its title, the line after it and the first line of the next."""
 
     title: str
@@ -39,11 +36,10 @@ class _Section:
 
 
 @final
-@dataclass(frozen=True)
 class ViconCSV(Format):
     """Vicon Nexus CSV."""
 
-    name: str = "Vicon Nexus CSV"
+    name = "Vicon Nexus CSV"
 
     def recognises(self, capture: Capture) -> bool:
         lines = [line for line in capture.head.splitlines() if line.strip(" ,;\t")]
