@@ -13,14 +13,7 @@ from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.contact_terms import ShapeName
-from add.scene.build.followers import (
-    common_limits,
-    follow,
-    followers_of,
-    has_dry_friction,
-    independent_rows,
-    link_starts,
-)
+from add.scene.build.followers import End, common_limits, follow, followers_of, independent_rows, link_starts
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
@@ -81,10 +74,10 @@ def articulated_body(
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
         same = mimicking.get(joint.name, [])
-        made = _tree_joint(joint, link, said, order, position, parts, same, body, place)
+        made = _tree_joint(joint, link, said, order, position, parts, same, place)
         joints.append(replace(made, held=_is_held(made, said, body, place)))
         jointed, hard = not (loose and k == 0), body.limits == "hard"
-        ends = common_limits(joint, same, body.joints)
+        ends = common_limits(joint, same)
         _add_joint(place, joint, said, joints[-1], pose, ends, parts, starts=jointed, hard=hard)
     springs = follow(at, robot.joints, body.joints, parts)
     for link in robot.links:
@@ -173,12 +166,11 @@ def _tree_joint(
     position: dict[str, int],
     parts: SceneParts,
     followers: Sequence[RobotJoint],
-    body: ArticulatedBodySpec,
     at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
     _refuse_none(joint, said, at)
-    (lower, *_), (upper, *_) = common_limits(joint, followers, body.joints)
+    (lower, *_), (upper, *_) = common_limits(joint, followers)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     if kind == BALL and upper >= np.pi:  # no rotation is by more
         limited = bool(np.isfinite(lower))
@@ -204,7 +196,7 @@ def _tree_joint(
         mimic,
         limited=limited and joint.mimic is None and kind in (HINGE, SLIDE, BALL),
         motion=motion,
-        rough=joint.mimic is None and has_dry_friction(joint, followers, body.joints),
+        rough=joint.mimic is None and any(item.dry_friction for item in (joint, *followers)),
     )
 
 
@@ -240,7 +232,7 @@ def _add_joint(
     said: TreeJointSpec,
     made: TreeJoint,
     pose: Mapping[str, FloatArray],
-    ends: tuple[tuple[float, str, str], tuple[float, str, str]],
+    ends: tuple[End, End],
     parts: SceneParts,
     *,
     starts: bool,
@@ -256,9 +248,9 @@ def _add_joint(
         values["rate"] = _wide(said.rate, np.zeros(made.n), f"{at}.rate")
     if made.n and made.kind in (HINGE, SLIDE, BALL):
         values["rest"] = _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest")
-        values |= {key: usual(said, key, getattr(joint, key)) for key in ("stiffness", "damping", "dry_friction")}
+        values |= {key: getattr(joint, key) for key in ("stiffness", "damping", "dry_friction")}
         values["slip_speed"] = usual(said, "slip_speed", _HELD_SLIP_SPEED if made.held else None)
-        values["armature"] = usual(said, "armature", joint.armature)
+        values["armature"] = joint.armature
         if made.limited:
             found = " and ".join(
                 f"{end:.6g}" + ("" if name == joint.name else f" (of '{name}', which mimics it)")

@@ -190,12 +190,10 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
             )  # fmt: skip
         if tree.limits == "hard":
             for joint in robot_of(name, tree).joints:
-                said = tree.joints.get(joint.name)
-                upper = joint.upper if said is None or said.upper is None else said.upper
-                if joint.kind == "ball" and upper < math.inf:
+                if joint.kind == "ball" and joint.upper < math.inf:
                     yield Problem(
                         f"bodies.{name}.joints.{joint.name}.upper", "the limit of a ball gives way: none is hard",
-                        f"{upper:g}", "no limit, or limits 'penalty'",
+                        f"{joint.upper:g}", "no limit, or limits 'penalty'",
                     )  # fmt: skip
     if law not in ("exact", "impulse"):
         return
