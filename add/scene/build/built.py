@@ -172,6 +172,10 @@ class BuiltScene(Summarised):
         """Return how long an impact of each of these pairs will last."""
         return expected_impacts(self.damped_pairs(), self.scene.time.dt, self.order)
 
+    def marker(self, name: str) -> PointMap:
+        """Return the point, or direction, of one marker."""
+        return self.markers.select(np.array([self.marker_names.index(name)]))
+
     @property
     def theta(self) -> FloatArray:
         """The scene's own parameters."""

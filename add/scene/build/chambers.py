@@ -140,18 +140,17 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
     return _Walls(body.name, faces, closed, volume, float(triangle_areas(points, faces).sum()))
 
 
-def _parts(faces: IntArray, n: int) -> IntArray:
-    """Return the number of the connected part that each face is in, in the order of their lowest nodes."""
-    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
+def _pieces(rows: IntArray, n: int) -> list[IntArray]:
+    """Return the connected parts of faces, or edges, between ``n`` nodes, in the order of their lowest nodes."""
+    edges = np.concatenate([rows[:, k : k + 2] for k in range(rows.shape[1] - 1)])
     graph = coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n))
-    label = connected_components(graph, directed=False)[1][faces[:, 0]]
-    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+    label = connected_components(graph, directed=False)[1][rows[:, 0]]
+    return [rows[label == k] for k in np.unique(label)]
 
 
 def _hollow(points: FloatArray, faces: IntArray, number: int | None, place: str) -> IntArray:
     """Return the faces of a hollow inside a body, whose faces, seen from the gas, enclose a volume above zero."""
-    label = _parts(faces, points.shape[0])
-    parts = [faces[label == k] for k in range(label.max() + 1)]
+    parts = _pieces(faces, points.shape[0])
     hollows = [part for part in parts if enclosed_volume(points.ravel(), np.ascontiguousarray(part)) > 0.0]
     if len(hollows) == 1 and number is None:
         return hollows[0]
@@ -172,11 +171,7 @@ def _hole(points: FloatArray, faces: IntArray) -> str:
     rim = [side for side in sides if side[::-1] not in sides]
     if not rim:
         return "faces that do not go round the same way"
-    edges = np.array(sorted(rim))
-    label = connected_components(
-        coo_array((np.ones(len(edges)), tuple(edges.T)), shape=2 * points.shape[:1]), directed=False
-    )[1][edges[:, 0]]
-    holes = [edges[label == k] for k in np.unique(label)]
+    holes = _pieces(np.array(sorted(rim)), points.shape[0])
     first = max(holes, key=len)
     around = as_point(points[np.unique(first)].mean(axis=0))
     return f"{len(holes)} hole{'s' * (len(holes) > 1)}, the largest with a rim of {len(first)} edges around {around} m"

@@ -128,8 +128,8 @@ class Inputs:
         """Return the given state; ``step`` is the number of steps behind it (see `Simulation.state`)."""
         if self.state is None:
             return None
-        _require_finite(STATE_Q, values[STATE_Q])
-        _require_finite(STATE_V, values[STATE_V])
+        for name in (STATE_Q, STATE_V):
+            require_finite_rows(name, np.asarray(values[name])[None])
         if len(self.state) == 2 and step == 0:
             raise InputError(
                 "a state with a history has steps behind it", place=STATE_Q, found="step 0",
@@ -216,10 +216,6 @@ def require_finite_rows(name: str, values: FloatArray, what: str = "an input is 
             what, place=of_member(k, values.shape[0], name), found=f"{values[(k, *at)]}{where}",
             expected="finite numbers",
         )  # fmt: skip
-
-
-def _require_finite(name: str, value: FloatArray) -> None:
-    require_finite_rows(name, np.asarray(value)[None])
 
 
 def signal_of(spec: SignalSpec, end: float, place: str) -> Signal:

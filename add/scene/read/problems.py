@@ -115,7 +115,7 @@ def _translate(error: Any) -> Problem:
     if kind == "branch":
         return _branch(keys, value, context)
     if kind == "extra_forbidden":
-        known, key = sorted(_keys(loc[:-1])), str(loc[-1])
+        known, key = sorted(_keys_of(_kinds(loc[:-1]))), str(loc[-1])
         place = ".".join([*(keys if keys[-1:] != [key] else keys[:-1]), key[:200]])
         near = _elsewhere(loc[:-1], key, known) or nearest(key, known)
         return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", near)
@@ -226,10 +226,6 @@ def _kinds(loc: Sequence[Any]) -> list[Any]:
 def _length(loc: Sequence[Any]) -> int:
     """Number of entries of the fixed-length list at a place."""
     return max((len(get_args(kind)) for kind in _kinds(loc) if get_origin(kind) is tuple), default=0)
-
-
-def _keys(loc: Sequence[Any]) -> set[str]:
-    return _keys_of(_kinds(loc))
 
 
 def _keys_of(kinds: Iterable[Any]) -> set[str]:

@@ -91,12 +91,8 @@ def with_settings(scene: S, numbers: Settings, further: Mapping[int, Settings] =
     """Return the scene with numbers at open paths, unchecked; ``further``: of experiments, overrides beside theirs."""
     raw, out = copy.deepcopy(scene.raw), scene
     for path, value in numbers.items():
-        *sections, key = path.split(".")
-        inner = raw
-        for section in sections:
-            inner = inner.setdefault(section, {})
-        inner[key] = value
-        out = _replaced(out, [*sections, key], value)
+        set_value(raw, path, value)
+        out = _replaced(out, path.split("."), value)
     items = list(scene.experiments)
     for k, overrides in further.items():
         raw["experiments"][k].setdefault("overrides", {}).update(overrides)
@@ -331,6 +327,14 @@ def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str,
     return problems
 
 
+def _changed(scene: SceneSpec, raw: dict[str, Any], at: str, how: str) -> tuple[SceneSpec | None, list[Problem]]:
+    """Return the scene that a changed one is, or what is wrong with it."""
+    try:
+        return _scene(raw, scene.source, _folder(scene.source), SceneSpec), []
+    except InputError as error:
+        return None, [Problem(at, f"{how}, {error.place}: {error.message.splitlines()[0]}")]
+
+
 def _check_phases(scene: SceneSpec) -> list[Problem]:
     """The scene is a valid one with the overrides of each phase."""
     spec, full = scene, scene.full()
@@ -340,11 +344,7 @@ def _check_phases(scene: SceneSpec) -> list[Problem]:
         if phase.overrides and not wrong:
             raw = _shared_raw(scene.raw)
             _override(raw, full, phase.overrides, "")
-            try:
-                _scene(raw, scene.source, _folder(scene.source), SceneSpec)
-            except InputError as error:
-                text = f"with these, {error.place}: {error.message.splitlines()[0]}"
-                wrong = [Problem(f"optimizer.phases.{k}.overrides", text)]
+            _, wrong = _changed(scene, raw, f"optimizer.phases.{k}.overrides", "with these")
         problems += wrong
     return problems
 
@@ -389,12 +389,7 @@ def _check_experiments(scene: SceneSpec) -> list[Problem]:
     for k, name in enumerate(names):
         raw, wrong = _experiment_raw(scene.raw, full, k)
         if not wrong:
-            try:
-                changed = _scene(raw, scene.source, _folder(scene.source), SceneSpec)
-            except InputError as error:
-                text = f"with its overrides, {error.place}: {error.message.splitlines()[0]}"
-                wrong = [Problem(f"experiments.{k}", text)]
-            else:
-                wholes[name] = changed.full()
+            changed, wrong = _changed(scene, raw, f"experiments.{k}", "with its overrides")
+            wholes |= {name: changed.full()} if changed is not None else {}
         problems += wrong
     return problems or check_design(spec, full, wholes) or _check_phases(scene)

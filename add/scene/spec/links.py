@@ -222,9 +222,7 @@ def _joint(
 ) -> RobotJoint:
     kind = "free" if free else (joint.type or "hinge")
     axis = np.array(joint.axis or (0.0, 0.0, 1.0))
-    mimic = None
-    if joint.mimic is not None:
-        mimic = _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
+    mimic = None if joint.mimic is None else _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
     return RobotJoint(
         name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
         from_quaternion(joint.orientation or (1.0, 0.0, 0.0, 0.0)), unit_vector(axis), mimic=mimic,
