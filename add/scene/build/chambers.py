@@ -26,6 +26,7 @@ from add.scene.spec.actuation import (
     VolumeChamberSpec,
 )
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
+from add.scene.spec.common import HARD
 from add.scene.spec.nets import NetSpec
 from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -230,7 +231,7 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
 def _refuse(spec: SceneSpec, own: SoftBodySpec, at: str) -> None:
     """Refuse what has no equations with nodes that are no unknowns."""
     law = spec.contact.friction_law
-    if law in ("exact", "impulse"):
+    if law in HARD:
         raise InputError("contact without penalties knows no tied nodes", place="contact.friction_law",
                          found=f"'{law}', and {at}.embedded",
                          expected="'none', 'linear', 'tanh' or 'hybrid', or `by` 'multipliers'")  # fmt: skip

@@ -32,6 +32,7 @@ from add.model.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene, contact_terms
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
+from add.scene.spec.common import HARD
 from add.scene.spec.links import strings_in
 from add.scene.spec.scene import SceneSpec
 from add.simulation.impacts import Impacts
@@ -58,7 +59,7 @@ NUMBERS = (*STIFF, "onset", "damping_ramp")
 
 def without_numbers(scene: SceneSpec) -> bool:
     """Return whether a scene leaves the stiffness of its contact open."""
-    return scene.contact.stiffness is None and scene.contact.friction_law not in ("exact", "impulse")
+    return scene.contact.stiffness is None and scene.contact.friction_law not in HARD
 
 
 #: Settings of contact that the rule reads, or that decide which of its numbers are there.
@@ -358,7 +359,7 @@ def _light_bodies(built: BuiltScene, of: Touching) -> list[str]:
 def fast_impacts(built: BuiltScene) -> list[str]:
     """Return the free bodies and trees that move by most of their thinnest part in a step at their impact, in words."""
     scene = built.scene
-    hard = scene.contact.friction_law in ("exact", "impulse")
+    hard = scene.contact.friction_law in HARD
     if hard or scene.time.substeps == "auto" or not built.model.obstacles:
         return []
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))

@@ -96,14 +96,11 @@ class _Bodies:
         geometry = body.geometry if isinstance(body, RigidBodySpec) else None
         return geometry.radius if isinstance(geometry, SphereGeometrySpec) else None
 
-    def only_node(self, end: EndSpec) -> FloatArray | None:
-        """Return the place of a body's only node, which is what a handle's end means."""
-        body = self.nodal.get(end.body or "")
-        return body.rest[0] if body is not None and body.rest.shape[0] == 1 else None
-
     def ends(self, a: EndSpec, b: EndSpec, at: str) -> tuple[_End, _End]:
         """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
-        here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
+        # The only node of a body is what a handle's end means.
+        only = {name: body.rest[0] for name, body in self.nodal.items() if body.rest.shape[0] == 1}
+        here, there = (only.get(end.body or "") if end.at is None else np.array(end.at) for end in (a, b))
         if here is None:
             assert there is not None
             second = self.given(b.body, there, f"{at}.b")
@@ -154,13 +151,6 @@ class _Bodies:
     def spin(self, name: str | None) -> BodySite:
         """Return the angular velocity of a rigid body; the world's is zero."""
         return BodySite(SiteKind.WORLD) if name is None else BodySite(SiteKind.SPIN, name)
-
-    def must_turn(self, end: EndSpec, path: str, what: str) -> None:
-        """Refuse a body without orientation."""
-        if end.body is not None and end.body not in self.framed:
-            raise InputError(
-                f"a {what} joins rigid or kinematic bodies, or the world", place=f"{path}.body", found=f"'{end.body}'"
-            )
 
 
 def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_poses: Mapping[str, FloatArray]) -> None:
@@ -247,7 +237,12 @@ def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
     assert isinstance(item, HingeSpec | FixedSpec | SliderSpec)
     laws = parts.numbers_of(at, item, "stiffness", "damping")
     for end, key in ((item.a, "a"), (item.b, "b")):
-        bodies.must_turn(end, f"{at}.{key}", item.type)
+        if end.body is not None and end.body not in bodies.framed:
+            raise InputError(
+                f"a {item.type} joins rigid or kinematic bodies, or the world",
+                place=f"{at}.{key}.body",
+                found=f"'{end.body}'",
+            )
     # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
     path, share = f"{at}.angular_stiffness", 1.0 if isinstance(item, HingeSpec) else 0.5
     angular = parts.number(path, item.angular_stiffness, "N m/rad", f"{at}.direction_stiffness", share)

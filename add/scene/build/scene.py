@@ -47,7 +47,7 @@ from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.common import HARD, SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.extension import answer
 from add.scene.spec.links import all_bodies, named_places, strings_in
@@ -261,7 +261,7 @@ def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:
 
 def _only_penalties(spec: SceneSpec) -> None:
     """Refuse hard contact, which is a way to step itself, and divided steps beside another integrator."""
-    if spec.contact.friction_law in ("exact", "impulse"):
+    if spec.contact.friction_law in HARD:
         raise InputError(
             f"the integrator '{spec.time.integrator}' steps without hard contact", place="contact.friction_law",
             found=f"'{spec.contact.friction_law}'", expected="a law of penalties, or bdf1 or bdf2",
@@ -327,7 +327,7 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
     asked = {row.sides for row in rows} | {row.sides[::-1] for row in rows if row.between is not None}
     joined = frozenset(pair for pair in connected if pair not in asked)
     themselves = tuple(name for name, body in spec.bodies.items() if body.contact and body.contact.meets_itself)
-    by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in ("exact", "impulse")
+    by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in HARD
     return ContactModel(
         # Of the terms that say what may touch what; `with_exact_contact` and `with_impulse_contact` take their place.
         law=FrictionLaw.LINEAR if hard else FrictionLaw[contact.friction_law.upper()],

@@ -20,7 +20,7 @@ from add.errors import InputError, naming
 from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
-from add.scene.read.paths import explain_missing, nearest, path_slots, set_value
+from add.scene.read.paths import entries, explain_missing, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
@@ -188,14 +188,8 @@ def _marked(node: Any, place: str) -> Iterator[Problem]:
     if isinstance(node, _Duplicates):
         for key in node.twice:
             yield Problem(f"{place}.{key}".lstrip("."), "this key appears twice in its object", None, "one of them")
-    if isinstance(node, dict | list):
-        for key, item in _items(node):
-            yield from _marked(item, f"{place}.{key}".lstrip("."))
-
-
-def _items(node: Any) -> list[tuple[Any, Any]]:
-    """(key or position, value) of what an object or a list holds."""
-    return list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())
+    for key, item in entries(node):
+        yield from _marked(item, f"{place}.{key}".lstrip("."))
 
 
 # --- JSON -> Scene -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of
+from add.scene.spec.common import HARD
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import CURVES, _FurtherFriction
@@ -195,7 +196,7 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
                         f"bodies.{name}.joints.{joint.name}.upper", "the limit of a ball gives way: none is hard",
                         f"{joint.upper:g}", "no limit, or limits 'penalty'",
                     )  # fmt: skip
-    if law not in ("exact", "impulse"):
+    if law not in HARD:
         return
     if spec.time.initial == "equilibrium":
         yield Problem("time.initial", f"the friction law '{law}' starts from a given state", "'equilibrium'", "'given'")
