@@ -15,6 +15,7 @@ from add.geometry.shapes import shape_of
 from add.kernels.air import enclosed_volume
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene.build.coupling_parts import is_closed
+from add.scene.build.joints import start_of
 from add.scene.build.selections import select, select_points
 from add.scene.build.ties import WORLD, Derived, SceneParts, pose_of
 from add.scene.read.paths import require_known
@@ -28,7 +29,6 @@ from add.scene.spec.actuation import (
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.common import HARD
 from add.scene.spec.nets import NetSpec
-from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.summary import as_point, counted
 from add.terms import Chamber, GivenVolume, IsothermalGas, Pressure
@@ -209,7 +209,7 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
             if not isinstance(carrier, RigidBody | LinkBody) or (isinstance(carrier, LinkBody) and carrier.massless):
                 raise InputError("nodes are tied to rigid bodies and links", place=f"{at}.embedded.{k}.body",
                                  found=f"'{item.body}'", expected="a body with a frame and a mass")  # fmt: skip
-            start = _start(spec, item.body, starts)
+            start = start_of(spec, starts, item.body)
             nodes = _nodes(soft, body, item, carrier, start, f"{at}.embedded.{k}")
             for other in ties:
                 both = np.intersect1d(nodes, other.nodes)
@@ -252,15 +252,6 @@ def _refuse_held(body: SoftBody, ties: list[NodeTie], at: str) -> None:
                              expected="nodes that nothing else holds; masses belong to the link")  # fmt: skip
     if nodes.size == body.mesh.n_nodes:
         raise InputError("all nodes are tied: nothing deforms", place=f"{at}.embedded", expected="free nodes")
-
-
-def _start(spec: SceneSpec, name: str, starts: Mapping[str, FloatArray]) -> FloatArray:
-    """Return place and rotation vector (6,) of the frame of a body or link at the start."""
-    if name in starts:
-        return starts[name]
-    frame = spec.bodies[name]
-    assert isinstance(frame, RigidBodySpec | KinematicBodySpec)
-    return np.concatenate([np.array(frame.position), rotation_vector(frame.orientation)])
 
 
 def _nodes(

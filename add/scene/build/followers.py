@@ -123,11 +123,23 @@ def _spring(path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpe
     parts.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
 
 
+def _alone(tree: TreeBody, numbers: Sequence[SceneParameter]) -> tuple[ParameterLayout, FloatArray]:
+    """Return the numbers of a tree and their values, before there is a model."""
+    whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
+    theta = np.zeros(whole.n)
+    for number in numbers:
+        for target, factor in number.targets:
+            name, _, row = target.partition("#")
+            if name in whole:
+                whole.view(theta, name)[int(row) if row else ...] = factor * number.value
+    return whole, theta
+
+
 def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:
     """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,)."""
     if not links:
         return {}
-    whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
+    whole, theta = _alone(tree, parts.numbers)
     elements, of_links = tree.tree(Layouts(DofLayout([]), DofLayout([]), whole))
     places = elements.placement
     values = tree.start_names()
@@ -144,8 +156,7 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
         gravity=np.zeros(3, dtype=np.int64),
     )
     coordinates = local[np.concatenate([whole[name].indices.ravel() for name in values])]
-    given = {target: number.value * factor for number in parts.numbers for target, factor in number.targets}
-    x = np.concatenate([np.asarray(given[name], dtype=float).ravel() for name in names])
+    x = np.concatenate([theta[whole[name].indices.ravel()] for name in names])
     poses = {}
     for link in links:
         name = f"{tree.name}/{link}"
@@ -239,17 +250,8 @@ class _TreeAlone:
     """A tree with its numbers, before there is a model: the pose in which its loops are closed, and their rows."""
 
     def __init__(self, tree: TreeBody, numbers: Sequence[SceneParameter]) -> None:
-        n, whole = tree.coordinates()[0], ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
-        self.tree, self.theta = tree, np.zeros(whole.n)
-        for number in numbers:
-            for target, factor in number.targets:
-                name, _, row = target.partition("#")
-                if name in whole:
-                    view = whole.view(self.theta, name)
-                    if row:
-                        view[int(row)] = factor * number.value
-                    else:
-                        view[...] = factor * number.value
+        n, (whole, self.theta) = tree.coordinates()[0], _alone(tree, numbers)
+        self.tree = tree
         dofs = DofLayout([(tree.name, (n,), "")])
         rows = DofLayout([(f"{tree.name}/{link}", (2, 3), "m") for link in tree.links])
         at = Layouts(dofs, rows, whole)

@@ -43,6 +43,8 @@ from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
 from add.typing import FloatArray
 
+#: How a robot's file is read.
+OF_FILES = ("up", "ignore", "repair", "srdf", "packages", "visual")
 _Part = TypeVar("_Part", RobotJoint, RobotTendon)
 
 
@@ -261,17 +263,7 @@ class ArticulatedBodySpec(Spec):
         if self.model is None:
             if not self.joints or not self.links:
                 raise problem("a tree without 'model' needs links and joints", key="links")
-            for key in (
-                "up",
-                "ignore",
-                "repair",
-                "srdf",
-                "packages",
-                "visual",
-                "keyframe",
-                "actuators",
-                "static_shapes",
-            ):
+            for key in (*OF_FILES, "keyframe", "actuators", "static_shapes"):
                 if self.says(key):
                     raise problem("goes with 'model'", key=key)
             for name, tendon in self.tendons.items():

@@ -18,6 +18,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.read import read_robot
 from add.scene.robots.shapes import KINDS, simple_solid
 from add.scene.spec.articulated import (
+    OF_FILES,
     ArticulatedBodySpec,
     LinkShapeSpec,
     LinkSpec,
@@ -149,16 +150,8 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
             robot = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                robot = body._read or read_robot(
-                    body.model,
-                    base=body.base,
-                    up=body.up,
-                    ignore=body.ignore,
-                    repair=body.repair,
-                    visual=body.visual,
-                    packages=body.packages or None,
-                    srdf=body.srdf,
-                )
+                how = {key: getattr(body, key) for key in ("base", *OF_FILES)}
+                robot = body._read or read_robot(body.model, **how)
             robot = _replaced(in_body_frames(robot), body, at)
         _check_names(robot, at)
         robot = with_parts(robot, body, at)
