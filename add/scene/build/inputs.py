@@ -24,13 +24,18 @@ from add.scene.spec.signals import (
     TableSignalSpec,
 )
 from add.simulation.run import Simulation
-from add.typing import NAMED, FloatArray, IntArray, require_kind
+from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
 
 #: Names of the coordinates and velocities that a rollout begins with.
 STATE_Q, STATE_V = "state.q", "state.v"
 
 #: Name of an input -> its values.
 Values = Mapping[str, ArrayLike]
+
+
+def arrays_of(values: Values) -> dict[str, FloatArray]:
+    """Return values of inputs, or their tangents, as arrays."""
+    return {name: as_numbers(name, value) for name, value in values.items()}
 
 
 @final

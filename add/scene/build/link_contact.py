@@ -117,8 +117,8 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
     InputError
         For a plane on a link, and meshes that enclose nothing.
     """
-    points, radii, areas, shapes = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0)], []
-    numbers = [np.zeros(0, dtype=np.int64)]
+    points, shapes = [np.zeros((0, 3))], []
+    columns = [np.zeros((0, 3))]  # radius, area and shape of each point
     for k, shape in enumerate(link.collision):
         if shape.shape == "plane":
             raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
@@ -132,21 +132,18 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
             error.place = error.place or f"{at}.shapes.{k}"
             raise
         points.append(places @ shape.rotation.T + shape.position)
-        radii.append(np.full(places.shape[0], radius))
-        areas.append(np.full(places.shape[0], area / max(places.shape[0], 1)))
+        columns.append(np.tile([radius, area / max(len(places), 1), k], (len(places), 1)))
         shapes.append(carried)
-        numbers.append(np.full(places.shape[0], k))
-    vertices, triangles = surface_of(link)
+    radii, areas, numbers = np.concatenate(columns).T.copy()
     return LinkBody(
         tree,
         link.name,
         np.concatenate(points),
-        np.concatenate(radii),
-        np.concatenate(areas),
+        radii,
+        areas,
         tuple(shapes),
-        vertices,
-        triangles,
-        shape_of=np.concatenate(numbers),
+        *surface_of(link),
+        shape_of=numbers.astype(np.int64),
     )
 
 

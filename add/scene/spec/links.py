@@ -245,12 +245,8 @@ def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
         for key in ("mass", "inertia"):
             if getattr(link, key) is None:
                 raise InputError("a link without shapes needs its mass and inertia", place=f"{at}.{key}")
-        assert link.mass is not None and link.inertia is not None
-        centre = np.array(link.center_of_mass or (0.0, 0.0, 0.0))
-        return RobotLink(name, link.mass, centre, _checked(link.inertia, at))
-    if link.mass is not None and link.inertia is not None and link.center_of_mass is not None:
-        return RobotLink(name, link.mass, np.array(link.center_of_mass), _checked(link.inertia, at), shapes)
-    whole = _solid(shapes, at)
+    given = None not in (link.mass, link.inertia, link.center_of_mass)
+    whole = _solid(() if given else shapes, at)
     mass = link.mass if link.mass is not None else (link.density or 0.0) * whole.volume
     centre = whole.centre if link.center_of_mass is None else np.array(link.center_of_mass)
     inertia = whole.inertia * mass / whole.volume if link.inertia is None else _checked(link.inertia, at)
