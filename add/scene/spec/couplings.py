@@ -88,11 +88,10 @@ class _PairSpec(_CouplingSpec):
 
 
 _TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
-_ALONG = _TOGETHER | {"length": "m"}
 
 
 class _AlongSpec(_PairSpec):
-    columns = _ALONG
+    columns = _TOGETHER | {"length": "m"}
 
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
