@@ -13,21 +13,14 @@ from add.errors import InputError
 from add.kernels.rotation import rotation_vector
 from add.kernels.trees import BALL, FIXED, HINGE, SLIDE
 from add.model.contact_terms import ShapeName
-from add.scene.build.followers import (
-    common_limits,
-    follow,
-    followers_of,
-    has_dry_friction,
-    independent_rows,
-    link_starts,
-)
+from add.scene.build.followers import End, common_limits, follow, followers_of, independent_rows, link_starts
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
 from add.scene.build.tree_parts import bounded, coordinate, driven_by, tree_extras, usual
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import six_of
-from add.scene.robots.model import Robot, RobotJoint, RobotLink
+from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLink
 from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.links import is_body, robot_of
@@ -75,17 +68,18 @@ def articulated_body(
     loose = len(free) == 1 and free[0] is robot.joints[0] and len([j for j in robot.joints if not j.parent]) == 1
     pose = _keyframe(robot, body, at)
     _add_base(at, body, robot.joints[0] if loose else None, pose, parts)
-    order = {link.name: k for k, link in enumerate(robot.links)}
+    order = {WORLD: -1} | {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
     joints, mimicking = [], followers_of(robot.joints)
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
         same = mimicking.get(joint.name, [])
-        made = _tree_joint(joint, link, said, order, position, parts, same, body, place)
-        joints.append(replace(made, held=_is_held(made, said, body, place)))
-        jointed, hard = not (loose and k == 0), body.limits == "hard"
-        ends = common_limits(joint, same, body.joints)
-        _add_joint(place, joint, said, joints[-1], pose, ends, parts, starts=jointed, hard=hard)
+        ends, jointed = common_limits(joint, same), not (loose and k == 0)
+        made = _tree_joint(joint, link, said, order, position, parts, ends, place)
+        rough = joint.mimic is None and any(item.dry_friction for item in (joint, *same))
+        made = replace(made, rough=rough, held=_is_held(made, said, body, place) and rough)
+        joints.append(made)
+        _add_joint(place, joint, said, made, pose, ends, parts, starts=jointed, hard=body.limits == "hard")
     springs = follow(at, robot.joints, body.joints, parts)
     for link in robot.links:
         if is_body(link):
@@ -178,13 +172,12 @@ def _tree_joint(
     order: dict[str, int],
     position: dict[str, int],
     parts: SceneParts,
-    followers: Sequence[RobotJoint],
-    body: ArticulatedBodySpec,
+    ends: tuple[End, End],
     at: str,
 ) -> TreeJoint:
     kind = _KINDS[joint.kind]
     _refuse_none(joint, said, at)
-    (lower, *_), (upper, *_) = common_limits(joint, followers, body.joints)
+    lower, upper = (limit for limit, _, _ in ends)
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     if kind == BALL and upper >= np.pi:  # no rotation is by more
         limited = bool(np.isfinite(lower))
@@ -199,18 +192,16 @@ def _tree_joint(
             raise InputError("only hinges and slides may have a given motion", place=f"{at}.motion")
         motion = parts.signal(said.motion, f"{at}.motion", "m" if kind == SLIDE else "rad", 1)
     mimic = None if joint.mimic is None else (position[joint.mimic[0]], joint.mimic[1], joint.mimic[2])
-    parent = order[joint.parent] if joint.parent else -1
     return TreeJoint(
         joint.name,
         kind,
-        parent,
+        order[joint.parent],
         link.name if is_body(link) else "",
         joint.axis,
         joint.pitch,
         mimic,
         limited=limited and joint.mimic is None and kind in (HINGE, SLIDE, BALL),
         motion=motion,
-        rough=joint.mimic is None and has_dry_friction(joint, followers, body.joints),
     )
 
 
@@ -237,7 +228,7 @@ def _is_held(joint: TreeJoint, said: TreeJointSpec, body: ArticulatedBodySpec, a
             "dry friction holds hinges, slides and balls that mimic no other and have no given motion",
             place=f"{at}.dry_friction_law", found="'hybrid'", expected="'tanh'",
         )  # fmt: skip
-    return moved and joint.rough and (said.dry_friction_law or body.dry_friction_law) == "hybrid"
+    return moved and (said.dry_friction_law or body.dry_friction_law) == "hybrid"
 
 
 def _add_joint(
@@ -246,7 +237,7 @@ def _add_joint(
     said: TreeJointSpec,
     made: TreeJoint,
     pose: Mapping[str, FloatArray],
-    ends: tuple[tuple[float, str, str], tuple[float, str, str]],
+    ends: tuple[End, End],
     parts: SceneParts,
     *,
     starts: bool,
@@ -262,9 +253,9 @@ def _add_joint(
         values["rate"] = _wide(said.rate, np.zeros(made.n), f"{at}.rate")
     if made.n and made.kind in (HINGE, SLIDE, BALL):
         values["rest"] = _wide(said.rest, np.full(made.n, joint.reference), f"{at}.rest")
-        values |= {key: usual(said, key, getattr(joint, key)) for key in ("stiffness", "damping", "dry_friction")}
+        values |= {key: getattr(joint, key) for key in ("stiffness", "damping", "dry_friction")}
         values["slip_speed"] = usual(said, "slip_speed", _HELD_SLIP_SPEED if made.held else None)
-        values["armature"] = usual(said, "armature", joint.armature)
+        values["armature"] = joint.armature
         if made.limited:
             found = " and ".join(
                 f"{end:.6g}" + ("" if name == joint.name else f" (of '{name}', which mimics it)")

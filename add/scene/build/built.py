@@ -21,6 +21,7 @@ from add.scene.build.rollouts import Rollout, SceneBatch, rollout, rollouts
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step, StepFunction
 from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import HARD
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.materials import NamedMaterialSpec
 from add.scene.spec.scene import SceneSpec
@@ -161,7 +162,7 @@ class BuiltScene(Summarised):
 
         Contact without a penalty has no impacts that take time.
         """
-        if self.scene.contact.friction_law in ("exact", "impulse"):
+        if self.scene.contact.friction_law in HARD:
             return []
         rows = self.scene.contact.pairs
         restitutions = ContactClasses.read(self.scene).restitutions(self.scene)
@@ -171,6 +172,10 @@ class BuiltScene(Summarised):
     def expected_impacts(self) -> list[Impact]:
         """Return how long an impact of each of these pairs will last."""
         return expected_impacts(self.damped_pairs(), self.scene.time.dt, self.order)
+
+    def marker(self, name: str) -> PointMap:
+        """Return the point, or direction, of one marker."""
+        return self.markers.select(np.array([self.marker_names.index(name)]))
 
     @property
     def theta(self) -> FloatArray:

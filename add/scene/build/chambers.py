@@ -15,6 +15,7 @@ from add.geometry.shapes import shape_of
 from add.kernels.air import enclosed_volume
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene.build.coupling_parts import is_closed
+from add.scene.build.joints import start_of
 from add.scene.build.selections import select, select_points
 from add.scene.build.ties import WORLD, Derived, SceneParts, pose_of
 from add.scene.read.paths import require_known
@@ -26,8 +27,8 @@ from add.scene.spec.actuation import (
     VolumeChamberSpec,
 )
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
+from add.scene.spec.common import HARD
 from add.scene.spec.nets import NetSpec
-from add.scene.spec.rigid import KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.summary import as_point, counted
 from add.terms import Chamber, GivenVolume, IsothermalGas, Pressure
@@ -140,18 +141,17 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
     return _Walls(body.name, faces, closed, volume, float(triangle_areas(points, faces).sum()))
 
 
-def _parts(faces: IntArray, n: int) -> IntArray:
-    """Return the number of the connected part that each face is in, in the order of their lowest nodes."""
-    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
+def _pieces(rows: IntArray, n: int) -> list[IntArray]:
+    """Return the connected parts of faces, or edges, between ``n`` nodes, in the order of their lowest nodes."""
+    edges = np.concatenate([rows[:, k : k + 2] for k in range(rows.shape[1] - 1)])
     graph = coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n))
-    label = connected_components(graph, directed=False)[1][faces[:, 0]]
-    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+    label = connected_components(graph, directed=False)[1][rows[:, 0]]
+    return [rows[label == k] for k in np.unique(label)]
 
 
 def _hollow(points: FloatArray, faces: IntArray, number: int | None, place: str) -> IntArray:
     """Return the faces of a hollow inside a body, whose faces, seen from the gas, enclose a volume above zero."""
-    label = _parts(faces, points.shape[0])
-    parts = [faces[label == k] for k in range(label.max() + 1)]
+    parts = _pieces(faces, points.shape[0])
     hollows = [part for part in parts if enclosed_volume(points.ravel(), np.ascontiguousarray(part)) > 0.0]
     if len(hollows) == 1 and number is None:
         return hollows[0]
@@ -172,11 +172,7 @@ def _hole(points: FloatArray, faces: IntArray) -> str:
     rim = [side for side in sides if side[::-1] not in sides]
     if not rim:
         return "faces that do not go round the same way"
-    edges = np.array(sorted(rim))
-    label = connected_components(
-        coo_array((np.ones(len(edges)), tuple(edges.T)), shape=2 * points.shape[:1]), directed=False
-    )[1][edges[:, 0]]
-    holes = [edges[label == k] for k in np.unique(label)]
+    holes = _pieces(np.array(sorted(rim)), points.shape[0])
     first = max(holes, key=len)
     around = as_point(points[np.unique(first)].mean(axis=0))
     return f"{len(holes)} hole{'s' * (len(holes) > 1)}, the largest with a rim of {len(first)} edges around {around} m"
@@ -213,7 +209,7 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
             if not isinstance(carrier, RigidBody | LinkBody) or (isinstance(carrier, LinkBody) and carrier.massless):
                 raise InputError("nodes are tied to rigid bodies and links", place=f"{at}.embedded.{k}.body",
                                  found=f"'{item.body}'", expected="a body with a frame and a mass")  # fmt: skip
-            start = _start(spec, item.body, starts)
+            start = start_of(spec, starts, item.body)
             nodes = _nodes(soft, body, item, carrier, start, f"{at}.embedded.{k}")
             for other in ties:
                 both = np.intersect1d(nodes, other.nodes)
@@ -235,7 +231,7 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
 def _refuse(spec: SceneSpec, own: SoftBodySpec, at: str) -> None:
     """Refuse what has no equations with nodes that are no unknowns."""
     law = spec.contact.friction_law
-    if law in ("exact", "impulse"):
+    if law in HARD:
         raise InputError("contact without penalties knows no tied nodes", place="contact.friction_law",
                          found=f"'{law}', and {at}.embedded",
                          expected="'none', 'linear', 'tanh' or 'hybrid', or `by` 'multipliers'")  # fmt: skip
@@ -256,15 +252,6 @@ def _refuse_held(body: SoftBody, ties: list[NodeTie], at: str) -> None:
                              expected="nodes that nothing else holds; masses belong to the link")  # fmt: skip
     if nodes.size == body.mesh.n_nodes:
         raise InputError("all nodes are tied: nothing deforms", place=f"{at}.embedded", expected="free nodes")
-
-
-def _start(spec: SceneSpec, name: str, starts: Mapping[str, FloatArray]) -> FloatArray:
-    """Return place and rotation vector (6,) of the frame of a body or link at the start."""
-    if name in starts:
-        return starts[name]
-    frame = spec.bodies[name]
-    assert isinstance(frame, RigidBodySpec | KinematicBodySpec)
-    return np.concatenate([np.array(frame.position), rotation_vector(frame.orientation)])
 
 
 def _nodes(

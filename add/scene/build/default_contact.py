@@ -32,6 +32,7 @@ from add.model.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene, contact_terms
 from add.scene.build.mesh_contact import ONSET as MESH_ONSET
 from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
+from add.scene.spec.common import HARD, Spec
 from add.scene.spec.links import strings_in
 from add.scene.spec.scene import SceneSpec
 from add.simulation.impacts import Impacts
@@ -52,13 +53,12 @@ DAMPING_RATIO = 0.5
 RESTITUTION = clipped_restitution_from_damping(2.0 * DAMPING_RATIO, 1.0, 1.0)
 #: What stands for gravity where there is none and nothing moves at the start [m/s^2].
 WEIGHT = 9.81
-STIFF = ("stiffness", "damping")
-NUMBERS = (*STIFF, "onset", "damping_ramp")
+NUMBERS = ("stiffness", "damping", "onset", "damping_ramp")
 
 
 def without_numbers(scene: SceneSpec) -> bool:
     """Return whether a scene leaves the stiffness of its contact open."""
-    return scene.contact.stiffness is None and scene.contact.friction_law not in ("exact", "impulse")
+    return scene.contact.stiffness is None and scene.contact.friction_law not in HARD
 
 
 #: Settings of contact that the rule reads, or that decide which of its numbers are there.
@@ -317,10 +317,13 @@ def said_numbers(scene: SceneSpec, built: BuiltScene) -> list[str]:
     if not without_numbers(scene) or not read_by_contact(built):
         return []
     contact = built.scene.contact
-    numbers = [(f"contact.{key}", getattr(contact, key)) for key in NUMBERS]
-    for section in ("nodes", "mesh"):
-        numbers += [(f"contact.{section}.{key}", getattr(getattr(contact, section), key, None)) for key in NUMBERS]
-    text = ", ".join(f"{path} {value:.3g} {_unit(path, contact.stiffness_per)}" for path, value in numbers if value)
+    sections: dict[str, Spec] = {"contact": contact, "contact.nodes": contact.nodes, "contact.mesh": contact.mesh}
+    text = ", ".join(
+        f"{at}.{key} {value:.3g} {_unit(part, key, contact.stiffness_per)}"
+        for at, part in sections.items()
+        for key in NUMBERS
+        if (value := getattr(part, key, None))
+    )
     of = Touching(built.scene, built)
     rates = of.rates()
     if not rates:
@@ -348,7 +351,8 @@ def _light_bodies(built: BuiltScene, of: Touching) -> list[str]:
         return []
     share, k_d = np.sqrt(lightest.mass / heaviest.mass), contact.damping or 0.0
     k_t = contact.stick_stiffness or (contact.stiffness or 0.0) * built.scene.time.dt
-    damping, stick = (f"{value * share:.2g} {_unit('damping', contact.stiffness_per)}" for value in (k_d, k_t))
+    unit = _unit(contact, "damping", contact.stiffness_per)
+    damping, stick = (f"{value * share:.2g} {unit}" for value in (k_d, k_t))
     return [
         f"'{lightest.name}' weighs {lightest.mass / heaviest.mass:.0e} of '{heaviest.name}': steps in which it touches "
         f"may take long; rows of contact.pairs for it, with damping {damping} and stick_stiffness {stick}, help"
@@ -358,7 +362,7 @@ def _light_bodies(built: BuiltScene, of: Touching) -> list[str]:
 def fast_impacts(built: BuiltScene) -> list[str]:
     """Return the free bodies and trees that move by most of their thinnest part in a step at their impact, in words."""
     scene = built.scene
-    hard = scene.contact.friction_law in ("exact", "impulse")
+    hard = scene.contact.friction_law in HARD
     if hard or scene.time.substeps == "auto" or not built.model.obstacles:
         return []
     dt, joined = scene.time.dt, set(strings_in(scene.couplings))
@@ -386,9 +390,6 @@ def fast_impacts(built: BuiltScene) -> list[str]:
     ]
 
 
-def _unit(path: str, per: str) -> str:
-    key = path.rpartition(".")[2]
-    if key in STIFF:
-        per_area = "^3" if ".mesh." in path or per == "area" else ""
-        return {"stiffness": "N/m", "damping": "N s/m"}[key] + per_area
-    return "m"
+def _unit(part: Spec, key: str, per: str) -> str:
+    unit = part.unit_of(key)
+    return f"{unit}^3" if per == "area" and unit.endswith("/m") else unit

@@ -20,7 +20,6 @@ from add.scene.build.sizes import require_room_to_run
 from add.scene.build.unread import unmet_signals, unread, unread_signals
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.couplings import AttachmentSpec, _PairSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
@@ -97,12 +96,8 @@ def _untouchable(built: BuiltScene) -> Iterator[str]:
     spec, model = built.scene, built.model
     if not spec.contact.between_bodies:
         return
-    joined: set[frozenset[str | None]] = {*ContactClasses.read(spec).disabled_bodies()}
-    for item in spec.couplings.values():
-        if isinstance(item, AttachmentSpec):
-            joined |= {frozenset((item.nodes, item.body))} if not item.collide else set()
-        elif isinstance(item, _PairSpec) and not item.collide:
-            joined.add(frozenset((item.a.body, item.b.body)))
+    joined = {*ContactClasses.read(spec).disabled_bodies()}
+    joined |= {frozenset(item.joins) for item in spec.couplings.values() if item.joins and not item.collide}
     points = {body.name for body in model.bodies if body.contact_points().radii.size}
     shapes = {body.name for body in model.bodies if body.shapes}
     known = {body.name for body in model.bodies}

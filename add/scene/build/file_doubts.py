@@ -189,15 +189,14 @@ def _other_names(
     seen = np.array([positions[frame, k] for frame, k in zip(first, known, strict=True)])
     meant = np.array([starts[name][0] for name in names])
     seen, meant = seen - seen.mean(axis=0), meant - meant.mean(axis=0)
-    size = float(np.sqrt((meant**2).sum(axis=1).mean()))
-    off = float(np.sqrt(((seen - meant) ** 2).sum(axis=1).mean()))
+    size, off = _rms(meant), _rms(seen - meant)
     if off <= OFF * size or not size:
         return
     from scipy.optimize import linear_sum_assignment
 
     apart = np.linalg.norm(seen[:, None] - meant, axis=2) ** 2
     _, order = linear_sum_assignment(apart)
-    exchanged = float(np.sqrt(apart[np.arange(len(order)), order].mean()))
+    exchanged = _rms(seen - meant[order])
     if exchanged < EXPLAINED * off:
         pairs = [f"'{names[k]}' lies where '{names[l]}' should be" for k, l in enumerate(order) if k != l]
         yield (
@@ -208,7 +207,7 @@ def _other_names(
     if len(known) < 3:
         return
     best, turned = min(
-        ((float(np.sqrt(((seen @ turn.T - meant) ** 2).sum(axis=1).mean())), k) for k, turn in enumerate(_TURNS)),
+        ((_rms(seen @ turn.T - meant), k) for k, turn in enumerate(_TURNS)),
     )
     if best < EXPLAINED * off:
         turn = _TURNS[turned]
@@ -219,6 +218,10 @@ def _other_names(
             f"recording: are its axes {what}? With ({axes}) in the place of (x, y, z) the markers start {best:.2g} m "
             f"off, and {off:.2g} m as they are; `up` and `register` turn a recording, its file alone can mirror it"
         )
+
+
+def _rms(rows: FloatArray) -> float:
+    return float(np.sqrt((rows**2).sum(axis=1).mean()))
 
 
 #: Every way to exchange axes and turn them round (48, 3, 3).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from scipy.linalg import qr
@@ -21,7 +22,6 @@ from add.errors import InputError, naming
 from add.kernels.rotation import rotation_matrix
 from add.kernels.tree_loops import ALONG
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
-from add.scene.build.tree_parts import usual
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec
 from add.ties import LinkPose, WeightedSum
@@ -31,11 +31,8 @@ from add.typing import FloatArray, IntArray
 #: rates and accelerations of the follower are m times those of the leader, and m times as large there.
 _ADDED = {"damping": 2, "dry_friction": 1, "armature": 2}
 _NONE = TreeJointSpec()
-
-
-def limits(joint: RobotJoint, said: TreeJointSpec) -> tuple[float, float]:
-    """Return the limits of a joint's own coordinate."""
-    return usual(said, "lower", joint.lower), usual(said, "upper", joint.upper)
+#: A limit of a coordinate, the joint that it is of, and its name there.
+End = tuple[float, str, str]
 
 
 def followers_of(joints: Sequence[RobotJoint]) -> dict[str, list[RobotJoint]]:
@@ -47,37 +44,20 @@ def followers_of(joints: Sequence[RobotJoint]) -> dict[str, list[RobotJoint]]:
     return out
 
 
-def common_limits(
-    joint: RobotJoint, followers: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]
-) -> tuple[tuple[float, str, str], tuple[float, str, str]]:
+def common_limits(joint: RobotJoint, followers: Sequence[RobotJoint]) -> tuple[End, End]:
     """Return the narrowest limits of a coordinate, those of joints that mimic it included.
 
-    Parameters
-    ----------
-    joint, followers : whose coordinate it is, and the joints that mimic it
-    said : by the scene of joints
-
-    Returns
-    -------
-    lower, upper
-        Each with the joint that brings it and the name of the limit there: with m < 0 the other one.
+    Each is named with the joint that brings it and the name of the limit there: with m < 0 the other one.
     """
-    lower, upper = limits(joint, said.get(joint.name, _NONE))
-    intervals = [((lower, joint.name, "lower"), (upper, joint.name, "upper"))]
+    intervals = [((joint.lower, joint.name, "lower"), (joint.upper, joint.name, "upper"))]
     for item in followers:
         assert item.mimic is not None
         _, m, c = item.mimic
-        ends_of = zip(limits(item, said.get(item.name, _NONE)), ("lower", "upper"), strict=True)
-        ends = [((limit - c) / m, item.name, key) for limit, key in ends_of]
+        ends = [((getattr(item, key) - c) / m, item.name, key) for key in ("lower", "upper")]
         intervals.append((ends[0], ends[1]) if m > 0.0 else (ends[1], ends[0]))
     return max((pair[0] for pair in intervals), key=lambda end: end[0]), min(
         (pair[1] for pair in intervals), key=lambda end: end[0]
     )
-
-
-def has_dry_friction(joint: RobotJoint, followers: Sequence[RobotJoint], said: Mapping[str, TreeJointSpec]) -> bool:
-    """Return whether a joint, or one that mimics it, has dry friction."""
-    return any(usual(said.get(item.name, _NONE), "dry_friction", item.dry_friction) for item in (joint, *followers))
 
 
 def follow(
@@ -93,7 +73,6 @@ def follow(
     """
     springs: list[TreeTendon] = []
     before, parts = parts, SceneParts(parts.driven)
-    known = {joint.name: joint for joint in joints}
     number, mimicking = {joint.name: k for k, joint in enumerate(joints)}, followers_of(joints)
     sums: dict[str, list[tuple[str, float]]] = {}
     for joint in joints:
@@ -103,19 +82,18 @@ def follow(
         path, of_leader, said_of = f"{at}.joints.{joint.name}", f"{at}.joints.{leader}", said.get(joint.name, _NONE)
         slide = joint.kind == "slide"
         for key, power in _ADDED.items():
-            parts.add(f"{path}.{key}", usual(said_of, key, getattr(joint, key)), said_of.unit_of(key, slide), ())
+            parts.add(f"{path}.{key}", getattr(joint, key), said_of.unit_of(key, slide), ())
             terms = sums.setdefault(f"{of_leader}.{key}", [(f"{of_leader}.{key}", 1.0)])
             terms.append((f"{path}.{key}", abs(m) ** power))
         if joint.stiffness or said_of.stiffness is not None:
             springs.append(TreeTendon(f"{path}.spring", (number[leader],)))
             _spring(path, m, c, joint, said_of, parts)
-        binding = common_limits(known[leader], mimicking[leader], said)
-        for value, key in zip(limits(joint, said_of), ("lower", "upper"), strict=True):
-            for (_, name, of), end in zip(binding, ("lower", "upper"), strict=True):
-                if (name, of) == (joint.name, key):
-                    parts.add(f"{path}.{key}", value, said_of.unit_of(key, slide), ())
-                    rule = WeightedSum((1.0 / m,), -c / m)
-                    parts.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
+        binding = common_limits(joints[number[leader]], mimicking[leader])
+        for key, (end, (_, name, of)) in product(("lower", "upper"), zip(("lower", "upper"), binding, strict=True)):
+            if (name, of) == (joint.name, key):
+                parts.add(f"{path}.{key}", getattr(joint, key), said_of.unit_of(key, slide), ())
+                rule = WeightedSum((1.0 / m,), -c / m)
+                parts.derived.append(Derived((f"{of_leader}.{end}",), rule, (OfScene(f"{path}.{key}"),)))
     for target, terms in sums.items():
         rule = WeightedSum(tuple(weight for _, weight in terms))
         parts.derived.append(Derived((target,), rule, tuple(OfScene(path) for path, _ in terms)))
@@ -139,18 +117,29 @@ def _spring(path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpe
         ("slip_speed", 1.0, "m/s"),
     ):
         parts.add(f"{at}.{key}", value, unit, fixed=True)
-    stiffness, unit = usual(said, "stiffness", joint.stiffness), said.unit_of("stiffness", slide)
-    parts.add(f"{path}.stiffness", stiffness, unit, ((f"{at}.stiffness", 1.0),))
+    parts.add(f"{path}.stiffness", joint.stiffness, said.unit_of("stiffness", slide), ((f"{at}.stiffness", 1.0),))
     rest = joint.reference if said.rest is None else said.rest
     parts.add(f"{path}.rest", rest, said.unit_of("rest", slide), ())
     parts.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
+
+
+def _alone(tree: TreeBody, numbers: Sequence[SceneParameter]) -> tuple[ParameterLayout, FloatArray]:
+    """Return the numbers of a tree and their values, before there is a model."""
+    whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
+    theta = np.zeros(whole.n)
+    for number in numbers:
+        for target, factor in number.targets:
+            name, _, row = target.partition("#")
+            if name in whole:
+                whole.view(theta, name)[int(row) if row else ...] = factor * number.value
+    return whole, theta
 
 
 def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:
     """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,)."""
     if not links:
         return {}
-    whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
+    whole, theta = _alone(tree, parts.numbers)
     elements, of_links = tree.tree(Layouts(DofLayout([]), DofLayout([]), whole))
     places = elements.placement
     values = tree.start_names()
@@ -167,8 +156,7 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
         gravity=np.zeros(3, dtype=np.int64),
     )
     coordinates = local[np.concatenate([whole[name].indices.ravel() for name in values])]
-    given = {target: number.value * factor for number in parts.numbers for target, factor in number.targets}
-    x = np.concatenate([np.asarray(given[name], dtype=float).ravel() for name in names])
+    x = np.concatenate([theta[whole[name].indices.ravel()] for name in names])
     poses = {}
     for link in links:
         name = f"{tree.name}/{link}"
@@ -262,17 +250,8 @@ class _TreeAlone:
     """A tree with its numbers, before there is a model: the pose in which its loops are closed, and their rows."""
 
     def __init__(self, tree: TreeBody, numbers: Sequence[SceneParameter]) -> None:
-        n, whole = tree.coordinates()[0], ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
-        self.tree, self.theta = tree, np.zeros(whole.n)
-        for number in numbers:
-            for target, factor in number.targets:
-                name, _, row = target.partition("#")
-                if name in whole:
-                    view = whole.view(self.theta, name)
-                    if row:
-                        view[int(row)] = factor * number.value
-                    else:
-                        view[...] = factor * number.value
+        n, (whole, self.theta) = tree.coordinates()[0], _alone(tree, numbers)
+        self.tree = tree
         dofs = DofLayout([(tree.name, (n,), "")])
         rows = DofLayout([(f"{tree.name}/{link}", (2, 3), "m") for link in tree.links])
         at = Layouts(dofs, rows, whole)

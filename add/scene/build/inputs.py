@@ -24,13 +24,18 @@ from add.scene.spec.signals import (
     TableSignalSpec,
 )
 from add.simulation.run import Simulation
-from add.typing import NAMED, FloatArray, IntArray, require_kind
+from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
 
 #: Names of the coordinates and velocities that a rollout begins with.
 STATE_Q, STATE_V = "state.q", "state.v"
 
 #: Name of an input -> its values.
 Values = Mapping[str, ArrayLike]
+
+
+def arrays_of(values: Values) -> dict[str, FloatArray]:
+    """Return values of inputs, or their tangents, as arrays."""
+    return {name: as_numbers(name, value) for name, value in values.items()}
 
 
 @final
@@ -128,8 +133,8 @@ class Inputs:
         """Return the given state; ``step`` is the number of steps behind it (see `Simulation.state`)."""
         if self.state is None:
             return None
-        _require_finite(STATE_Q, values[STATE_Q])
-        _require_finite(STATE_V, values[STATE_V])
+        for name in (STATE_Q, STATE_V):
+            require_finite_rows(name, np.asarray(values[name])[None])
         if len(self.state) == 2 and step == 0:
             raise InputError(
                 "a state with a history has steps behind it", place=STATE_Q, found="step 0",
@@ -216,10 +221,6 @@ def require_finite_rows(name: str, values: FloatArray, what: str = "an input is 
             what, place=of_member(k, values.shape[0], name), found=f"{values[(k, *at)]}{where}",
             expected="finite numbers",
         )  # fmt: skip
-
-
-def _require_finite(name: str, value: FloatArray) -> None:
-    require_finite_rows(name, np.asarray(value)[None])
 
 
 def signal_of(spec: SignalSpec, end: float, place: str) -> Signal:

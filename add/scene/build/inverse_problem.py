@@ -130,10 +130,8 @@ def _inverse_problem(scene: SceneSpec) -> InverseProblem:
     fitted: list[Experiment] = []
     validated: list[Experiment] = []
     for k, (name, item) in enumerate(built.items()):
-        recorded = bool(spec.experiments) and spec.experiments[k].recording is not None
-        place = f"experiments.{k}.recording" if recorded else "recording"
         use = spec.experiments[k].use if spec.experiments else "fit"
-        (fitted if use == "fit" else validated).append(_experiment(name, item, spec, parameters, place))
+        (fitted if use == "fit" else validated).append(_experiment(name, item, spec, parameters))
     chosen = optimizer(scene, built)
     return InverseProblem(
         tuple(fitted), tuple(parameters), _priors(spec, parameters), chosen, validation=tuple(validated)
@@ -184,10 +182,7 @@ def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int
     spec = scene
     if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
         return None
-    names = list(experiment_scenes(scene))
-    recorded = bool(spec.experiments) and spec.experiments[names.index(name)].recording is not None
-    place = f"experiments.{names.index(name)}.recording" if recorded else "recording"
-    experiment = _experiment(name, built, spec, [], place)
+    experiment = _experiment(name, built, spec, [])
     try:
         objective, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
     except InputError:
@@ -281,9 +276,9 @@ def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, 
     return tuple(out)
 
 
-def _experiment(
-    name: str, built: BuiltScene, spec: SceneSpec, parameters: list[DesignParameter], place: str
-) -> Experiment:
+def _experiment(name: str, built: BuiltScene, spec: SceneSpec, parameters: list[DesignParameter]) -> Experiment:
+    of_own = [k for k, item in enumerate(spec.experiments) if item.name == name and item.recording is not None]
+    place = f"experiments.{of_own[0]}.recording" if of_own else "recording"
     weights: list[float] = []
     parts: list[Objective] = []
     recording: Recording | None = None

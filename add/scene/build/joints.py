@@ -1,7 +1,6 @@
 """Couplings of a scene as joint parts between sites, with the numbers they read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -51,21 +50,8 @@ from add.scene.spec.scene import SceneSpec
 from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther
 from add.typing import FloatArray
 
-
-@final
-@dataclass(frozen=True)
-class _End:
-    """One end of a coupling.
-
-    Attributes
-    ----------
-    site : BodySite
-    place : Input
-        The point in the body's frame, as the input of a tie.
-    """
-
-    site: BodySite
-    place: Input
+#: One end of a coupling: its site, and the point in the body's frame, as the input of a tie.
+_End = tuple[BodySite, Input]
 
 
 @final
@@ -82,13 +68,7 @@ class _Bodies:
 
     def pose(self, name: str | None) -> FloatArray:
         """Return position and rotation vector (6,) of a body's rest frame at the start; the world's are zero."""
-        if name is None:
-            return np.zeros(6)
-        if name in self.link_poses:
-            return self.link_poses[name]
-        body = self.spec.bodies[name]
-        assert not isinstance(body, ArticulatedBodySpec)
-        return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
+        return np.zeros(6) if name is None else start_of(self.spec, self.link_poses, name)
 
     def ball_radius(self, name: str | None) -> float | None:
         """Return the radius of a rigid ball [m]; None of anything else."""
@@ -96,14 +76,11 @@ class _Bodies:
         geometry = body.geometry if isinstance(body, RigidBodySpec) else None
         return geometry.radius if isinstance(geometry, SphereGeometrySpec) else None
 
-    def only_node(self, end: EndSpec) -> FloatArray | None:
-        """Return the place of a body's only node, which is what a handle's end means."""
-        body = self.nodal.get(end.body or "")
-        return body.rest[0] if body is not None and body.rest.shape[0] == 1 else None
-
     def ends(self, a: EndSpec, b: EndSpec, at: str) -> tuple[_End, _End]:
         """Return both ends; a place that is not given is where the other end starts, and follows both poses."""
-        here, there = (self.only_node(end) if end.at is None else np.array(end.at, dtype=float) for end in (a, b))
+        # The only node of a body is what a handle's end means.
+        only = {name: body.rest[0] for name, body in self.nodal.items() if body.rest.shape[0] == 1}
+        here, there = (only.get(end.body or "") if end.at is None else np.array(end.at) for end in (a, b))
         if here is None:
             assert there is not None
             second = self.given(b.body, there, f"{at}.b")
@@ -117,18 +94,18 @@ class _Bodies:
         """Return the end at a place that the scene gives in the body's rest frame."""
         if name is None or name in self.framed:
             arm = self.parts.number(f"{path}.at", place, "m")
-            return _End(self.arm(name, arm), arm)
-        return _End(self.node(name, place, path), place)
+            return self.arm(name, arm), arm
+        return self.node(name, place, path), place
 
     def opposite(self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str) -> _End:
         """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
         if name is None or name in self.framed:
-            poses = (*pose_of(other), end.place, *pose_of(name))
+            poses = (*pose_of(other), end[1], *pose_of(name))
             arm = self.parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
-            return _End(self.arm(name, arm), arm)
+            return self.arm(name, arm), arm
         # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
         there = PlaceOnOther().value(np.concatenate([self.pose(other), place, self.pose(name)])[None])[0]
-        return _End(self.node(name, there, path), there)
+        return self.node(name, there, path), there
 
     @staticmethod
     def arm(name: str | None, arm: str) -> BodySite:
@@ -155,12 +132,14 @@ class _Bodies:
         """Return the angular velocity of a rigid body; the world's is zero."""
         return BodySite(SiteKind.WORLD) if name is None else BodySite(SiteKind.SPIN, name)
 
-    def must_turn(self, end: EndSpec, path: str, what: str) -> None:
-        """Refuse a body without orientation."""
-        if end.body is not None and end.body not in self.framed:
-            raise InputError(
-                f"a {what} joins rigid or kinematic bodies, or the world", place=f"{path}.body", found=f"'{end.body}'"
-            )
+
+def start_of(spec: SceneSpec, link_poses: Mapping[str, FloatArray], name: str) -> FloatArray:
+    """Return position and rotation vector (6,) of the rest frame of a body or link at the start."""
+    if name in link_poses:
+        return link_poses[name]
+    body = spec.bodies[name]
+    assert not isinstance(body, ArticulatedBodySpec)
+    return np.concatenate([np.array(body.position, dtype=float), rotation_vector(body.orientation)])
 
 
 def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_poses: Mapping[str, FloatArray]) -> None:
@@ -176,41 +155,36 @@ def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_p
         body_forces(name, body, parts)
     for name, item in spec.couplings.items():
         with blamed(item, f"couplings.{name}"):
-            pair = _coupling(item, f"couplings.{name}", places)
+            _coupling(item, f"couplings.{name}", places)
         parts.owners += [name] * (len(parts.joint_parts) - len(parts.owners))
-        if pair is not None and not item.collide:
-            parts.connected |= {pair, pair[::-1]}
+        if item.joins is not None and not item.collide:
+            parts.connected |= {item.joins, item.joins[::-1]}
 
 
-def _coupling(item: CouplingSpec, at: str, bodies: _Bodies) -> tuple[str, str] | None:
-    """Add the joint parts of one coupling; return the bodies that it joins, if it joins any."""
+def _coupling(item: CouplingSpec, at: str, bodies: _Bodies) -> None:
+    """Add the joint parts of one coupling."""
     parts = bodies.parts
     if isinstance(item, AttachmentSpec):
         _attachment(item, at, bodies)
-        return item.nodes, item.body or ""
-    if isinstance(item, ForceSpec | DragSpec):
+    elif isinstance(item, ForceSpec | DragSpec):
         place = np.zeros(3) if item.on.at is None else np.array(item.on.at)
-        on = bodies.given(item.on.body, place, f"{at}.on").site
+        on, _ = bodies.given(item.on.body, place, f"{at}.on")
         if isinstance(item, DragSpec):
             drag(item, at, on, bodies.ball_radius(item.on.body), parts)
         else:
             drive = parts.signal(item.force, f"{at}.force", "N", 3)
             parts.joint_parts.append(JointPart(PointForce, (on,), drive=drive))
-        return None
-    if isinstance(item, AirSpec):
+    elif isinstance(item, AirSpec):
         air(item, at, bodies.known[item.body], parts)
-        return None
-    if isinstance(item, TorqueSpec):
+    elif isinstance(item, TorqueSpec):
         if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3)
         parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
-        return None
-    if isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
+    elif isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
         item.build(at, bodies, parts, parts.driven)
-        return (item.a.body or "", item.b.body or "") if isinstance(item, PairExtension) else None
-    _pair(item, at, bodies)
-    return item.a.body or "", item.b.body or ""
+    else:
+        _pair(item, at, bodies)
 
 
 def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies) -> None:
@@ -232,13 +206,13 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies) -> None:
 
 def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
     parts, (first, second) = bodies.parts, bodies.ends(item.a, item.b, at)
-    a, b = first.site, second.site
+    (a, place_a), (b, place_b) = first, second
     if item.term is not None:
         numbers = []
         for key, unit in item.columns.items():
             value = item.column(key)
             if value is None:  # a length that the start has
-                poses = (*pose_of(item.a.body), first.place, *pose_of(item.b.body), second.place)
+                poses = (*pose_of(item.a.body), place_a, *pose_of(item.b.body), place_b)
                 numbers.append(parts.follow(f"{at}.{key}", unit, Distance(), *poses, shape=()))
             else:
                 numbers.append(parts.number(f"{at}.{key}", value, unit))
@@ -247,7 +221,12 @@ def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
     assert isinstance(item, HingeSpec | FixedSpec | SliderSpec)
     laws = parts.numbers_of(at, item, "stiffness", "damping")
     for end, key in ((item.a, "a"), (item.b, "b")):
-        bodies.must_turn(end, f"{at}.{key}", item.type)
+        if end.body is not None and end.body not in bodies.framed:
+            raise InputError(
+                f"a {item.type} joins rigid or kinematic bodies, or the world",
+                place=f"{at}.{key}.body",
+                found=f"'{end.body}'",
+            )
     # Three directions of stiffness k resist a small turn with the torque 2 k per angle, one across it with k.
     path, share = f"{at}.angular_stiffness", 1.0 if isinstance(item, HingeSpec) else 0.5
     angular = parts.number(path, item.angular_stiffness, "N m/rad", f"{at}.direction_stiffness", share)

@@ -7,7 +7,7 @@ import numpy as np
 from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
 from add.geometry.boundary import triangle_areas
-from add.geometry.triangle_surface import CollisionMesh
+from add.geometry.triangle_surface import CollisionMesh, box_surface, cylinder_surface
 from add.kernels import distance
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.robots.shapes import kernel_shape, simple_touching
@@ -16,12 +16,6 @@ from add.typing import FloatArray, IntArray
 
 #: Sides of round shapes.
 _SIDES = 16
-#: Of a box: corners in half edges, and triangles.
-_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
-_SIDES_OF_BOX: IntArray = np.array(
-    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4],
-     [1, 5, 7], [1, 7, 3]]
-)  # fmt: skip
 
 
 def surface_of(link: RobotLink) -> tuple[FloatArray, IntArray]:
@@ -53,21 +47,20 @@ def _triangles(shape: RobotGeometry) -> tuple[FloatArray, IntArray]:
         assert shape.vertices is not None and shape.triangles is not None
         return shape.vertices, np.asarray(shape.triangles, dtype=np.int64)
     if shape.shape == "box":
-        return _CORNERS * shape.size, _SIDES_OF_BOX
-    radius, half = shape.size[0], 0.0 if shape.shape == "sphere" else shape.size[1]
+        return box_surface(2.0 * np.array(shape.size))
     if shape.shape == "cylinder":
-        return _revolved(np.array([radius, radius]), np.array([-half, half]))
+        return cylinder_surface(*shape.size)
+    radius, half = shape.size[0], 0.0 if shape.shape == "sphere" else shape.size[1]
     rise = np.linspace(-0.5 * np.pi, 0.5 * np.pi, _SIDES + 2)[1:-1]
     return _revolved(radius * np.cos(rise), radius * np.sin(rise) + half * np.sign(rise), radius + half)
 
 
-def _revolved(radii: FloatArray, heights: FloatArray, end: float | None = None) -> tuple[FloatArray, IntArray]:
-    """Return the closed surface of rings (k,) about z, from below up, with a middle at -+ ``end``, or in the last."""
+def _revolved(radii: FloatArray, heights: FloatArray, end: float) -> tuple[FloatArray, IntArray]:
+    """Return the closed surface of rings (k,) about z, from below up, with poles at -+ ``end``."""
     around = 2.0 * np.pi * np.arange(_SIDES) / _SIDES
     rings = np.stack([np.outer(radii, np.cos(around)), np.outer(radii, np.sin(around)),
                       np.repeat(heights[:, None], _SIDES, axis=1)], axis=2)  # fmt: skip
-    top = float(heights[-1]) if end is None else end
-    vertices = np.concatenate([rings.reshape(-1, 3), [[0.0, 0.0, -top], [0.0, 0.0, top]]])
+    vertices = np.concatenate([rings.reshape(-1, 3), [[0.0, 0.0, -end], [0.0, 0.0, end]]])
     here = np.arange(rings[..., 0].size, dtype=np.int64).reshape(-1, _SIDES)
     after = np.roll(here, -1, axis=1)
     a, b, c, d = (part.ravel() for part in (here[:-1], after[:-1], after[1:], here[1:]))
@@ -125,8 +118,8 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
     InputError
         For a plane on a link, and meshes that enclose nothing.
     """
-    points, radii, areas, shapes = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0)], []
-    numbers = [np.zeros(0, dtype=np.int64)]
+    points, shapes = [np.zeros((0, 3))], []
+    columns = [np.zeros((0, 3))]  # radius, area and shape of each point
     for k, shape in enumerate(link.collision):
         if shape.shape == "plane":
             raise InputError("a link has no plane", place=f"{at}.shapes.{k}")
@@ -140,21 +133,18 @@ def link_body(tree: str, link: RobotLink, body: ArticulatedBodySpec, at: str) ->
             error.place = error.place or f"{at}.shapes.{k}"
             raise
         points.append(places @ shape.rotation.T + shape.position)
-        radii.append(np.full(places.shape[0], radius))
-        areas.append(np.full(places.shape[0], area / max(places.shape[0], 1)))
+        columns.append(np.tile([radius, area / max(len(places), 1), k], (len(places), 1)))
         shapes.append(carried)
-        numbers.append(np.full(places.shape[0], k))
-    vertices, triangles = surface_of(link)
+    radii, areas, numbers = np.concatenate(columns).T.copy()
     return LinkBody(
         tree,
         link.name,
         np.concatenate(points),
-        np.concatenate(radii),
-        np.concatenate(areas),
+        radii,
+        areas,
         tuple(shapes),
-        vertices,
-        triangles,
-        shape_of=np.concatenate(numbers),
+        *surface_of(link),
+        shape_of=numbers.astype(np.int64),
     )
 
 

@@ -120,7 +120,7 @@ def _observation(built: BuiltScene, name: str) -> tuple[int, Callable[[Seen], Fl
 
 def _marker(built: BuiltScene, name: str, marker: str, velocity: bool) -> Callable[[Seen], FloatArray]:
     require_known("marker", marker, built.marker_names, name)
-    points = built.markers.select(np.array([built.marker_names.index(marker)]))
+    points = built.marker(marker)
     return lambda seen: points.points(seen.kin, seen.theta)[velocity][0]
 
 

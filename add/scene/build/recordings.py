@@ -51,11 +51,6 @@ def placement_numbers(spec: SceneSpec, parts: SceneParts) -> None:
                 parts.numbers_of(_of_cloud(k), item.place, *_PLACED)
 
 
-def cloud_clock(k: int) -> str:
-    """Return the path, and name in theta, of the recording's time at which the simulation of a cloud starts."""
-    return f"objective.{k}.time_offset"
-
-
 def recording_placement(spec: SceneSpec, layout: ParameterLayout, names: tuple[str, ...]) -> Placement | None:
     """Return where the recording of some markers lies; None where the scene's `recording` has no `place`."""
     recording = spec.recording
@@ -285,7 +280,7 @@ def cloud_tracking(item: CloudObjectiveSpec, built: BuiltScene, k: int) -> Cloud
         np.zeros((*shape, 3)),
         np.ones(shape),
         np.eye(3),
-        clock=built.model.system.parameters[cloud_clock(k)].start,
+        clock=built.model.system.parameters[f"objective.{k}.time_offset"].start,
         clock_start=item.time_offset,
         last=time.n_steps,
     )

@@ -112,28 +112,6 @@ def least_inertia(model: Model, theta: FloatArray, links: bool) -> float:
     return min((inertia for inertia in principal if inertia > 0.0), default=np.inf)  # links may have none
 
 
-def following_masses(at: str, body: RigidBodySpec, parts: SceneParts) -> None:
-    """Let follow what does of a body's mass and inertia from its sizes, instead of from its mass or density alone.
-
-    A density gives mass and inertia; a given mass stays, and the inertia follows; what is given stays.
-    """
-    geometry = adjustable(body.geometry)
-    assert geometry is not None
-    follows = [key for key, given in (("mass", body.mass), ("inertia", body.inertia)) if given is None]
-    if not follows:
-        return
-    source = f"{at}.{'density' if body.mass is None else 'mass'}"
-    targets = tuple(f"{at}.{key}" for key in follows)
-    for k, item in enumerate(parts.numbers):
-        if item.path == source:
-            parts.numbers[k] = replace(item, targets=tuple(pair for pair in item.targets if pair[0] not in targets))
-    first = MASS.start if "mass" in follows else INERTIA.start
-    stop = INERTIA.stop if "inertia" in follows else MASS.stop
-    rule = SolidMass(geometry.shape, first, stop, body.mass is not None)
-    sizes = tuple(OfScene(f"{at}.geometry.{key}") for key, _, _, _ in _sizes(geometry))
-    parts.derived.append(Derived(targets, rule, (OfScene(source), *sizes)))
-
-
 def with_radii(numbers: Sequence[SceneParameter], model: Model) -> list[SceneParameter]:
     """Return the numbers, radii of balls that meet meshes with the half-thicknesses that they are there."""
     out = []
@@ -229,8 +207,6 @@ def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneP
         )
     else:
         _add_masses(at, body, vertices, triangles, parts)
-        if adjustable(geometry):
-            following_masses(at, body, parts)
     given = isinstance(body, KinematicBodySpec)
     return RigidBody(name, points, radii, areas, shapes, given, *moves, vertices, triangles, outline, touching)
 
@@ -243,7 +219,10 @@ def _solid(at: str, geometry: GeometrySpec, vertices: FloatArray, triangles: Int
 
 
 def _add_masses(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: IntArray, parts: SceneParts) -> None:
-    """Tie mass, inertia and centre to mass or density; a given inertia is a number of its own."""
+    """Tie mass, inertia and centre to mass or density; a given inertia is a number of its own.
+
+    What is not given follows from sizes that are numbers, too: mass and inertia by a density, the inertia by a mass.
+    """
     complete = body.mass is not None and body.inertia is not None and body.center_of_mass is not None
     solid = None
     if body.geometry is not None and not complete:
@@ -262,6 +241,14 @@ def _add_masses(at: str, body: RigidBodySpec, vertices: FloatArray, triangles: I
     targets: list[tuple[str, float | FloatArray]] = [(f"{at}.mass", factor)]
     if body.inertia is None:
         targets.append((f"{at}.inertia", per_mass * factor))
+    sized, follows = adjustable(body.geometry), [word for word in ("mass", "inertia") if getattr(body, word) is None]
+    if sized is not None and follows:
+        outputs = tuple(f"{at}.{word}" for word in follows)
+        targets = [pair for pair in targets if pair[0] not in outputs]
+        first, stop = (MASS if "mass" in follows else INERTIA).start, (INERTIA if "inertia" in follows else MASS).stop
+        rule = SolidMass(sized.shape, first, stop, body.mass is not None)
+        sizes = (OfScene(f"{at}.geometry.{word}") for word, *_ in _sizes(sized))
+        parts.derived.append(Derived(outputs, rule, (OfScene(f"{at}.{key}"), *sizes)))
     parts.add(f"{at}.{key}", getattr(body, key), body.unit_of(key), targets)
     if body.inertia is not None:
         parts.add_of(at, body, "inertia")

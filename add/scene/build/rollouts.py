@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from add.adjoint import Batch, rollout_batch
 from add.equations.kinematics import State
 from add.errors import InputError
-from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, of_member
+from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, arrays_of, of_member
 from add.scene.build.numbers import SceneParameters
 from add.simulation.run import Simulation, Trajectory
 from add.typing import FloatArray, as_numbers
@@ -75,7 +75,7 @@ class SceneBatch:
         (b, k + 1, n), (b, k + 1, n)
             Tangents of coordinates and velocities; those of a member that failed are NaN.
         """
-        arrays = {name: as_numbers(name, value) for name, value in tangents.items()}
+        arrays = arrays_of(tangents)
         b, ties = self.values.shape[0], self.inputs.numbers.ties
         _require_rows(arrays, b)
         members = [{name: array[k] for name, array in arrays.items()} for k in range(b)]
@@ -220,7 +220,7 @@ def rollouts(
     InputError
         If a path is none, a shape does not fit, or a number is not finite or impossible.
     """
-    arrays = {path: as_numbers(path, value) for path, value in inputs.items()}
+    arrays = arrays_of(inputs)
     sizes = {path: array.shape[0] if array.ndim else 0 for path, array in arrays.items()}
     if len(set(sizes.values())) != 1 or not all(sizes.values()):
         raise InputError("every input has a row a member", found=f"rows: {sizes}", expected="equal numbers above zero")

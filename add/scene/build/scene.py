@@ -46,8 +46,8 @@ from add.scene.build.ties import SceneParts
 from add.scene.read.paths import about_robot, get_value
 from add.scene.read.reader import S, experiment_scenes, with_settings
 from add.scene.spec.articulated import ArticulatedBodySpec
-from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
-from add.scene.spec.common import SignalReferenceSpec
+from add.scene.spec.bodies import SoftBodySpec
+from add.scene.spec.common import HARD, SignalReferenceSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.extension import answer
 from add.scene.spec.links import all_bodies, named_places, strings_in
@@ -123,7 +123,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
     apart_within: dict[str, str] = {}
     shapes_apart: set[tuple[ShapeName, ShapeName]] = set()
     link_poses: dict[str, FloatArray] = {}
-    coupled = {name for part in (spec.couplings, *_embeddings(spec)) for name in strings_in(part)}
+    embedded = [body.embedded for body in spec.bodies.values() if isinstance(body, SoftBodySpec)]
+    coupled = {*strings_in(spec.couplings), *strings_in(embedded)}
     for name, body in spec.bodies.items():
         if not isinstance(body, ArticulatedBodySpec):
             bodies.append(_body(name, body, parts))
@@ -258,14 +259,9 @@ def _stepper(spec: SceneSpec, newton: NewtonOptions) -> Stepper:
     return BDF(time.dt, ORDERS[time.integrator], _START_UPS[time.start], newton)
 
 
-def _embeddings(spec: SceneSpec) -> list[tuple[EmbeddingSpec, ...]]:
-    """Return what is tied to links and rigid bodies, of each soft body."""
-    return [body.embedded for body in spec.bodies.values() if isinstance(body, SoftBodySpec)]
-
-
 def _only_penalties(spec: SceneSpec) -> None:
     """Refuse hard contact, which is a way to step itself, and divided steps beside another integrator."""
-    if spec.contact.friction_law in ("exact", "impulse"):
+    if spec.contact.friction_law in HARD:
         raise InputError(
             f"the integrator '{spec.time.integrator}' steps without hard contact", place="contact.friction_law",
             found=f"'{spec.contact.friction_law}'", expected="a law of penalties, or bdf1 or bdf2",
@@ -330,7 +326,8 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
     rows = [row for row in contact.pairs if row.enabled]
     asked = {row.sides for row in rows} | {row.sides[::-1] for row in rows if row.between is not None}
     joined = frozenset(pair for pair in connected if pair not in asked)
-    by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in ("exact", "impulse")
+    themselves = tuple(name for name, body in spec.bodies.items() if body.contact and body.contact.meets_itself)
+    by_meshes, hard = _by_meshes(spec, classes), contact.friction_law in HARD
     return ContactModel(
         # Of the terms that say what may touch what; `with_exact_contact` and `with_impulse_contact` take their place.
         law=FrictionLaw.LINEAR if hard else FrictionLaw[contact.friction_law.upper()],
@@ -339,18 +336,16 @@ def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[
         ramp=contact.damping_ramp or 0.0,
         total_normal=contact.coulomb_normal == "total",
         adhesive_damping=contact.adhesive_damping,
-        normal_law=_normal_law(contact.law) if isinstance(contact.law, str) else contact.law.law,
+        normal_law=NormalLaw[re.sub(r"\W", "_", contact.law.upper())]
+        if isinstance(contact.law, str)
+        else contact.law.law,
         curve=contact.curve,
         couples=contact.brakes_spin,
         classes=classes.of,
         disabled=frozenset(off),
         apart=joined | by_meshes | apart,
-        meshes=None if hard else MeshModel(by_meshes, joined, _meet_themselves(spec)),
+        meshes=None if hard else MeshModel(by_meshes, joined, themselves),
     )
-
-
-def _normal_law(word: str) -> NormalLaw:
-    return NormalLaw[re.sub(r"\W", "_", word.upper())]
 
 
 def _by_meshes(spec: SceneSpec, classes: ContactClasses) -> frozenset[tuple[str, str]]:
@@ -361,7 +356,3 @@ def _by_meshes(spec: SceneSpec, classes: ContactClasses) -> frozenset[tuple[str,
         both = {(x, y) for x in a for y in b if x != y} | {(y, x) for x in a for y in b if x != y}
         out = out | both if row.by_meshes else out - both
     return frozenset(out)
-
-
-def _meet_themselves(spec: SceneSpec) -> tuple[str, ...]:
-    return tuple(name for name, body in spec.bodies.items() if body.contact is not None and body.contact.meets_itself)

@@ -73,7 +73,11 @@ def unscaled_mesh(spec: SoftBodySpec, element: str | None, place: str) -> SoftMe
         if isinstance(mesh_spec, FileMeshSpec):
             return read_mesh(mesh_spec.file, element)
         if isinstance(mesh_spec, SurfaceMeshSpec):
-            return _of_element(_filled(mesh_spec, spec.scale), element)
+            if element == "hex8":
+                found = f"element '{element}'"
+                raise InputError("a surface is filled with tetrahedra", found=found, expected="'tet4' or 'tet10'")
+            mesh = _filled(mesh_spec, spec.scale)
+            return to_tet10(mesh) if element == "tet10" else mesh
         element = element or "tet4"
         if isinstance(mesh_spec, BoxMeshSpec):
             return box_mesh(mesh_spec.size, mesh_spec.divisions, FAMILIES[element], mesh_spec.hollows)
@@ -86,13 +90,6 @@ def _filled(spec: SurfaceMeshSpec, scale: float) -> SoftMesh:
     from add.io.surfaces import filled
 
     return filled(spec.surface, spec.edge / scale, None if spec.tolerance is None else spec.tolerance / scale)
-
-
-def _of_element(mesh: SoftMesh, element: str | None) -> SoftMesh:
-    """Return the tetrahedra of a filled surface as the element family that the scene asks for."""
-    if element == "hex8":
-        raise InputError("a surface is filled with tetrahedra", found="element 'hex8'", expected="'tet4' or 'tet10'")
-    return to_tet10(mesh) if element == "tet10" else mesh
 
 
 def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:

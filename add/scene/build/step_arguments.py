@@ -13,6 +13,7 @@ from add.scene.build.inputs import (
     STATE_Q,
     STATE_V,
     Inputs,
+    arrays_of,
     of_member,
     require_finite_rows,
     require_shape,
@@ -175,7 +176,7 @@ class StepArguments:
         InputError
             If a name is none, a shape does not fit, or a tangent of a control is not finite.
         """
-        s_dot = self.inputs.tangent({name: as_numbers(name, dot) for name, dot in inputs.items()})
+        s_dot = self.inputs.tangent(arrays_of(inputs))
         self.require_names(control, self.inputs.places)
         places = self.places(step)
         for name, value in control.items():

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError
 from add.linalg import one_blas_thread
-from add.scene.build.inputs import Values
+from add.scene.build.inputs import Values, arrays_of
 from add.scene.build.numbers import SceneParameters
 from add.scene.build.step_arguments import Bounds, StepArguments
 from add.scene.spec.scene import SceneSpec
@@ -236,7 +236,7 @@ class StepFunction:
         SolverError
             If the step has no solution near by.
         """
-        arrays = {name: as_numbers(name, value) for name, value in (inputs or {}).items()}
+        arrays = arrays_of(inputs or {})
         self.arguments.require({}, {name: array.shape for name, array in arrays.items()})
         for name in ("q", "v"):
             if not np.isfinite(getattr(state, name)).all():

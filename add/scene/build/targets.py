@@ -59,7 +59,7 @@ def target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
     time = built.scene.time
     if isinstance(item, TrackObjectiveSpec):
         path = np.array(item.values)[:, None]
-        points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+        points = built.marker(item.marker)
         shares = np.full((len(item.times), 1), 1.0 / len(item.times))
         return Tracking(points, time.dt, np.array(item.times), path, shares, _onto(item.axes))
     if item.window is not None:
@@ -74,8 +74,7 @@ def target_tracking(item: object, built: BuiltScene, place: str) -> Tracking:
         points, rest = _pose_points(item, built, place)
         target = _pose(item, rest, place)
     else:
-        row = built.marker_names.index(item.marker)
-        points = built.markers.select(np.array([row]))
+        points = built.marker(item.marker)
         if isinstance(item, PointObjectiveSpec):
             target = np.array([item.target])
             projector = _onto(item.axes)
@@ -137,11 +136,10 @@ def over_time(
     first, last = steps_within(time.dt, *(item.window or (0.0, time.end)))
     if first > last:
         raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window or ()))
-    points = built.markers.select(np.array([built.marker_names.index(item.marker)]))
+    points = built.marker(item.marker)
     if isinstance(item, NearestObjectiveSpec):
-        projector = np.diag([float(axis in item.axes) for axis in "xyz"])
         along = None if item.moving is None else unit_vector(np.array(item.moving))
-        target = SquaredDistance(np.array(item.target), projector)
+        target = SquaredDistance(np.array(item.target), _onto(item.axes))
         return SoftMinimum(points, target, time.dt, first, last, item.softness**2, along)
     shape = obstacle(item.obstacle, built.scene.obstacles[item.obstacle])
     if shape.mesh is not None:

@@ -14,15 +14,10 @@ from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
 from add.scene.spec.objective import (
-    ContactObjectiveSpec,
-    LineObjectiveSpec,
     MarkersObjectiveSpec,
-    NearestObjectiveSpec,
-    PointObjectiveSpec,
-    PoseObjectiveSpec,
+    ObjectiveExtension,
     ProximityObjectiveSpec,
     SmoothnessObjectiveSpec,
-    TrackObjectiveSpec,
 )
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
@@ -241,13 +236,10 @@ def _objective(spec: SceneSpec) -> Iterator[Problem]:
             if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
                 kinds = "type control, table or spline"
                 yield Problem(f"{place}.signal", "the signal has no rows over time", f"type {signal.type}", kinds)
-        if not _runs_itself(spec):
+        if not _runs_itself(spec) or isinstance(item, ObjectiveExtension):
             continue
-        if isinstance(item, TrackObjectiveSpec):
-            yield from inside(f"{place}.times", item.times, spec)
-        if isinstance(item, NearestObjectiveSpec | ContactObjectiveSpec):
-            yield from inside(f"{place}.window", item.window, spec)
-        if isinstance(item, PointObjectiveSpec | LineObjectiveSpec | PoseObjectiveSpec):
-            yield from inside(f"{place}.window", item.window, spec)
-            if item.time is not None and item.time != "end":
-                yield from inside(f"{place}.time", (item.time,), spec)
+        for key in ("times", "window"):
+            yield from inside(f"{place}.{key}", getattr(item, key, None), spec)
+        time = getattr(item, "time", None)
+        if isinstance(time, float):
+            yield from inside(f"{place}.time", (time,), spec)

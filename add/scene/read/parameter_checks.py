@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from add.scene.read.checks import end_of, inside, named, twice
-from add.scene.read.paths import explain_missing, get_value
+from add.scene.read.paths import entries, explain_missing, get_value
 from add.scene.read.problems import Problem, shown
 from add.scene.read.recorded_starts import is_direction, is_orientation, numbers_of
 from add.scene.read.section_checks import check_expectations
@@ -126,8 +126,7 @@ def _matching(node: Any, path: str) -> list[str]:
         nodes = [
             (f"{at}.{word}".lstrip("."), part)
             for at, whole in nodes
-            if isinstance(whole, dict | list | tuple)
-            for word, part in (whole.items() if isinstance(whole, dict) else enumerate(whole))
+            for word, part in entries(whole)
             if key in ("*", str(word))
         ]
     return [at for at, value in nodes if value is not None] or [path]

@@ -2,7 +2,7 @@
 
 import copy
 import difflib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -48,6 +48,11 @@ def _entry(node: Any, key: str) -> Any:
     if isinstance(node, list | tuple) and key.isascii() and key.isdigit() and int(key) < len(node):
         return node[int(key)]
     return _MISSING
+
+
+def entries(node: Any) -> Iterable[tuple[Any, Any]]:
+    """Return (key or position, value) of what an object or a list holds; nothing of anything else."""
+    return node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list | tuple) else ()
 
 
 def explain_missing(data: Any, path: str) -> tuple[str, str | None]:
@@ -152,10 +157,7 @@ def path_slots(raw: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]
 
 def _below(node: Any, patterns: tuple[Pattern, ...], place: str) -> Iterator[tuple[dict[str, Any], str, str]]:
     """Walk along patterns; a key may go several steps at once, as the dotted paths of overrides do."""
-    items: list[tuple[Any, Any]] = list(enumerate(node)) if isinstance(node, list) else []
-    if isinstance(node, dict):
-        items = list(node.items())
-    for key, item in items:
+    for key, item in list(entries(node)):
         left = patterns
         for part in str(key).split("."):
             left = tuple(pattern[1:] for pattern in left if pattern and pattern[0] in (part, "*"))

@@ -2,19 +2,17 @@
 
 import json
 import re
-import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from add.errors import InputError
 from add.scene.read.paths import nearest
-from add.scene.spec.extension import Extension
+from add.scene.spec.roles import below, members
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.unions import Branches
 
 _SHOWN = 5  # problems listed in one error
 _LETTERS = 600  # of a part of one
@@ -115,7 +113,7 @@ def _translate(error: Any) -> Problem:
     if kind == "branch":
         return _branch(keys, value, context)
     if kind == "extra_forbidden":
-        known, key = sorted(_keys(loc[:-1])), str(loc[-1])
+        known, key = sorted(_keys_of(_kinds(loc[:-1]))), str(loc[-1])
         place = ".".join([*(keys if keys[-1:] != [key] else keys[:-1]), key[:200]])
         near = _elsewhere(loc[:-1], key, known) or nearest(key, known)
         return Problem(place, _UNKNOWN, None, f"one of {', '.join(known)}", near)
@@ -181,39 +179,10 @@ def _branch(keys: list[str], value: Any, context: dict[str, Any]) -> Problem:
 # --- what the format says about a place -------------------------------------------------------------------------------
 
 
-def _members(kind: Any) -> list[tuple[Any, str | None]]:
-    """(type, tag) of each member of a union; a union in a union stays as it is under its tag, none has no tag."""
-    how = None
-    while get_origin(kind) is Annotated:
-        how = next((item for item in kind.__metadata__ if isinstance(item, Branches)), how)
-        kind = kind.__origin__
-    if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
-        return [(known, None) for known in (kind, *kind.known().values())]
-    if get_origin(kind) not in (Union, types.UnionType):
-        return [(kind, None)]
-    if how is None:
-        return [member for branch in get_args(kind) if branch is not type(None) for member in _members(branch)]
-    members: list[tuple[Any, str | None]] = []
-    for branch, tag in zip(get_args(kind), how.among(get_args(kind)).tags, strict=True):
-        inner = _members(branch)
-        members += [(branch, tag)] if any(name for _, name in inner) else [(one, tag) for one, _ in inner]
-    return members
-
-
 def _descend(kinds: list[tuple[Any, str | None]], part: Any) -> list[tuple[Any, str | None]]:
     if isinstance(part, str) and re.fullmatch("<.*>", part):
-        return [member for kind, tag in kinds if tag in (part, None) for member in _members(kind)]
-    members: list[tuple[Any, str | None]] = []
-    for kind, _ in kinds:
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            for name, field in kind.model_fields.items():
-                if (field.alias or name) == part:
-                    members += _members(Annotated[field.annotation, None, *field.metadata])
-        elif get_origin(kind) is dict:
-            members += _members(get_args(kind)[1])
-        elif get_origin(kind) is tuple:
-            members += _members(get_args(kind)[0])
-    return members
+        return [member for kind, tag in kinds if tag in (part, None) for member in members(kind)]
+    return [member for kind, _ in kinds for inner in below(kind, part) for member in members(inner)]
 
 
 def _kinds(loc: Sequence[Any]) -> list[Any]:
@@ -226,10 +195,6 @@ def _kinds(loc: Sequence[Any]) -> list[Any]:
 def _length(loc: Sequence[Any]) -> int:
     """Number of entries of the fixed-length list at a place."""
     return max((len(get_args(kind)) for kind in _kinds(loc) if get_origin(kind) is tuple), default=0)
-
-
-def _keys(loc: Sequence[Any]) -> set[str]:
-    return _keys_of(_kinds(loc))
 
 
 def _keys_of(kinds: Iterable[Any]) -> set[str]:
@@ -245,7 +210,7 @@ def _elsewhere(loc: Sequence[Any], key: str, known: Sequence[str]) -> str | None
         for kind in (wanted := _kinds(there)):  # which grows by what stands in its unions, and by extensions
             if kind not in kinds:
                 kinds.append(kind)
-                wanted += [member for member, _ in _members(kind)]
+                wanted += [member for member, _ in members(kind)]
         if key in _keys_of(kinds):
             return ".".join([*(str(part) for part in there if not _MARK.fullmatch(str(part))), key])
     return None

@@ -20,7 +20,7 @@ from add.errors import InputError, naming
 from add.machine.files import is_text, nodes, read_text, require_plain_json, require_regular
 from add.scene.read.checks import check_world, repeated
 from add.scene.read.parameter_checks import OWN_OF_CLOUDS, check_design, check_phase_overrides, expanded, of_cloud
-from add.scene.read.paths import explain_missing, nearest, path_slots, set_value
+from add.scene.read.paths import entries, explain_missing, nearest, path_slots, set_value
 from add.scene.read.problems import Problem, from_pydantic, one_of, raise_problems, shown
 from add.scene.read.recorded_starts import fill_in_starts
 from add.scene.spec.links import NONE_READ, Robots, add_static_shapes, hand_over
@@ -91,12 +91,8 @@ def with_settings(scene: S, numbers: Settings, further: Mapping[int, Settings] =
     """Return the scene with numbers at open paths, unchecked; ``further``: of experiments, overrides beside theirs."""
     raw, out = copy.deepcopy(scene.raw), scene
     for path, value in numbers.items():
-        *sections, key = path.split(".")
-        inner = raw
-        for section in sections:
-            inner = inner.setdefault(section, {})
-        inner[key] = value
-        out = _replaced(out, [*sections, key], value)
+        set_value(raw, path, value)
+        out = _replaced(out, path.split("."), value)
     items = list(scene.experiments)
     for k, overrides in further.items():
         raw["experiments"][k].setdefault("overrides", {}).update(overrides)
@@ -192,14 +188,8 @@ def _marked(node: Any, place: str) -> Iterator[Problem]:
     if isinstance(node, _Duplicates):
         for key in node.twice:
             yield Problem(f"{place}.{key}".lstrip("."), "this key appears twice in its object", None, "one of them")
-    if isinstance(node, dict | list):
-        for key, item in _items(node):
-            yield from _marked(item, f"{place}.{key}".lstrip("."))
-
-
-def _items(node: Any) -> list[tuple[Any, Any]]:
-    """(key or position, value) of what an object or a list holds."""
-    return list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())
+    for key, item in entries(node):
+        yield from _marked(item, f"{place}.{key}".lstrip("."))
 
 
 # --- JSON -> Scene -----------------------------------------------------------------------------------------------
@@ -331,6 +321,14 @@ def _override(raw: dict[str, Any], full: dict[str, Any], overrides: Mapping[str,
     return problems
 
 
+def _changed(scene: SceneSpec, raw: dict[str, Any], at: str, how: str) -> tuple[SceneSpec | None, list[Problem]]:
+    """Return the scene that a changed one is, or what is wrong with it."""
+    try:
+        return _scene(raw, scene.source, _folder(scene.source), SceneSpec), []
+    except InputError as error:
+        return None, [Problem(at, f"{how}, {error.place}: {error.message.splitlines()[0]}")]
+
+
 def _check_phases(scene: SceneSpec) -> list[Problem]:
     """The scene is a valid one with the overrides of each phase."""
     spec, full = scene, scene.full()
@@ -340,11 +338,7 @@ def _check_phases(scene: SceneSpec) -> list[Problem]:
         if phase.overrides and not wrong:
             raw = _shared_raw(scene.raw)
             _override(raw, full, phase.overrides, "")
-            try:
-                _scene(raw, scene.source, _folder(scene.source), SceneSpec)
-            except InputError as error:
-                text = f"with these, {error.place}: {error.message.splitlines()[0]}"
-                wrong = [Problem(f"optimizer.phases.{k}.overrides", text)]
+            _, wrong = _changed(scene, raw, f"optimizer.phases.{k}.overrides", "with these")
         problems += wrong
     return problems
 
@@ -389,12 +383,7 @@ def _check_experiments(scene: SceneSpec) -> list[Problem]:
     for k, name in enumerate(names):
         raw, wrong = _experiment_raw(scene.raw, full, k)
         if not wrong:
-            try:
-                changed = _scene(raw, scene.source, _folder(scene.source), SceneSpec)
-            except InputError as error:
-                text = f"with its overrides, {error.place}: {error.message.splitlines()[0]}"
-                wrong = [Problem(f"experiments.{k}", text)]
-            else:
-                wholes[name] = changed.full()
+            changed, wrong = _changed(scene, raw, f"experiments.{k}", "with its overrides")
+            wholes |= {name: changed.full()} if changed is not None else {}
         problems += wrong
     return problems or check_design(spec, full, wholes) or _check_phases(scene)

@@ -6,6 +6,7 @@ from typing import Any
 
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of
+from add.scene.spec.common import HARD
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.friction import CURVES, _FurtherFriction
@@ -190,14 +191,12 @@ def check_exact_contact(spec: SceneSpec) -> Iterator[Problem]:
             )  # fmt: skip
         if tree.limits == "hard":
             for joint in robot_of(name, tree).joints:
-                said = tree.joints.get(joint.name)
-                upper = joint.upper if said is None or said.upper is None else said.upper
-                if joint.kind == "ball" and upper < math.inf:
+                if joint.kind == "ball" and joint.upper < math.inf:
                     yield Problem(
                         f"bodies.{name}.joints.{joint.name}.upper", "the limit of a ball gives way: none is hard",
-                        f"{upper:g}", "no limit, or limits 'penalty'",
+                        f"{joint.upper:g}", "no limit, or limits 'penalty'",
                     )  # fmt: skip
-    if law not in ("exact", "impulse"):
+    if law not in HARD:
         return
     if spec.time.initial == "equilibrium":
         yield Problem("time.initial", f"the friction law '{law}' starts from a given state", "'equilibrium'", "'given'")

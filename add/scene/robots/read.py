@@ -114,7 +114,7 @@ def read_robot(
         _only(path, "URDF", "an SDF", srdf=srdf is not None)
         return robot_of_sdf(path, root, ignore, _turn(path, base, up), UrdfOptions("", repair, visual, packages), base)
     if root.tag == "mujoco":
-        _only(path, "URDF and SDF", "an MJCF", repair=repair, packages=packages is not None)
+        _only(path, "URDF and SDF", "an MJCF", repair=repair, packages=bool(packages))
         _only(path, "URDF", "an MJCF", srdf=srdf is not None)
         return robot_of_mjcf(path, root, ignore, _turn(path, base, up), base)
     _fail(path, root)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -42,6 +42,10 @@ from add.scene.spec.common import (
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.rigid import GeometrySpec, Inertia6
 from add.typing import FloatArray
+
+#: How a robot's file is read.
+OF_FILES = ("up", "ignore", "repair", "srdf", "packages", "visual")
+_Part = TypeVar("_Part", RobotJoint, RobotTendon)
 
 
 class LinkShapeSpec(Spec):
@@ -259,17 +263,7 @@ class ArticulatedBodySpec(Spec):
         if self.model is None:
             if not self.joints or not self.links:
                 raise problem("a tree without 'model' needs links and joints", key="links")
-            for key in (
-                "up",
-                "ignore",
-                "repair",
-                "srdf",
-                "packages",
-                "visual",
-                "keyframe",
-                "actuators",
-                "static_shapes",
-            ):
+            for key in (*OF_FILES, "keyframe", "actuators", "static_shapes"):
                 if self.says(key):
                     raise problem("goes with 'model'", key=key)
             for name, tendon in self.tendons.items():
@@ -296,7 +290,9 @@ class ArticulatedBodySpec(Spec):
 
 
 def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
-    """Return a robot with the loops and tendons that the scene gives it; those of its file come first.
+    """Return a robot with the loops and tendons that the scene gives it, and the numbers that it says of joints.
+
+    Loops and tendons of its file come first.
 
     Raises
     ------
@@ -314,7 +310,17 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
     tendons = {tendon.name: tendon for tendon in robot.tendons}
     for name, said in body.tendons.items():
         tendons[name] = _tendon(robot, name, said, tendons.get(name), f"{at}.tendons.{name}")
-    return replace(robot, loops=tuple(loops), tendons=tuple(tendons.values()))
+    joints = (_with(joint, body.joints.get(joint.name), *_OF_BOTH, "armature") for joint in robot.joints)
+    return replace(robot, joints=tuple(joints), loops=tuple(loops), tendons=tuple(tendons.values()))
+
+
+#: Numbers of joints and tendons that a file says, too.
+_OF_BOTH = ("stiffness", "damping", "dry_friction", "lower", "upper")
+
+
+def _with(part: _Part, said: TreeJointSpec | TendonSpec | None, *keys: str) -> _Part:
+    """Return a joint or a tendon with the numbers of these keys that the scene says."""
+    return replace(part, **{key: value for key in keys if (value := getattr(said, key, None)) is not None})
 
 
 def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> RobotLoop:
@@ -365,8 +371,4 @@ def _tendon(robot: Robot, name: str, said: TendonSpec, own: RobotTendon | None, 
         raise InputError("the robot's file has no tendon of this name: give its joints", place=place)
     if said.rest is not None:
         made = replace(made, rest=(said.rest, said.rest))
-    for key in ("stiffness", "damping", "dry_friction", "lower", "upper"):
-        value = getattr(said, key)
-        if value is not None:
-            made = replace(made, **{key: value})
-    return made
+    return _with(made, said, *_OF_BOTH)

@@ -68,6 +68,10 @@ class Spec(BaseModel):
         return {}
 
 
+#: The friction laws of contact without penalties.
+HARD = ("exact", "impulse")
+
+
 class Facts(NamedTuple):
     """Facts of a built scene that decide whether it reads a part of the file.
 
@@ -95,7 +99,7 @@ class Facts(NamedTuple):
     @property
     def without_penalties(self) -> bool:
         """Whether contact has no stiffness."""
-        return self.friction_law in ("exact", "impulse")
+        return self.friction_law in HARD
 
 
 class Refers(NamedTuple):
@@ -171,16 +175,21 @@ LARGEST = 1e60
 SMALLEST = 1e-60
 
 
-def _no_less(value: float) -> float:
-    if value < SMALLEST:
-        raise problem("impossible value", expected=f"at least {SMALLEST:g}")
-    return value
+def _must(be: Callable[[Any], object], message: str, expected: str) -> AfterValidator:
+    """Return a validator that refuses other values."""
+
+    def validate(value: Any) -> Any:
+        if not be(value):
+            raise problem(message, expected=expected)
+        return value
+
+    return AfterValidator(validate)
 
 
 Finite = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Number = Annotated[Finite, Field(ge=-LARGEST, le=LARGEST)]
 Positive = Annotated[Number, Field(gt=0)]
-Extent = Annotated[Positive, AfterValidator(_no_less)]
+Extent = Annotated[Positive, _must(lambda value: value >= SMALLEST, "impossible value", f"at least {SMALLEST:g}")]
 NonNegative = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, lt=1)]
 # A billion of anything is a slip, and numbers of twenty digits have no place in arrays.
@@ -189,12 +198,6 @@ Index = Annotated[int, Strict(), Field(ge=0, le=10**9)]
 Flag = Annotated[bool, Strict()]
 Vector3 = tuple[Number, Number, Number]
 PositiveVector3 = tuple[Extent, Extent, Extent]
-
-
-def _non_zero(vector: tuple[float, ...]) -> tuple[float, ...]:
-    if not any(vector):
-        raise problem("a direction must not be zero", expected="a vector with a length above 0")
-    return vector
 
 
 def _unit_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
@@ -207,12 +210,6 @@ def _unit_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
     return quaternion
 
 
-def _ordered(window: tuple[float, float]) -> tuple[float, float]:
-    if not window[0] < window[1]:
-        raise problem("a window must start before it ends", expected="[t0, t1] with t0 < t1")
-    return window
-
-
 def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Validator of a list whose entries have to differ."""
     seen = set()
@@ -223,22 +220,20 @@ def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
     return items
 
 
-def _only_true(flag: bool) -> bool:
-    if not flag:
-        raise problem("only true makes sense here", expected="true")
-    return flag
-
-
 def _unique_letters(axes: str) -> str:
     unique(tuple(axes))
     return axes
 
 
-Direction = Annotated[tuple[Finite, Finite, Finite], AfterValidator(_non_zero)]
+Direction = Annotated[
+    tuple[Finite, Finite, Finite], _must(any, "a direction must not be zero", "a vector with a length above 0")
+]
 Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_unit_quaternion)]
-Window = Annotated[tuple[Number, Number], AfterValidator(_ordered)]
+Window = Annotated[
+    tuple[Number, Number], _must(lambda w: w[0] < w[1], "a window must start before it ends", "[t0, t1] with t0 < t1")
+]
 Axes = Annotated[str, Field(pattern="^[xyz]{1,3}$"), AfterValidator(_unique_letters)]
-Yes = Annotated[Flag, AfterValidator(_only_true), Field(json_schema_extra={"const": True})]
+Yes = Annotated[Flag, _must(bool, "only true makes sense here", "true"), Field(json_schema_extra={"const": True})]
 NodeList = Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)]
 
 # --- strings -------------------------------------------------------------------------------------------------------

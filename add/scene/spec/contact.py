@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve
 from add.scene.spec.common import (
+    HARD,
     Count,
     Facts,
     Flag,
@@ -319,7 +320,7 @@ class ContactSpec(_FurtherFriction):
                           expected="'penalty+wall', 'soft-max', 'log-barrier' or a formula with r")  # fmt: skip
         if self.law == "penalty":
             return
-        if self.friction_law in ("exact", "impulse"):
+        if self.friction_law in HARD:
             raise problem("hard contact has no law of penalties", key="law", found=f"{law}, and '{self.friction_law}'",
                           expected="'penalty', or another friction_law")  # fmt: skip
         if self.law == "penalty+wall":

@@ -55,14 +55,15 @@ class _CouplingSpec(Spec, numbers=Role.PROPERTY):
 
     collide: Flag = Field(False, description="whether the two bodies still meet each other")
 
+    @property
+    def joins(self) -> tuple[str, str] | None:
+        """The bodies that it joins, "" for the world; None of what acts on one body."""
+        return None
+
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
-        if isinstance(self, AttachmentSpec):
-            ends = frozenset((self.nodes, self.body or ""))
-        elif isinstance(self, _PairSpec):
-            ends = frozenset((self.a.body or "", self.b.body or ""))
-        else:
+        if self.joins is None:
             return {"collide": "it acts on one body"}
-        return {} if ends in facts.meeting else {"collide": "its ends cannot touch each other"}
+        return {} if frozenset(self.joins) in facts.meeting else {"collide": "its ends cannot touch each other"}
 
     def column(self, key: str) -> float | None:
         """Return a number of the law by its key in ``columns``."""
@@ -73,6 +74,11 @@ class _PairSpec(_CouplingSpec):
     a: EndSpec = Field(description="first end")
     b: EndSpec = Field(description="second end")
 
+    @property
+    def joins(self) -> tuple[str, str] | None:
+        """Its two bodies."""
+        return self.a.body or "", self.b.body or ""
+
     def model_post_init(self, context: Any) -> None:
         if self.a.body == self.b.body:
             found = "the world" if self.a.body is None else f"'{self.a.body}' at both ends"
@@ -82,11 +88,10 @@ class _PairSpec(_CouplingSpec):
 
 
 _TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
-_ALONG = _TOGETHER | {"length": "m"}
 
 
 class _AlongSpec(_PairSpec):
-    columns = _ALONG
+    columns = _TOGETHER | {"length": "m"}
 
     stiffness: Positive = Field(description="k [N/m]")
     damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
@@ -270,6 +275,11 @@ class AttachmentSpec(_CouplingSpec):
     body: BodyName | None = Field(None, description="name of the rigid body; null = the world")
     stiffness: Positive = Field(description="k per node [N/m]")
     damping: NonNegative = Field(0.0, description="damping per node [N s/m]")
+
+    @property
+    def joins(self) -> tuple[str, str] | None:
+        """The body with nodes, and the rigid one."""
+        return self.nodes, self.body or ""
 
 
 class ForceSpec(_CouplingSpec):

@@ -145,25 +145,15 @@ def blamed(item: object, place: str) -> Iterator[None]:
         raise InputError(f"the extension '{item}' fails", place=place, found=found) from error
 
 
-def given(kind: builtins.type[_Given], answer: object) -> _Given:
-    """Return what a method of an extension has given, which has to be of a kind.
-
-    Raises
-    ------
-    TypeError
-        If it is of another one.
-    """
-    if not isinstance(answer, kind):
-        raise TypeError(f"it gives an object of {type(answer).__name__}, not of {kind.__name__}")
-    return answer
-
-
 def answer(
     kind: builtins.type[_Given], item: Extension, place: str, ask: Callable[..., object], *about: object
 ) -> _Given:
-    """Return what a method of an extension gives, of a kind; see `blamed`."""
+    """Return what a method of an extension gives, which has to be of a kind; see `blamed`."""
     with blamed(item, place):
-        return given(kind, ask(*about))
+        given = ask(*about)
+        if not isinstance(given, kind):
+            raise TypeError(f"it gives an object of {type(given).__name__}, not of {kind.__name__}")
+        return given
 
 
 def extension_versions(spec: Spec) -> dict[str, str]:

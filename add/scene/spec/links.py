@@ -18,6 +18,7 @@ from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, Robo
 from add.scene.robots.read import read_robot
 from add.scene.robots.shapes import KINDS, simple_solid
 from add.scene.spec.articulated import (
+    OF_FILES,
     ArticulatedBodySpec,
     LinkShapeSpec,
     LinkSpec,
@@ -149,16 +150,8 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
             robot = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                robot = body._read or read_robot(
-                    body.model,
-                    base=body.base,
-                    up=body.up,
-                    ignore=body.ignore,
-                    repair=body.repair,
-                    visual=body.visual,
-                    packages=body.packages or None,
-                    srdf=body.srdf,
-                )
+                how = {key: getattr(body, key) for key in ("base", *OF_FILES)}
+                robot = body._read or read_robot(body.model, **how)
             robot = _replaced(in_body_frames(robot), body, at)
         _check_names(robot, at)
         robot = with_parts(robot, body, at)
@@ -222,9 +215,7 @@ def _joint(
 ) -> RobotJoint:
     kind = "free" if free else (joint.type or "hinge")
     axis = np.array(joint.axis or (0.0, 0.0, 1.0))
-    mimic = None
-    if joint.mimic is not None:
-        mimic = _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
+    mimic = None if joint.mimic is None else _mimic(name, kind, joint.mimic, before, f"{place}.mimic")
     return RobotJoint(
         name, kind, joint.parent or WORLD, child, np.array(joint.position or (0.0, 0.0, 0.0)),
         from_quaternion(joint.orientation or (1.0, 0.0, 0.0, 0.0)), unit_vector(axis), mimic=mimic,
@@ -254,12 +245,8 @@ def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
         for key in ("mass", "inertia"):
             if getattr(link, key) is None:
                 raise InputError("a link without shapes needs its mass and inertia", place=f"{at}.{key}")
-        assert link.mass is not None and link.inertia is not None
-        centre = np.array(link.center_of_mass or (0.0, 0.0, 0.0))
-        return RobotLink(name, link.mass, centre, _checked(link.inertia, at))
-    if link.mass is not None and link.inertia is not None and link.center_of_mass is not None:
-        return RobotLink(name, link.mass, np.array(link.center_of_mass), _checked(link.inertia, at), shapes)
-    whole = _solid(shapes, at)
+    given = None not in (link.mass, link.inertia, link.center_of_mass)
+    whole = _solid(() if given else shapes, at)
     mass = link.mass if link.mass is not None else (link.density or 0.0) * whole.volume
     centre = whole.centre if link.center_of_mass is None else np.array(link.center_of_mass)
     inertia = whole.inertia * mass / whole.volume if link.inertia is None else _checked(link.inertia, at)

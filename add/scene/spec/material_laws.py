@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -74,6 +74,8 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
         "relax is left",
     )
     model: str
+    #: The law of a material whose model is a name.
+    like: ClassVar[str] = ""
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return {"viscosity_exponent": "there is no viscosity"} if facts.vanishes(f"{path}.viscosity") else {}
@@ -81,7 +83,7 @@ class _MaterialSpec(Spec, numbers=Role.PROPERTY):
     @property
     def law(self) -> Material:
         """The elastic law."""
-        return material(self.model)
+        return material(self.like or self.model, getattr(self, "volumetric", None))
 
     @property
     def branches(self) -> tuple[tuple[str, BranchSpec | BandSpec, int], ...]:
@@ -170,11 +172,6 @@ class _RubberSpec(_MaterialSpec):
         description="energy U of changes of volume: `quadratic` kappa/2 (J - 1)^2, `logarithmic` kappa/2 (ln J)^2, "
         "`ciarlet` kappa/2 ((J^2 - 1)/2 - ln J); null = that of the law",
     )
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material(self.model, self.volumetric)
 
 
 class MooneyRivlinMaterialSpec(_RubberSpec):

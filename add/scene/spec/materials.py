@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from add.errors import InputError
-from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law, material
+from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law
 from add.scene.spec.common import Name, NonEmpty, Number, Positive, _FormulaSpec, problem
 from add.scene.spec.extension import Extension
 from add.scene.spec.material_laws import (
@@ -46,6 +46,8 @@ class NamedMaterialSpec(_MaterialSpec):
 class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/materials.md."""
 
+    like = "yeoh"
+
     model: Literal[
         "ecoflex-00-10", "ecoflex-00-30", "ecoflex-00-50", "dragon-skin-10", "dragon-skin-20", "dragon-skin-30"
     ] = Field(description="name of the silicone")
@@ -55,11 +57,6 @@ class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
     kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
 
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material("yeoh", self.volumetric)
-
 
 class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
     """A foam by its name, of the law `hyperfoam`: what is not given is the number of its row in docs/materials.md.
@@ -67,17 +64,14 @@ class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
     The source has no density.
     """
 
+    like = "hyperfoam"
+
     model: Literal["asics-ff-leap", "asics-ff-turbo-plus"] = Field(description="name of the foam")  # type: ignore[assignment]
     mu1: Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
     alpha1: Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
     mu2: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
     alpha2: Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
     poisson: Poisson | None = Field(None, description="Poisson's ratio [-]; null = the table's, 0.001")  # type: ignore[assignment]
-
-    @property
-    def law(self) -> Material:
-        """The elastic law."""
-        return material("hyperfoam")
 
 
 def _one_of(value: FieldValue) -> float | None:

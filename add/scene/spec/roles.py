@@ -2,8 +2,9 @@
 
 import json
 import re
+import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import annotated_types
 import numpy as np
@@ -13,6 +14,7 @@ from add.errors import InputError
 from add.scene.spec.common import LARGEST, Role, Spec, said_beside
 from add.scene.spec.extension import NOTHING, Extension
 from add.scene.spec.scene import SCHEMA, SceneSpec
+from add.scene.spec.unions import Branches
 from add.typing import BoolArray, FloatArray
 
 #: Where a second path begins in the label of a number that several paths share.
@@ -37,7 +39,9 @@ def role_of(path: str) -> Role:
     nodes = [_Node(SceneSpec, None)]
     for key in path.split("."):
         below = [roles for node in nodes for roles in _below(node, key)]
-        if not below and any(issubclass(part, BaseModel) for node in nodes for part in _parts(node.kind)):
+        if not below and any(
+            isinstance(part, type) and issubclass(part, BaseModel) for node in nodes for part in _parts(node.kind)
+        ):
             raise InputError("the scene format has no such number", place=path)
         nodes = below or nodes  # an entry of a vector or table: what the whole is
     roles = {node.role for node in nodes}
@@ -58,35 +62,47 @@ def roles_of_label(label: str) -> set[Role]:
 
 def _below(node: _Node, key: str) -> Iterator[_Node]:
     for part in _parts(node.kind):
-        if issubclass(part, Spec):
-            fields = {info.alias or name: info for name, info in part.model_fields.items()}
-            if key in fields:
-                yield _Node(fields[key].annotation, said_beside(fields[key], Role) or part.role)
-    for inner in _inner(node.kind, key):
-        yield _Node(inner, said_beside(inner, Role) or node.role)
+        for inner in below(part, key):
+            own = part.role if isinstance(part, type) and issubclass(part, Spec) else node.role
+            yield _Node(inner, said_beside(inner, Role) or own)
 
 
-def _parts(kind: Any) -> Iterator[type]:
-    """Iterate over the classes of a union."""
-    if isinstance(kind, type) and get_origin(kind) is None:
-        yield kind
-        if issubclass(kind, Extension):
-            yield from kind.known().values()
-    elif get_origin(kind) not in (dict, tuple):
-        for part in get_args(kind):
+def _parts(kind: Any) -> Iterator[Any]:
+    """Iterate over the members of a union, and of unions within it."""
+    for part, _ in members(kind):
+        if part is kind:
+            yield part
+        else:
             yield from _parts(part)
 
 
-def _inner(kind: Any, key: str) -> Iterator[Any]:
-    """Iterate over what a table or list in a union holds; entries of vectors and tables of numbers are none."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is dict:
-        yield arguments[1]
-    elif origin is tuple and key.isdecimal() and len(arguments) == 2 and arguments[1] is Ellipsis:
-        yield arguments[0]
-    elif origin is not tuple:
-        for part in arguments:
-            yield from _inner(part, key)
+def members(kind: Any) -> list[tuple[Any, str | None]]:
+    """Return (type, tag) of each member of a union, which stays as it is under a tag; what is none has no tag."""
+    how = None
+    while get_origin(kind) is Annotated:
+        how = next((item for item in kind.__metadata__ if isinstance(item, Branches)), how)
+        kind = kind.__origin__
+    if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
+        return [(known, None) for known in (kind, *kind.known().values())]
+    if get_origin(kind) not in (Union, types.UnionType):
+        return [(kind, None)]
+    if how is None:
+        return [member for branch in get_args(kind) if branch is not type(None) for member in members(branch)]
+    out: list[tuple[Any, str | None]] = []
+    for branch, tag in zip(get_args(kind), how.among(get_args(kind)).tags, strict=True):
+        inner = members(branch)
+        out += [(branch, tag)] if any(name for _, name in inner) else [(one, tag) for one, _ in inner]
+    return out
+
+
+def below(kind: Any, key: Any) -> Iterator[Any]:
+    """Iterate over what stands under a key of a class, of a table or of a list of the format."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for name, field in kind.model_fields.items():
+            if (field.alias or name) == key:
+                yield Annotated[field.annotation, None, *field.metadata]
+    elif get_origin(kind) in (dict, tuple):
+        yield get_args(kind)[get_origin(kind) is dict]
 
 
 # --- Limits that the format sets to a number, by its path -------------------------------------------------------------
