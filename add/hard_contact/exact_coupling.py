@@ -37,7 +37,7 @@ from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterat
 from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, gathered, scatter, touches
 from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
-from add.simulation import Coupling, ImplicitSolve, Record, Solution
+from add.simulation import Coupling, Record, Solution
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
@@ -275,7 +275,7 @@ class ExactCoupling(Coupling):
 
 @final
 @dataclass(frozen=True)
-class ExactContactSolve(ImplicitSolve):
+class ExactContactSolve:
     """r(q, v, a) - sum_i G_i^T F_i = 0 with 0 <= g _|_ F_n >= 0 and Coulomb's law at the end of the step.
 
     The carry of a solution has the pairs that were near, with a ``calm`` of zero.
@@ -295,11 +295,11 @@ class ExactContactSolve(ImplicitSolve):
         equations: StepEquations,
         theta: FloatArray,
         guesses: Sequence[FloatArray],
-        before: State | None = None,
+        before: State,
     ) -> Solution:
         """Solve over the pairs that are near; add those that the solution passes through and solve again."""
         pairs, guesses = self.pairs, list(guesses)
-        carried = CarriedContacts.of(before.carry) if before is not None else None
+        carried = CarriedContacts.of(before.carry)
         movable = _movable(pairs, assembler)
         near = np.zeros(pairs.n, dtype=bool)
         force = np.zeros((pairs.n, 3))
