@@ -75,39 +75,24 @@ class Surface:
 
 @final
 @dataclass(frozen=True)
-class Separation(Measure):
-    """max(g - r, 0)^2: how far a ball of radius r about the place is from touching."""
+class Gap(Measure):
+    """max(sign (g - reach), 0)^2, g the signed distance from a surface.
+
+    With sign 1, how far a ball of radius ``reach`` about the place is from touching; with -1, how much closer it is.
+    """
 
     surface: Surface
-    radius: float
+    reach: float
+    sign: float
 
     def value(self, x: FloatArray, t: float) -> float:
-        """Return the squared gap, zero where it touches."""
-        return max(self.surface.gap(x, t)[0] - self.radius, 0.0) ** 2
+        """Return the square."""
+        return max(self.sign * (self.surface.gap(x, t)[0] - self.reach), 0.0) ** 2
 
     def gradient(self, x: FloatArray, t: float) -> FloatArray:
-        """Return 2 max(g - r, 0) n."""
+        """Return 2 sign max(sign (g - reach), 0) n."""
         gap, normal = self.surface.gap(x, t)
-        return 2.0 * max(gap - self.radius, 0.0) * normal
-
-
-@final
-@dataclass(frozen=True)
-class Nearness(Measure):
-    """max(margin - (g - r), 0)^2: how much a ball of radius r about the place is closer than the margin."""
-
-    surface: Surface
-    radius: float
-    margin: float
-
-    def value(self, x: FloatArray, t: float) -> float:
-        """Return the squared lack of distance."""
-        return max(self.margin + self.radius - self.surface.gap(x, t)[0], 0.0) ** 2
-
-    def gradient(self, x: FloatArray, t: float) -> FloatArray:
-        """Return -2 max(margin - (g - r), 0) n."""
-        gap, normal = self.surface.gap(x, t)
-        return -2.0 * max(self.margin + self.radius - gap, 0.0) * normal
+        return 2.0 * self.sign * max(self.sign * (gap - self.reach), 0.0) * normal
 
 
 class _OverTime(Objective):
