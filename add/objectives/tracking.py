@@ -21,7 +21,7 @@ from add.equations.points import Along, PointMap
 from add.objectives.base import LeastSquares, StateRows
 from add.objectives.frames_over import FramesOver, Interpolant, rows_over
 from add.objectives.placement import Origin, Placement
-from add.objectives.regularisers import Loss, bend
+from add.objectives.regularisers import Loss
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
@@ -158,7 +158,9 @@ class Tracking(LeastSquares):
         return FramesOver.of_step(self, state, theta, self.simulation_times(theta)[[frame]]).places()[0]
 
     def _over(self, state: State, theta: FloatArray) -> FramesOver:
-        """Return the frames of the interval that ends at ``state``."""
+        """Return the frames of the interval that ends at ``state``; remember from where displacements count."""
+        if self._starts_at(state, theta):
+            self._memory().place = self._start(state, theta).places()[0]
         frames, origin = self.frames(state, theta), 0.0 if self.reference is None else self._memory().place
         if origin is None:
             assert not frames.size, "the reference is not after the first frame"
@@ -184,23 +186,13 @@ class Tracking(LeastSquares):
         """
         walked = self.for_run()
         for state in states:
-            walked.residuals(state, theta)
+            walked.differences(state, theta)
         return None if walked.origin is None else walked.origin.place
 
     def differences(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, d = P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
-        if self._starts_at(state, theta):
-            self._memory().place = self._start(state, theta).places()[0]
         over = self._over(state, theta)
         return list(zip(over.frames.tolist(), over.differences(), strict=True)) if over.frames.size else []
-
-    def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
-        """Return (frame, sqrt(w) sqrt(rho / d^T d) d (n_points, 3)) for the frames of this interval [m]."""
-        out = []
-        for frame, difference in self.differences(state, theta):
-            bent = difference if self.loss is None else bend(self.loss, difference)
-            out.append((frame, np.sqrt(self.weights[frame])[:, None] * bent))
-        return out
 
     def off(self, run: Trajectory, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the times (k,) of the samples that count and that a run sees, and their distances |d| [m]."""
@@ -210,10 +202,6 @@ class Tracking(LeastSquares):
         seen, points = np.nonzero(self.weights[frames])
         off = np.array([d for _, d in found]).reshape(-1, *self.targets.shape[1:])[seen, points]
         return self.times[frames[seen]], np.linalg.norm(off, axis=1)
-
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add 2 w rho' d, spread over the two states; over those of x_ref when the run is back there."""
@@ -254,9 +242,8 @@ class Tracking(LeastSquares):
             theta_bar[self.clock] -= np.vdot(bar, rates)
 
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
-        """Return `residuals` of all samples of the interval that count, as one vector [m]."""
-        counting = (rows[self.weights[frame] > 0.0] for frame, rows in self.residuals(state, theta))
-        return np.concatenate([np.zeros(0), *(rows.ravel() for rows in counting)])
+        """Return sqrt(w) sqrt(rho / d^T d) d of all samples of the interval that count, frame after frame [m]."""
+        return self._over(state, theta).residuals()
 
     def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
         """Return the residuals of all states of a run, one behind the other; displacements state by state."""
@@ -292,11 +279,10 @@ class Tracking(LeastSquares):
     ) -> Columns:
         """Return the tangents of `step_residuals`; of displacements, from the first state of the run on."""
         q_dot, v_dot = (np.moveaxis(part[1::-1], 2, 1) for part in (tangents.dot.q, tangents.dot.v))
+        over = self._over(state, theta)
         if self._starts_at(state, theta):
-            self.differences(state, theta)  # they remember the place
             start = self._start(state, theta)
             self._memory().tangents = start.tangents(tangents.index, q_dot, v_dot, directions, places=True)
-        over = self._over(state, theta)
         if not (self.weights[over.frames] > 0.0).any():
             return Columns.none()
         found = over.tangents(tangents.index, q_dot, v_dot, directions)

@@ -64,11 +64,11 @@ def test_derivatives_of_the_tracking(loss, reference):
 
     def value(at: State) -> float:
         walked = tracking.for_run()
-        walked.residuals(first, theta)
+        walked.step_residuals(first, theta)
         return walked.step_value(at, theta)
 
     walked = tracking.for_run()
-    walked.residuals(first, theta)
+    walked.step_residuals(first, theta)
     sizes = np.linalg.norm(np.concatenate([d for _, d in walked.differences(state, theta)]), axis=1)
     assert sizes.min() < loss.scale < sizes.max()
     bar = StateTangent.zeros_like(state)

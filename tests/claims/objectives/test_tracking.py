@@ -234,7 +234,7 @@ def test_pullback_and_tangents(kind):
         return total(objective, moved, theta + h * theta_dot)
 
     walked = objective.for_run()
-    residuals = [walked.residuals(state, theta) for state in run]
+    residuals = [walked.differences(state, theta) for state in run]
     assert sum(len(found) for found in residuals) == len(TIMES) - first - 2 * ("clock" not in options)
     slope, theta_bar = 0.0, np.ones(theta.size)  # it adds
     for state, dot in zip(reversed(run), reversed(dots), strict=True):
