@@ -66,16 +66,6 @@ class ContactState:
     touches: Touches
 
     @property
-    def gap(self) -> FloatArray:
-        """(k,) [m]."""
-        return self.touches.gap
-
-    @property
-    def place(self) -> FloatArray:
-        """Places (k, 3) at which the surfaces meet [m]."""
-        return self.touches.place
-
-    @property
     def normal_force(self) -> FloatArray:
         """F_n (k,) [N]."""
         return np.einsum("ki,ki->k", self.touches.normal, self.force)
@@ -84,11 +74,6 @@ class ContactState:
     def friction(self) -> FloatArray:
         """Tangential forces (k, 3) [N]."""
         return self.force - self.normal_force[:, None] * self.touches.normal
-
-    @property
-    def tangential_velocity(self) -> FloatArray:
-        """Sliding velocities (k, 3) [m/s]."""
-        return self.touches.tangential_velocity
 
     @property
     def touching(self) -> IntArray:
