@@ -173,9 +173,9 @@ class Body(ABC):
         """Return the signals that drive it, and the units of their coefficients."""
         return []
 
-    @abstractmethod
     def rows(self) -> tuple[int, int]:
         """Return the shape (n, 3) of its rows of X: nodes, or centre of mass and rotation vector."""
+        return 2, 3
 
     def coordinates(self) -> tuple[int, ...]:
         """Return the shape of its block of q."""
@@ -212,9 +212,9 @@ class Body(ABC):
 
     # --- forces -----------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return its share in the terms of families, inertia, weight, elasticity, and terms of its own."""
+        return []
 
     def memories(self, at: Layouts) -> list[Memory]:
         """Return what it remembers from step to step."""
@@ -224,9 +224,9 @@ class Body(ABC):
         """Return what holds it exactly."""
         return []
 
-    @abstractmethod
     def contact_points(self) -> ContactPoints:
         """Return what meets shapes."""
+        return NO_POINTS
 
     def contact_mesh(self) -> ContactMesh | None:
         """Return what meets the meshes of other bodies; None if there is none."""
@@ -250,9 +250,9 @@ class Body(ABC):
 
     # --- results ----------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
-        """Return what results keep to draw it; None if other bodies draw it."""
+        """Return what results keep to draw it; None if other bodies, or obstacles, draw it."""
+        return None
 
     @abstractmethod
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:

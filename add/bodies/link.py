@@ -5,11 +5,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Part, Picture, carried_mesh
+from add.bodies.base import Block, Body, CarriedShape, ContactMesh, ContactPoints, Layouts, Picture, carried_mesh
 from add.bodies.rigid import frame_state
 from add.equations.initial import Pose
 from add.equations.kinematics import Kinematics
-from add.equations.term import Term
 from add.equations.tree_embedding import TreePose
 from add.kernels.rotation import rotation_matrix
 from add.typing import FloatArray, IntArray
@@ -70,10 +69,6 @@ class LinkBody(Body):
         """Return sizes of its shapes; its other numbers are the tree's."""
         return [(shape.in_theta, (3,), "m") for shape in self.shapes if shape.in_theta]
 
-    def rows(self) -> tuple[int, int]:
-        """Return the shape of its frame's origin and rotation vector."""
-        return 2, 3
-
     def coordinates(self) -> tuple[int, ...]:
         """Return nothing: the tree has them."""
         return (0,)
@@ -82,10 +77,6 @@ class LinkBody(Body):
         """Return a start without coordinates."""
         none = np.zeros(0, dtype=np.int64)
         return TreePose(at.dofs[self.name].start, 0, None, none, none)
-
-    def parts(self, at: Layouts) -> list[Part | Term]:
-        """Return nothing: inertia and weight are the tree's."""
-        return []
 
     def contact_points(self) -> ContactPoints:
         """Return the collision points."""

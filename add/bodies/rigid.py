@@ -7,7 +7,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies.base import (
-    NO_POINTS,
     POSE_VECTORS,
     Block,
     Body,
@@ -104,10 +103,6 @@ class RigidBody(Body):
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return those of a given motion."""
         return [(drive, unit) for drive, unit in ((self.translation, "m"), (self.rotation, "rad")) if drive]
-
-    def rows(self) -> tuple[int, int]:
-        """Return the shape of centre of mass and rotation vector."""
-        return 2, 3
 
     def centre(self, at: Layouts) -> IntArray:
         """Return the indices of the centre of mass; the origin's for a given motion."""
@@ -264,10 +259,6 @@ class ObstacleBody(Body):
         vectors = [(f"obstacles.{self.name}.start.{key}", (3,), unit) for key, unit in POSE_VECTORS]
         return [*vectors, (f"obstacles.{self.name}.motion", (1, 3), "m/s")]
 
-    def rows(self) -> tuple[int, int]:
-        """Return the shape of origin and rotation vector."""
-        return 2, 3
-
     def pose(self, at: Layouts) -> Pose:
         """Return the frame at t = 0."""
         vectors = [self._index(f"start.{key}", at) for key, _ in POSE_VECTORS]
@@ -278,14 +269,6 @@ class ObstacleBody(Body):
         dofs = at.dofs[self.name].indices
         return [dofs.ravel()], [PinMotion(dofs[0], np.arange(3), Ramp(), self._index("motion", at))]
 
-    def parts(self, at: Layouts) -> list[Part | Term]:
-        """Return nothing."""
-        return []
-
-    def contact_points(self) -> ContactPoints:
-        """Return none: it is met."""
-        return NO_POINTS
-
     def contact_mesh(self) -> ContactMesh | None:
         """Return the mesh of its shape, where it may meet by it."""
         return carried_mesh([self.shape]) if self.by_mesh else None
@@ -295,10 +278,6 @@ class ObstacleBody(Body):
         rotation = rotation_matrix(theta[self._index("start.orientation", at)])
         position = theta[self._index("start.position", at)] + rotation @ self.shape.position
         return rotation @ self.shape.rotation, position, theta[self._index("motion", at)][0]
-
-    def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
-        """Return none: it is drawn as the obstacle that it is."""
-        return None
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return pose and motion."""

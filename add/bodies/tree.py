@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import NO_POINTS, Block, Body, ContactPoints, Family, Layouts, Part, Picture
+from add.bodies.base import POSE_VECTORS, Block, Body, Family, Layouts, Part
 from add.bodies.tree_joints import FREE, GAINS, LAW, LIMIT, Graft, TreeDrive, TreeJoint, tree_elements
 from add.bodies.tree_parts import (
     LengthDrive,
@@ -191,10 +191,8 @@ class TreeBody(Body):
         start = at.dofs[self.name].start
         base = None
         if self.free:
-            keys = ("position", "orientation", "velocity", "angular_velocity")
-            base = RigidPose(
-                start, None, *(at.parameters[f"bodies.{self.name}.{key}"].indices for key in keys)
-            )  # fmt: skip
+            vectors = (at.parameters[f"bodies.{self.name}.{key}"].indices for key, _ in POSE_VECTORS)
+            base = RigidPose(start, None, *vectors)
         joints = [joint for joint in self.joints[1 if self.free else 0 :] if joint.n]
         none = np.zeros(0, dtype=np.int64)
         value, rate = (
@@ -298,14 +296,6 @@ class TreeBody(Body):
             )
             for drive in self.drives
         ]
-
-    def contact_points(self) -> ContactPoints:
-        """Return nothing: its links touch."""
-        return NO_POINTS
-
-    def picture(self, theta: FloatArray, at: Layouts) -> Picture | None:
-        """Return nothing: its links are drawn."""
-        return None
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return the mass of all links, and place and velocity of their centre of mass."""

@@ -9,6 +9,7 @@ The IPC Toolkit (`ipctk`) is imported when first asked for, on one thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple, final
@@ -92,6 +93,21 @@ FARTHEST = 1e4
 MARGIN = 0.25
 
 
+def _shortened(q0: FloatArray, q1: FloatArray, turning: IntArray, free: Callable[[FloatArray], float]) -> float:
+    """Return the share of the way from q0 to q1 that is free, from how much is of the straight way to some q."""
+    turns = (q1 - q0)[turning[:, None] + np.arange(3)]
+    angle = float(np.linalg.norm(turns, axis=1).max(initial=0.0))
+    length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
+    for _ in range(MOST_TESTS):
+        share = free(q0 + length * (q1 - q0))
+        if share >= 1.0 or (share > 0.0 and not angle):  # on a straight way shares are shares
+            return length * share
+        length *= share
+        if length == 0.0:
+            break
+    return 0.0
+
+
 class _Near(NamedTuple):
     """Pairs that come near each other on ways that lead no further than ``room`` from places ``x`` [m].
 
@@ -168,23 +184,8 @@ class CollisionLimit(StepLimit):
 
     def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the way that is free; see `StepLimit.share`."""
-        angle = 0.0
-        if self._turning.size:
-            turns = (q1 - q0)[self._turning[:, None] + np.arange(3)]
-            angle = float(np.linalg.norm(turns, axis=1).max())
-        length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
         x0 = self.surface.places(q0, theta)
-        for _ in range(MOST_TESTS):
-            x1 = self.surface.places(q0 + length * (q1 - q0), theta)
-            free = self.free(x0, x1)
-            if free >= 1.0:
-                return length
-            length *= free
-            if not angle:
-                return length  # on a straight way shares are shares
-            if free == 0.0:
-                break
-        return 0.0
+        return _shortened(q0, q1, self._turning, lambda q: self.free(x0, self.surface.places(q, theta)))
 
     def free(self, x0: FloatArray, x1: FloatArray) -> float:
         """Return the share of straight ways (n_points, 3) that is free of collisions."""
@@ -255,14 +256,4 @@ class PointLimit(StepLimit):
 
     def share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the way that is free; see `StepLimit.share`."""
-        turns = (q1 - q0)[self.turning[:, None] + np.arange(3)]
-        angle = float(np.linalg.norm(turns, axis=1).max(initial=0.0))
-        length = min(1.0, MOST_TURN / angle) if angle > 0.0 else 1.0
-        for _ in range(MOST_TESTS):
-            free = self.contact.free_share(q0, q0 + length * (q1 - q0), theta)
-            if free >= 1.0 or (free > 0.0 and not angle):
-                return length * free
-            length *= free
-            if length == 0.0:
-                break
-        return 0.0
+        return _shortened(q0, q1, self.turning, lambda q: self.contact.free_share(q0, q, theta))

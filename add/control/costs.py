@@ -15,16 +15,16 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial.transform import Rotation
 
-from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents
+from add.equations.kinematics import State
 from add.errors import InputError
 from add.kernels.rotation import left_jacobian
-from add.objectives.base import LeastSquares
+from add.objectives.over_time import CoordinateErrors
 from add.typing import BoolArray, FloatArray, IntArray
 
 
 @final
 @dataclass(frozen=True)
-class CoordinateCost(LeastSquares):
+class CoordinateCost(CoordinateErrors):
     """phi = sum over steps of sum_i w_q,i (q_i - q*_i)^2 + w_v,i (v_i - v*_i)^2, from ``first`` to ``last``.
 
     For turning bodies take markers (points of an objective) instead: rotation vectors change their charts, and are
@@ -59,41 +59,10 @@ class CoordinateCost(LeastSquares):
         """Return the states that count."""
         return np.arange(self.first, self.last + 1)
 
-    @property
-    def _roots(self) -> FloatArray:
-        return np.sqrt(np.concatenate([self.weight_q, self.weight_v]))
-
-    def _counts(self, state: State) -> bool:
-        return self.first <= state.step <= self.last
-
-    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
-        """Return sqrt(w) (q - q*), then those of the velocities."""
-        if not self._counts(state):
-            return np.zeros(0)
-        return self._roots * np.concatenate([state.q[0, self.index] - self.q, state.v[0, self.index] - self.v])
-
-    def step_residual_tangents(
-        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
-    ) -> Columns:
-        """Return their tangents."""
-        if not self._counts(state):
-            return Columns(tangents.index, np.zeros((0, tangents.index.size)))
-        rows = np.concatenate([tangents.dot.q[0, self.index], tangents.dot.v[0, self.index]])
-        order = np.argsort(tangents.index)
-        return Columns(tangents.index[order], self._roots[:, None] * rows[:, order])
-
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the squares of one state."""
-        rho = self.step_residuals(state, theta)
-        return float(rho @ rho)
-
-    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
-        """Add 2 w (q - q*) and 2 w (v - v*)."""
-        if self._counts(state):
-            bars = 2.0 * self._roots * self.step_residuals(state, theta)
-            k = self.index.size
-            state_bar.q[0, self.index] += bars[:k]
-            state_bar.v[0, self.index] += bars[k:]
+    def targets(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return the targets of a state that counts, and the roots of the weights."""
+        roots = np.sqrt(np.concatenate([self.weight_q, self.weight_v]))
+        return (self.q, self.v, roots) if self.first <= state.step <= self.last else None
 
 
 def _product(a: FloatArray, b: FloatArray) -> FloatArray:

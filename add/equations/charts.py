@@ -64,30 +64,27 @@ def change(state: State, rotations: IntArray) -> State:
 
 def pullback(state: State, rotations: IntArray, bar: StateTangent) -> StateTangent:
     """Pull cotangents, arrays (m, n) or (m, n, r) for r of them, back through `change`; ``state`` is the one before."""
+    if bar.q.ndim > 2:
+        return _through(state, rotations, bar, back=True)
     out = replace(bar, q=bar.q.copy(), v=bar.v.copy())
     for first in rotations:
-        if bar.q.ndim == 2:
-            change_chart_pullback(first, state.q, state.v, out.q, out.v)
-            continue
-        part = slice(first, first + 3)
-        for k in range(bar.q.shape[0]):
-            w, w_dot = state.q[k, part], state.v[k, part]
-            derivative = _derivative(w)  # symmetric, as the second
-            out.q[k, part] = derivative @ bar.q[k, part] + _second_derivative(w, w_dot) @ bar.v[k, part]
-            out.v[k, part] = derivative @ bar.v[k, part]
+        change_chart_pullback(first, state.q, state.v, out.q, out.v)
     return out
 
 
 def pushforward(state: State, rotations: IntArray, dot: StateTangent) -> StateTangent:
     """Push a tangent, arrays (m, n) or (m, n, k) for k directions, forward through `change`."""
-    out = replace(dot, q=dot.q.copy(), v=dot.v.copy())
-    for first in rotations:
-        part = slice(first, first + 3)
-        for k in range(dot.q.shape[0]):
-            w, w_dot = state.q[k, part], state.v[k, part]
-            derivative = _derivative(w)
-            out.q[k, part] = derivative @ dot.q[k, part]
-            out.v[k, part] = derivative @ dot.v[k, part] + _second_derivative(w, w_dot) @ dot.q[k, part]
+    return _through(state, rotations, dot, back=False)
+
+
+def _through(state: State, rotations: IntArray, along: StateTangent, *, back: bool) -> StateTangent:
+    """Return tangents times the derivative of `change`, or its transpose: D and its derivative are symmetric."""
+    out = replace(along, q=along.q.copy(), v=along.v.copy())
+    for k, first in np.ndindex(along.q.shape[0], rotations.size):
+        at = k, slice(rotations[first], rotations[first] + 3)
+        D, bent = _derivative(state.q[at]), _second_derivative(state.q[at], state.v[at])
+        out.q[at], out.v[at] = D @ along.q[at], D @ along.v[at]
+        (out.q if back else out.v)[at] += bent @ (along.v if back else along.q)[at]
     return out
 
 

@@ -245,6 +245,10 @@ class PinMotion:
     signal: Signal
     rows: IntArray
 
+    def acting(self, t: float, *, rates: bool) -> tuple[slice, FloatArray]:
+        """Return which rows act at time ``t``, and their weights or the rates of these."""
+        return (slice(None), self.signal.rates(t)) if rates else self.signal.acting(t)
+
 
 @final
 @dataclass(frozen=True)
@@ -268,9 +272,12 @@ class Motion:
         """
         if not self.prescribed.size:
             return np.zeros(0)
-        q = self._held.evaluate(theta)[0] if start is None else start.copy()
+        return self._moved(t, theta, self._held.evaluate(theta)[0] if start is None else start.copy())
+
+    def _moved(self, t: float, theta: FloatArray, q: FloatArray, *, rates: bool = False) -> FloatArray:
+        """Return the prescribed entries of ``q`` (n,) with all displacements, or their rates, added."""
         for move in self.moves:
-            acting, weights = move.signal.acting(t)
+            acting, weights = move.acting(t, rates=rates)
             q[move.dofs] += (weights @ theta[move.rows[acting]])[move.axes]
         return q[self.prescribed]
 
@@ -309,19 +316,11 @@ class Motion:
 
     def velocities(self, t: float, theta: FloatArray) -> FloatArray:
         """Return their time derivatives (n_p,)."""
-        v = np.zeros(self.initial.n)
-        for move in self.moves:
-            v[move.dofs] += (move.signal.rates(t) @ theta[move.rows])[move.axes]
-        return v[self.prescribed]
+        return self._moved(t, theta, np.zeros(self.initial.n), rates=True)
 
     def jvp(self, t: float, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of positions and velocities."""
-        q, _ = self._held.jvp(theta, theta_dot)
-        v = np.zeros(self.initial.n)
-        for move in self.moves:
-            q[move.dofs] += (move.signal.weights(t) @ theta_dot[move.rows])[move.axes]
-            v[move.dofs] += (move.signal.rates(t) @ theta_dot[move.rows])[move.axes]
-        return q[self.prescribed], v[self.prescribed]
+        return self._moved(t, theta_dot, self._held.jvp(theta, theta_dot)[0]), self.velocities(t, theta_dot)
 
     def vjp(self, t: float, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray | None, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``; ``q_bar``, ``v_bar`` are (n_p,)."""
@@ -330,13 +329,9 @@ class Motion:
         full = np.zeros(self.initial.n)
         full[self.prescribed] = q_bar
         self._held.vjp(theta, full, np.zeros(self.initial.n), out)
-        rate = np.zeros(self.initial.n)
-        if v_bar is not None:
-            rate[self.prescribed] = v_bar
-        for move in self.moves:
-            by_axis = np.bincount(move.axes, full[move.dofs], move.rows.shape[1])
-            acting, weights = move.signal.acting(t)
-            out[move.rows[acting]] += np.outer(weights, by_axis)
-            if v_bar is not None:
-                by_axis = np.bincount(move.axes, rate[move.dofs], move.rows.shape[1])
-                out[move.rows] += np.outer(move.signal.rates(t), by_axis)
+        for bar, rates in ((q_bar, False), (v_bar, True)):
+            full[self.prescribed] = 0.0 if bar is None else bar
+            for move in self.moves if bar is not None else ():
+                by_axis = np.bincount(move.axes, full[move.dofs], move.rows.shape[1])
+                acting, weights = move.acting(t, rates=rates)
+                out[move.rows[acting]] += np.outer(weights, by_axis)

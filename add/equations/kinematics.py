@@ -384,8 +384,7 @@ def push(parts: Sequence[ThetaMap], n: int, directions: Directions) -> Columns:
     # Parts may read the same entries: together they are one column of the derivative.
     entries = np.unique(np.concatenate([item[1] for item in by_entry] or [np.zeros(0, dtype=np.int64)]))
     if entries.size:
-        derivative = np.zeros((entries.size, n))
-        unit = np.zeros(directions.n_theta)
+        derivative, unit = np.zeros((entries.size, n)), np.zeros(directions.n_theta)
         for part, numbers, _ in by_entry:
             for entry, row in zip(numbers, np.searchsorted(entries, numbers), strict=True):
                 unit[entry] = 1.0

@@ -100,15 +100,6 @@ class PointMap(ABC):
         """Return positions and velocities (n_points, 3)."""
 
     @abstractmethod
-    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents (n_points, 3, ...) of positions and velocities.
-
-        Parameters
-        ----------
-        dot : of (n, ...) and (n_theta, ...), one direction or many
-        """
-
-    @abstractmethod
     def vjp(self, kin: Kinematics, theta: FloatArray, x_bar: FloatArray, xv_bar: FloatArray, out: Along) -> None:
         """Add to ``out`` the cotangents for those of positions and velocities (n_points, 3)."""
 
@@ -156,11 +147,6 @@ class LinearPoints(PointMap):
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3); theta is not read."""
         return self.gather(kin.q), self.gather(kin.v)
-
-    @final
-    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
-        """Return J q_dot and J v_dot."""
-        return self.gather(dot.q), self.gather(dot.v)
 
     @final
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -289,15 +275,6 @@ class LiftedPoints(PointMap):
     def points(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (n_points, 3)."""
         return self.inner.points(self.lift.kinematics(kin, theta), theta)
-
-    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents: X_dot = P q_dot, V_dot = P v_dot + Q q_dot."""
-        at, lift = self.lift.at(kin, theta), self.lift
-        place_dot, rate_dot = lift.push(at, dot.q), lift.push(at, dot.v) + lift.push(at, dot.q, at.q)
-        if lift.has_parameters:
-            place, rate = lift.parameter_jvp(kin, theta, kin.v, dot.theta)
-            place_dot, rate_dot = place_dot + place, rate_dot + rate
-        return self.inner.jvp(at.kin, theta, Along(place_dot, rate_dot, dot.theta))
 
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (k, n_points, 3) in k states."""

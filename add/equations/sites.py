@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -246,16 +245,6 @@ class SitePoints(PointMap):
         evaluation = self._evaluate(kin, theta)
         return evaluation.y, evaluation.y_dot
 
-    def jvp(self, kin: Kinematics, theta: FloatArray, dot: Along) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents (n_points, 3, ...) of positions and velocities."""
-        f, evaluation, n = self.sites, self._evaluate(kin, theta), self.n_points
-        along = [np.ascontiguousarray(x.reshape(x.shape[0], math.prod(x.shape[1:])).T) for x in dot]
-        x_dot, rate_dot = np.empty((2, along[0].shape[0], n, 3))
-        for one in zip(*along, x_dot, rate_dot, strict=True):
-            points_jvp(*one[:3], kin.q, kin.v, f.arrays, evaluation.frame, *one[3:])
-        shape = (n, 3, *dot.q.shape[1:])
-        return np.moveaxis(x_dot, 0, -1).reshape(shape), np.moveaxis(rate_dot, 0, -1).reshape(shape)
-
     def points_over(self, q: FloatArray, v: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities (k, n_points, 3) in k states."""
         one = Kinematics(q.ravel(), v.ravel(), v.ravel(), 0.0, 0)
@@ -265,10 +254,13 @@ class SitePoints(PointMap):
     def jvp_over(self, at: Along, dot: Along) -> tuple[FloatArray, FloatArray]:
         """Return the tangents (k, c, n_points, 3) of positions and velocities in k states along c directions."""
         one = Kinematics(at.q.ravel(), at.v.ravel(), at.v.ravel(), 0.0, 0)
-        k, c, _ = dot.q.shape
-        by_q, by_v = (np.moveaxis(part, 1, 2).reshape(-1, c) for part in dot[:2])
-        pushed = self._repeated(*at.q.shape).jvp(one, at.theta, Along(by_q, by_v, dot.theta.T))
-        x, rate = (np.moveaxis(part.reshape(k, -1, 3, c), 3, 1) for part in pushed)
+        (k, c, _), repeated = dot.q.shape, self._repeated(*at.q.shape)
+        frame = repeated._evaluate(one, at.theta).frame
+        by_q, by_v = (np.ascontiguousarray(part.transpose(1, 0, 2)).reshape(c, at.q.size) for part in dot[:2])
+        x_dot, rate_dot = np.empty((2, c, k * self.n_points, 3))
+        for moved in zip(by_q, by_v, np.ascontiguousarray(dot.theta), x_dot, rate_dot, strict=True):
+            points_jvp(*moved[:3], one.q, one.v, repeated.sites.arrays, frame, *moved[3:])
+        x, rate = (part.reshape(c, k, self.n_points, 3).transpose(1, 0, 2, 3) for part in (x_dot, rate_dot))
         return x, rate
 
     def _repeated(self, k: int, n: int) -> SitePoints:

@@ -74,22 +74,42 @@ def _solve(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.where(usable[:, None], solution / np.where(usable, determinant, 1.0)[:, None], 0.0)
 
 
-def closest_on_triangles(x: FloatArray, triangles: FloatArray) -> FloatArray:
-    """Closest point to x (3,) of each triangle (nt, 3, 3); returns (nt, 3).
+def triangle_weights(points: FloatArray, corners: FloatArray) -> FloatArray:
+    """Return the weights (m, 3) of the closest points of triangles (m, 3, 3), one pair a row."""
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    ab, ac = b - a, c - a
 
-    The foot of the perpendicular where it falls inside, otherwise the nearest of the closest points of the three edges.
-    """
-    a, edges = triangles, np.roll(triangles, -1, axis=1) - triangles
-    length2 = np.maximum(np.einsum("tka,tka->tk", edges, edges), np.finfo(np.float64).tiny)
-    t = np.clip(np.einsum("tka,tka->tk", x - a, edges) / length2, 0.0, 1.0)
-    on_edges = a + t[:, :, None] * edges
-    best = np.argmin(((on_edges - x) ** 2).sum(axis=2), axis=1)
-    nearest = on_edges[np.arange(len(a)), best]
-    normal = np.cross(edges[:, 0], edges[:, 1])
-    normal2 = np.maximum(np.einsum("ta,ta->t", normal, normal), np.finfo(np.float64).tiny)
-    sides = np.einsum("tka,ta->tk", np.cross(edges, x - a), normal)
-    foot = x - (np.einsum("ta,ta->t", x - a[:, 0], normal) / normal2)[:, None] * normal
-    return np.where((sides >= 0.0).all(axis=1)[:, None], foot, nearest)
+    def dot(u: FloatArray, v: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("mk,mk->m", u, v))
+
+    d1, d2 = dot(ab, points - a), dot(ac, points - a)
+    d3, d4 = dot(ab, points - b), dot(ac, points - b)
+    d5, d6 = dot(ab, points - c), dot(ac, points - c)
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        on_ab, on_ac = d1 / (d1 - d3), d2 / (d2 - d6)
+        on_bc = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        total = va + vb + vc
+        v, w = vb / total, vc / total
+    zero, one = np.zeros_like(d1), np.ones_like(d1)
+    cases = [
+        ((d1 <= 0) & (d2 <= 0), (one, zero, zero)),
+        ((d3 >= 0) & (d4 <= d3), (zero, one, zero)),
+        ((d6 >= 0) & (d5 <= d6), (zero, zero, one)),
+        ((vc <= 0) & (d1 >= 0) & (d3 <= 0), (1.0 - on_ab, on_ab, zero)),
+        ((vb <= 0) & (d2 >= 0) & (d6 <= 0), (1.0 - on_ac, zero, on_ac)),
+        ((va <= 0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - on_bc, on_bc)),
+    ]
+    out = np.stack([1.0 - v - w, v, w], axis=1)
+    for condition, values in reversed(cases):
+        out = np.where(condition[:, None], np.stack(values, axis=1), out)
+    return out
+
+
+def closest_on_triangles(x: FloatArray, triangles: FloatArray) -> FloatArray:
+    """Closest point to x (3,) of each triangle (nt, 3, 3); returns (nt, 3)."""
+    weights = triangle_weights(np.broadcast_to(x, (len(triangles), 3)), triangles)
+    return np.asarray(np.einsum("tk,tka->ta", weights, triangles))
 
 
 def locate_on_cells(x: FloatArray, points: FloatArray, cells: IntArray) -> tuple[IntArray, FloatArray, float]:
@@ -107,18 +127,15 @@ def locate_on_cells(x: FloatArray, points: FloatArray, cells: IntArray) -> tuple
         return np.array([node]), np.ones(1), float(away[node])
     corners = points[cells]
     if cells.shape[1] == 3:
-        closest = closest_on_triangles(x, corners)
+        weights = triangle_weights(np.broadcast_to(x, (len(cells), 3)), corners)
     else:
         along = corners[:, 1] - corners[:, 0]
         length2 = np.maximum(np.einsum("ea,ea->e", along, along), np.finfo(np.float64).tiny)
         share = np.clip(np.einsum("ea,ea->e", x - corners[:, 0], along) / length2, 0.0, 1.0)
-        closest = corners[:, 0] + share[:, None] * along
-    distances = np.linalg.norm(closest - x, axis=1)
+        weights = np.stack([1.0 - share, share], axis=1)
+    distances = np.linalg.norm(np.einsum("ek,eka->ea", weights, corners) - x, axis=1)
     k = int(np.argmin(distances))
-    size, ones = np.ptp(corners[k], axis=0).max(), np.ones(cells.shape[1])
-    rows = np.vstack([(corners[k] - closest[k]).T / size, ones])
-    weights = np.linalg.lstsq(rows, np.array([0.0, 0.0, 0.0, 1.0]), rcond=None)[0]
-    return cells[k], weights, float(distances[k])
+    return cells[k], weights[k], float(distances[k])
 
 
 class Locator:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from add.errors import InputError
 from add.geometry.boundary import DEGENERATE_RATIO, boundary_faces, relative_determinants, validate
 from add.geometry.elements import HEX8, TET4, TET10, ElementFamily, SoftMesh
+from add.geometry.shapes import box_size
 from add.typing import FloatArray, IntArray
 
 
@@ -25,7 +26,7 @@ def box_mesh(
         conform for any division.
     hollows : (2, 3) each: the cells from the first of these corners of the grid to the second are left out
     """
-    lengths, counts = box_lengths(size), _numbers(divisions)
+    lengths, counts = box_size(size), _numbers(divisions)
     if counts is None or not (counts == np.round(counts)).all() or not (counts >= 1).all():
         raise InputError("impossible divisions of a box", found=divisions, expected="three whole numbers >= 1")
     counts = counts.astype(np.int64)
@@ -67,14 +68,6 @@ def _used(points: FloatArray, cells: IntArray, family: ElementFamily) -> SoftMes
     """Return the mesh without the nodes that no cell has."""
     nodes, number = np.unique(cells, return_inverse=True)
     return SoftMesh(points[nodes], number.reshape(cells.shape).astype(np.int64), family)
-
-
-def box_lengths(size: ArrayLike) -> FloatArray:
-    """Three positive edge lengths, (3,) [m], or an InputError."""
-    lengths = _numbers(size)
-    if lengths is None or not (lengths > 0).all():
-        raise InputError("impossible size of a box", found=size, expected="three positive lengths [m]")
-    return lengths
 
 
 def _numbers(values: ArrayLike) -> FloatArray | None:

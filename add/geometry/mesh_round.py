@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
 from add.geometry.elements import TET4
-from add.geometry.mesh_box import box_lengths
-from add.geometry.shapes import length
+from add.geometry.shapes import box_size, length
 from add.typing import FloatArray, IntArray
 
 #: Decimals kept of coordinates divided by the size, so that another libm's last bit changes no mesh.
@@ -297,5 +296,5 @@ def _box(size: Any, divisions: ArrayLike | None, edge: float | None, element: st
     if divisions is not None and edge is None:
         return box_mesh(size, divisions, FAMILIES[element])
     if divisions is None and edge is not None:
-        return box_mesh(size, np.maximum(1, np.round(box_lengths(size) / edge)), FAMILIES[element])
+        return box_mesh(size, np.maximum(1, np.round(box_size(size) / edge)), FAMILIES[element])
     raise InputError("a box needs either divisions or edge")

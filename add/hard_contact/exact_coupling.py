@@ -37,7 +37,7 @@ from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterat
 from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, gathered, scatter, touches
 from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
-from add.simulation import Coupling, ImplicitSolve, Record, Solution
+from add.simulation import Coupling, Record, Solution
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
@@ -66,16 +66,6 @@ class ContactState:
     touches: Touches
 
     @property
-    def gap(self) -> FloatArray:
-        """(k,) [m]."""
-        return self.touches.gap
-
-    @property
-    def place(self) -> FloatArray:
-        """Places (k, 3) at which the surfaces meet [m]."""
-        return self.touches.place
-
-    @property
     def normal_force(self) -> FloatArray:
         """F_n (k,) [N]."""
         return np.einsum("ki,ki->k", self.touches.normal, self.force)
@@ -84,11 +74,6 @@ class ContactState:
     def friction(self) -> FloatArray:
         """Tangential forces (k, 3) [N]."""
         return self.force - self.normal_force[:, None] * self.touches.normal
-
-    @property
-    def tangential_velocity(self) -> FloatArray:
-        """Sliding velocities (k, 3) [m/s]."""
-        return self.touches.tangential_velocity
 
     @property
     def touching(self) -> IntArray:
@@ -275,7 +260,7 @@ class ExactCoupling(Coupling):
 
 @final
 @dataclass(frozen=True)
-class ExactContactSolve(ImplicitSolve):
+class ExactContactSolve:
     """r(q, v, a) - sum_i G_i^T F_i = 0 with 0 <= g _|_ F_n >= 0 and Coulomb's law at the end of the step.
 
     The carry of a solution has the pairs that were near, with a ``calm`` of zero.
@@ -295,11 +280,11 @@ class ExactContactSolve(ImplicitSolve):
         equations: StepEquations,
         theta: FloatArray,
         guesses: Sequence[FloatArray],
-        before: State | None = None,
+        before: State,
     ) -> Solution:
         """Solve over the pairs that are near; add those that the solution passes through and solve again."""
         pairs, guesses = self.pairs, list(guesses)
-        carried = CarriedContacts.of(before.carry) if before is not None else None
+        carried = CarriedContacts.of(before.carry)
         movable = _movable(pairs, assembler)
         near = np.zeros(pairs.n, dtype=bool)
         force = np.zeros((pairs.n, 3))

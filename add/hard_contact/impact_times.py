@@ -84,7 +84,7 @@ class ImpactTimes:
     def _share(self) -> FloatArray:
         """How the delay of each coordinate (n,) follows from the times (k,): the mean over its pairs."""
         rows, lift = self._rows, self.step.beginning.lift
-        n, dofs = self.is_free.size, free_dofs(lift.bodies_of(rows.dofs[rows.near.timed]), self.is_free)
+        n, dofs = self.is_free.size, free_dofs(lift.bodies_of(rows.built.dofs[rows.near.timed]), self.is_free)
         _, group = np.unique(components(dofs, n), return_inverse=True)
         member = group[:, None] == group[None, :]
         mean = member / member.sum(axis=1, keepdims=True)
@@ -133,9 +133,9 @@ class ImpactTimes:
         """Derivatives of the times by X, by V before and by V_f."""
         rows = self._rows
         return (
-            self._block(rows.approach(self.step.beginning.theta, False), rows.dofs),
-            self._block(rows.approach_by_velocity(), rows.dofs),
-            self._block(rows.approach_by_free(), rows.dofs),
+            self._block(rows.approach(self.step.beginning.theta, False), rows.built.dofs),
+            self._block(rows.approach_by_velocity(free=False), rows.built.dofs),
+            self._block(rows.approach_by_velocity(free=True), rows.built.dofs),
         )
 
     @cached_property

@@ -166,31 +166,6 @@ class ImpulseRows:
         """Touches of the near pairs, with the velocities before."""
         return self.known_at if self.n == self.known.n else self.known_at.select(self.number)
 
-    @property
-    def axes(self) -> FloatArray:
-        """Columns t_1, t_2, n (k, 3, 3)."""
-        return self.built.axes
-
-    @property
-    def dofs(self) -> IntArray:
-        """Coordinates (k, 12) of carrier and host, -1 for none."""
-        return self.built.dofs
-
-    @property
-    def push(self) -> FloatArray:
-        """Generalised force per force (k, 12, 3), world axes."""
-        return self.built.push
-
-    @property
-    def local(self) -> FloatArray:
-        """Rows (k, 3, 12) over the coordinates of the pairs, in their axes."""
-        return self.built.local
-
-    @property
-    def matrix(self) -> FloatArray:
-        """J (3 k, n)."""
-        return self.built.matrix
-
     def friction(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of friction (k,)."""
         index = self.known.c_f[self.number]
@@ -212,8 +187,8 @@ class ImpulseRows:
         """Change (k,) of w_n by a whole step without its impacts, of pairs that have one [m/s]."""
         if not self.near.impact.any():
             return np.zeros(self.n)
-        change = np.append(self.free - self.before.v, 0.0)[self.dofs]
-        return np.where(self.near.impact, np.einsum("kp,kp->k", self.local[:, 2], change), 0.0)
+        change = np.append(self.free - self.before.v, 0.0)[self.built.dofs]
+        return np.where(self.near.impact, np.einsum("kp,kp->k", self.built.local[:, 2], change), 0.0)
 
     @cached_property
     def kept(self) -> FloatArray:
@@ -223,13 +198,13 @@ class ImpulseRows:
     @cached_property
     def shift(self) -> FloatArray:
         """U without any velocity (3 k,): the bias, less the given motion of shapes."""
-        out = -(self.known.velocity[self.number][:, None, :] @ self.axes)[:, 0]
+        out = -(self.known.velocity[self.number][:, None, :] @ self.built.axes)[:, 0]
         out[:, 2] += self.bias
         return np.asarray(out).ravel()
 
     def world(self, local: FloatArray) -> FloatArray:
         """Return vectors (k, 3) of the pairs' axes, given as (3 k,), in world axes."""
-        return np.asarray(np.einsum("kia,ka->ki", self.axes, local.reshape(-1, 3)))
+        return np.asarray(np.einsum("kia,ka->ki", self.built.axes, local.reshape(-1, 3)))
 
     # --- derivatives by the beginning of the step ---------------------------------------------------------------------
 
@@ -244,14 +219,14 @@ class ImpulseRows:
         Velocities are held as in ``after``. ``force`` (k, 3) is in world axes; its numbers in the pairs' axes are held.
         """
         by_after = self._by(after, shift, force)
-        turn = _turn(self.axes, by_after.normal)
-        pushed = by_after.pushed - self.push @ cross_matrices(force) @ turn
+        turn = _turn(self.built.axes, by_after.normal)
+        pushed = by_after.pushed - self.built.push @ cross_matrices(force) @ turn
         velocity = by_after.velocity + cross_matrices(after.velocity) @ turn
-        rows = self.axes.transpose(0, 2, 1) @ velocity
+        rows = self.built.axes.transpose(0, 2, 1) @ velocity
         rows[:, 2] += self.near.slope[:, None] * by_after.gap
         if self.near.impact.any():
             rows[:, 2] += self._bias_by(self.approach(theta, shift))
-        index = self.pairs.centres if shift else self.dofs
+        index = self.pairs.centres if shift else self.built.dofs
         return LocalBlocks(index, np.concatenate([pushed, rows], axis=1))
 
     def _by(self, at: Touches, shift: bool, force: FloatArray | None = None) -> TouchDerivatives:
@@ -283,23 +258,15 @@ class ImpulseRows:
 
         return Approach(by.gap, normal_velocity(self.at, by), normal_velocity(fast, of_free))
 
-    def approach_by_velocity(self) -> Approach:
-        """Return how pairs approach by the velocities before (12)."""
-        normal = self.local[:, 2]
-        return Approach(np.zeros_like(normal), normal, np.zeros_like(normal))
+    def approach_by_velocity(self, *, free: bool) -> Approach:
+        """Return how pairs approach by the velocities before (12), or by those without impacts."""
+        normal = self.built.local[:, 2]
+        still = np.zeros_like(normal)
+        return Approach(still, *((still, normal) if free else (normal, still)))
 
-    def approach_by_free(self) -> Approach:
-        """Return how pairs approach by the velocities without impacts (12)."""
-        normal = self.local[:, 2]
-        return Approach(np.zeros_like(normal), np.zeros_like(normal), normal)
-
-    def by_velocity(self) -> LocalBlocks:
-        """Return du_n/dv-."""
-        return LocalBlocks(self.dofs, self._bias_by(self.approach_by_velocity())[:, None])
-
-    def by_free(self) -> LocalBlocks:
-        """Return du_n/dv_f."""
-        return LocalBlocks(self.dofs, self._bias_by(self.approach_by_free())[:, None])
+    def by_velocity(self, *, free: bool) -> LocalBlocks:
+        """Return du_n/dv-, or du_n/dv_f."""
+        return LocalBlocks(self.built.dofs, self._bias_by(self.approach_by_velocity(free=free))[:, None])
 
     def by_restitution(self, restitution: IntArray) -> LocalBlocks:
         """Return du_n/de, the speed of arrival where restitution acts; e stands at an index (k,), -1 for zero."""

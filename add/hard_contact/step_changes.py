@@ -75,10 +75,10 @@ class ContactDerivatives:
         before, theta_bar : what takes the cotangents of the state before the step and of theta
         """
         rows, u_bar = self.rows, -by_rows.reshape(-1, 3)
-        both = np.concatenate([gathered(adjoint, rows.dofs), u_bar], axis=1)
+        both = np.concatenate([gathered(adjoint, rows.built.dofs), u_bar], axis=1)
         self._by_coordinates.pull(both, before.q[0])
         if self._bounces:
-            rows.by_velocity().pull(u_bar[:, 2:], before.v[0])
+            rows.by_velocity(free=False).pull(u_bar[:, 2:], before.v[0])
             rows.by_restitution(self.restitution).pull(u_bar[:, 2:], theta_bar)
         if (rows.pairs.centres >= 0).any():
             self._by_centres.pull(both, theta_bar)
@@ -88,21 +88,21 @@ class ContactDerivatives:
         """Return -c^T du/dv_f (n,), the cotangent of the velocities without impacts."""
         out = np.zeros_like(self.velocity)
         if self._bounces:
-            self.rows.by_free().pull(-by_rows.reshape(-1, 3)[:, 2:], out)
+            self.rows.by_velocity(free=True).pull(-by_rows.reshape(-1, 3)[:, 2:], out)
         return out
 
     def by_free(self, free_dot: FloatArray) -> FloatArray:
         """Return the tangents of u (3 k, .) along those of v_f (n, .)."""
         out = np.zeros((self.rows.n, 3, free_dot.shape[1]))
         if self._bounces:
-            out[:, 2:] = self.rows.by_free().push(free_dot)
+            out[:, 2:] = self.rows.by_velocity(free=True).push(free_dot)
         return out.reshape(3 * self.rows.n, free_dot.shape[1])
 
     def by_state(self, q_dot: FloatArray, v_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of J^T F (n, k) and u (3 k, .) along those of the state before, (n, .) each."""
         both = self._by_coordinates.push(q_dot)
         if self._bounces:
-            both[:, -1:] += self.rows.by_velocity().push(v_dot)
+            both[:, -1:] += self.rows.by_velocity(free=False).push(v_dot)
         return self._parted(both)
 
     def along(self, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -117,7 +117,7 @@ class ContactDerivatives:
     def _parted(self, both: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return J^T F over all coordinates (n, .), and u (3 k, .)."""
         pushed = np.zeros((self.velocity.size, both.shape[2]))
-        scatter(both[:, :-3], self.rows.dofs, pushed)
+        scatter(both[:, :-3], self.rows.built.dofs, pushed)
         return pushed, both[:, -3:].reshape(3 * self.rows.n, both.shape[2])
 
 

@@ -299,7 +299,7 @@ class StepRows:
     @cached_property
     def over_rows(self) -> FloatArray:
         """Rows (3 k, n_x) of the contacts over X."""
-        return self.contacts.matrix
+        return self.contacts.built.matrix
 
     @cached_property
     def matrix(self) -> FloatArray:

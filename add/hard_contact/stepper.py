@@ -172,7 +172,7 @@ class ExactContact(DifferentiableStepper):
             "sticking": contacts.count(Branch.STICK),
             "slipping": contacts.count(Branch.SLIP),
         }
-        place, force, rigid = contacts.place[touching], contacts.force[touching], contacts.pairs.rigid[touching]
+        place, force, rigid = contacts.touches.place[touching], contacts.force[touching], contacts.pairs.rigid[touching]
         return ContactForces(generalised, place, force, rigid, counts)
 
 

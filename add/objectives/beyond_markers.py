@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents
+from add.geometry.locate import triangle_weights
 from add.objectives.base import LeastSquares
 from add.objectives.placement import Placement
 from add.objectives.regularisers import Loss, bend, bending
@@ -50,7 +51,7 @@ def closest_points(points: FloatArray, vertices: FloatArray, triangles: IntArray
     count = np.array([len(item) for item in near])
     of_point = np.repeat(np.arange(len(points)), count)
     of_triangle = np.concatenate([np.asarray(item, dtype=np.int64) for item in near])
-    weights = _barycentric(points[of_point], corners[of_triangle])
+    weights = triangle_weights(points[of_point], corners[of_triangle])
     apart = points[of_point] - np.einsum("mi,mik->mk", weights, corners[of_triangle])
     length = np.linalg.norm(apart, axis=1)
     order = np.lexsort((of_triangle, length, of_point))
@@ -68,38 +69,6 @@ def closest_points(points: FloatArray, vertices: FloatArray, triangles: IntArray
     signed = np.where(inside & ~on_surface, -distance, distance)
     normals = np.where((inside & ~on_surface)[:, None], -normals, normals)
     return Closest(chosen, weights[first], normals, signed)
-
-
-def _barycentric(points: FloatArray, corners: FloatArray) -> FloatArray:
-    """Return the weights (m, 3) of the closest points of triangles (m, 3, 3), one pair a row."""
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    ab, ac = b - a, c - a
-
-    def dot(u: FloatArray, v: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("mk,mk->m", u, v))
-
-    d1, d2 = dot(ab, points - a), dot(ac, points - a)
-    d3, d4 = dot(ab, points - b), dot(ac, points - b)
-    d5, d6 = dot(ab, points - c), dot(ac, points - c)
-    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        on_ab, on_ac = d1 / (d1 - d3), d2 / (d2 - d6)
-        on_bc = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        total = va + vb + vc
-        v, w = vb / total, vc / total
-    zero, one = np.zeros_like(d1), np.ones_like(d1)
-    cases = [
-        ((d1 <= 0) & (d2 <= 0), (one, zero, zero)),
-        ((d3 >= 0) & (d4 <= d3), (zero, one, zero)),
-        ((d6 >= 0) & (d5 <= d6), (zero, zero, one)),
-        ((vc <= 0) & (d1 >= 0) & (d3 <= 0), (1.0 - on_ab, on_ab, zero)),
-        ((vb <= 0) & (d2 >= 0) & (d6 <= 0), (1.0 - on_ac, zero, on_ac)),
-        ((va <= 0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - on_bc, on_bc)),
-    ]
-    out = np.stack([1.0 - v - w, v, w], axis=1)
-    for condition, values in reversed(cases):
-        out = np.where(condition[:, None], np.stack(values, axis=1), out)
-    return out
 
 
 @final

@@ -75,39 +75,24 @@ class Surface:
 
 @final
 @dataclass(frozen=True)
-class Separation(Measure):
-    """max(g - r, 0)^2: how far a ball of radius r about the place is from touching."""
+class Gap(Measure):
+    """max(sign (g - reach), 0)^2, g the signed distance from a surface.
+
+    With sign 1, how far a ball of radius ``reach`` about the place is from touching; with -1, how much closer it is.
+    """
 
     surface: Surface
-    radius: float
+    reach: float
+    sign: float
 
     def value(self, x: FloatArray, t: float) -> float:
-        """Return the squared gap, zero where it touches."""
-        return max(self.surface.gap(x, t)[0] - self.radius, 0.0) ** 2
+        """Return the square."""
+        return max(self.sign * (self.surface.gap(x, t)[0] - self.reach), 0.0) ** 2
 
     def gradient(self, x: FloatArray, t: float) -> FloatArray:
-        """Return 2 max(g - r, 0) n."""
+        """Return 2 sign max(sign (g - reach), 0) n."""
         gap, normal = self.surface.gap(x, t)
-        return 2.0 * max(gap - self.radius, 0.0) * normal
-
-
-@final
-@dataclass(frozen=True)
-class Nearness(Measure):
-    """max(margin - (g - r), 0)^2: how much a ball of radius r about the place is closer than the margin."""
-
-    surface: Surface
-    radius: float
-    margin: float
-
-    def value(self, x: FloatArray, t: float) -> float:
-        """Return the squared lack of distance."""
-        return max(self.margin + self.radius - self.surface.gap(x, t)[0], 0.0) ** 2
-
-    def gradient(self, x: FloatArray, t: float) -> FloatArray:
-        """Return -2 max(margin - (g - r), 0) n."""
-        gap, normal = self.surface.gap(x, t)
-        return -2.0 * max(self.margin + self.radius - gap, 0.0) * normal
+        return 2.0 * self.sign * max(self.sign * (gap - self.reach), 0.0) * normal
 
 
 class _OverTime(Objective):
@@ -287,16 +272,56 @@ def steps_within(dt: float, start: float, stop: float) -> tuple[int, int]:
 # biased, where a fit of the whole trajectory is not.
 
 
+class CoordinateErrors(LeastSquares):
+    """phi = sum over steps of squares of weighted differences of coordinates ``index`` (r,) and of their velocities."""
+
+    index: IntArray
+
+    @abstractmethod
+    def targets(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return the targets (r,) of q and v, and the roots (2 r,) of the weights; None of a state without."""
+
+    @final
+    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
+        """Return the weighted differences (2 r,): of the coordinates, then of the velocities."""
+        found = self.targets(state)
+        if found is None:
+            return np.zeros(0)
+        q, v, roots = found
+        return roots * np.concatenate([state.q[0, self.index] - q, state.v[0, self.index] - v])
+
+    @final
+    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
+        """Add its gradient."""
+        found = self.targets(state)
+        if found is not None:
+            place, speed = np.split(2.0 * found[2] * self.step_residuals(state, theta), 2)
+            state_bar.q[0, self.index] += place
+            state_bar.v[0, self.index] += speed
+
+    @final
+    def step_residual_tangents(
+        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
+    ) -> Columns:
+        """Return the tangents (2 r, k) of `step_residuals`."""
+        found = self.targets(state)
+        if found is None:
+            return Columns.none()
+        rows = np.concatenate([tangents.dot.q[0, self.index], tangents.dot.v[0, self.index]])
+        order = np.argsort(tangents.index)
+        return Columns(tangents.index[order], found[2][:, None] * rows[:, order])
+
+
 @final
 @dataclass(frozen=True)
-class OneStep(LeastSquares):
+class OneStep(CoordinateErrors):
     """Mean over the steps k of the squared errors of a prediction.
 
     Attributes
     ----------
     q, v : (n_steps + 1, n)
         Recorded states at the steps.
-    rows : (r,)
+    index : (r,)
         Coordinates that count.
     rotations : (b,)
         First coordinates of all rotation vectors: their ends are compared in one chart.
@@ -310,7 +335,7 @@ class OneStep(LeastSquares):
 
     q: FloatArray
     v: FloatArray
-    rows: IntArray
+    index: IntArray
     rotations: IntArray
     by_place: FloatArray
     by_speed: FloatArray
@@ -327,12 +352,6 @@ class OneStep(LeastSquares):
         """Whether any step counts."""
         return bool(self.counts[1:].any())
 
-    def _scale(self, state: State) -> float:
-        """Return the root of 1/N for a step that counts, else zero."""
-        if not 0 < state.step < self.counts.size or not self.counts[state.step]:
-            return 0.0
-        return 1.0 / float(np.sqrt(self.counts[1:].sum()))
-
     def _target(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return the recorded state, with rotation vectors in the charts of ``state``."""
         q, v = self.q[state.step], self.v[state.step]
@@ -345,31 +364,10 @@ class OneStep(LeastSquares):
         other = charts.change(State(state.t, state.step, q[None], v[None]), self.rotations[far])
         return other.q[0], other.v[0]
 
-    def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
-        """Return the weighted errors (2 r,) of the step that ends in ``state``."""
-        scale = self._scale(state)
-        if scale == 0.0:
-            return np.zeros(0)
+    def targets(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return the recorded coordinates and velocities of a step that counts, and the roots of the weights."""
+        if not 0 < state.step < self.counts.size or not self.counts[state.step]:
+            return None
         q, v = self._target(state)
-        place, speed = (state.q[0] - q)[self.rows], (state.v[0] - v)[self.rows]
-        return scale * np.concatenate([self.by_place * place, self.by_speed * speed])
-
-    def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
-        """Add its gradient."""
-        scale = self._scale(state)
-        if scale:
-            place, speed = np.split(2.0 * scale * self.step_residuals(state, theta), 2)
-            state_bar.q[0, self.rows] += self.by_place * place
-            state_bar.v[0, self.rows] += self.by_speed * speed
-
-    def step_residual_tangents(
-        self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
-    ) -> Columns:
-        """Return the tangents (2 r, k) of `step_residuals`."""
-        scale = self._scale(state)
-        if scale == 0.0:
-            return Columns.none()
-        dot = tangents.dot
-        place, speed = self.by_place[:, None] * dot.q[0][self.rows], self.by_speed[:, None] * dot.v[0][self.rows]
-        order = np.argsort(tangents.index)
-        return Columns(tangents.index[order], scale * np.concatenate([place, speed])[:, order])
+        roots = np.concatenate([self.by_place, self.by_speed]) / np.sqrt(self.counts[1:].sum())
+        return q[self.index], v[self.index], roots

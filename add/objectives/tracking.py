@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
-from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, StretchTangents
+from add.equations.kinematics import (
+    Columns,
+    Directions,
+    Kinematics,
+    State,
+    StateTangent,
+    StateTangents,
+    StretchTangents,
+)
 from add.equations.points import Along, PointMap
 from add.objectives.base import LeastSquares, StateRows
-from add.objectives.frames_over import FramesOver, Interpolant, StateReads, StepWeights, pair, rows_over
-from add.objectives.placement import Origin, Placement, less_origin, times_each
-from add.objectives.regularisers import Loss, bend, bending
+from add.objectives.frames_over import FramesOver, Interpolant, rows_over
+from add.objectives.placement import Origin, Placement
+from add.objectives.regularisers import Loss
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
@@ -145,21 +153,23 @@ class Tracking(LeastSquares):
         """The interpolant between two steps; without a clock no frame lies beyond the run."""
         return Interpolant(self.dt, self.last if self.clock is not None else None)
 
-    def observed_velocity(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
-        """Return d observed / dt (n_points, 3) of the interpolant [m/s]."""
-        return self._combine(state, self.between.slopes(state.step, self.simulation_times(theta)[frame]), theta)
-
-    def _combine(self, state: State, coefficients: StepWeights, theta: FloatArray) -> FloatArray:
-        x0, v0, x1, v1 = coefficients
-        position, velocity = self.points.points(pair(state, 0), theta)
-        if x0 == 0.0 and v0 == 0.0:
-            return x1 * position + v1 * velocity
-        old_position, old_velocity = self.points.points(pair(state, 1), theta)
-        return x0 * old_position + v0 * old_velocity + x1 * position + v1 * velocity
-
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""
-        return self._combine(state, self.between.weights(state.step, self.simulation_times(theta)[frame]), theta)
+        return FramesOver.of_step(self, state, theta, self.simulation_times(theta)[[frame]]).places()[0]
+
+    def _over(self, state: State, theta: FloatArray) -> FramesOver:
+        """Return the frames of the interval that ends at ``state``; remember from where displacements count."""
+        if self._starts_at(state, theta):
+            self._memory().place = self._start(state, theta).places()[0]
+        frames, origin = self.frames(state, theta), 0.0 if self.reference is None else self._memory().place
+        if origin is None:
+            assert not frames.size, "the reference is not after the first frame"
+            origin = 0.0
+        return FramesOver.of_step(self, state, theta, self.simulation_times(theta)[frames], frames, origin)
+
+    def _start(self, state: State, theta: FloatArray) -> FramesOver:
+        """Return the time from which displacements count."""
+        return FramesOver.of_step(self, state, theta, np.array([self.reference_time(theta)]))
 
     def _memory(self) -> Origin:
         if self.origin is None:
@@ -176,35 +186,13 @@ class Tracking(LeastSquares):
         """
         walked = self.for_run()
         for state in states:
-            walked.residuals(state, theta)
+            walked.differences(state, theta)
         return None if walked.origin is None else walked.origin.place
 
     def differences(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return (frame, d = P (x - x_ref - y) (n_points, 3)) for the frames of this interval [m]."""
-        if self._starts_at(state, theta):
-            coefficients = self.between.weights(state.step, self.reference_time(theta))
-            self._memory().place = self._combine(state, coefficients, theta)
-        frames = self.frames(state, theta)
-        if not frames.size:
-            return []
-        offset: FloatArray | float = 0.0
-        if self.reference is not None:
-            place = self._memory().place
-            assert place is not None, "the reference is not after the first frame"
-            offset = place
-        out = []
-        for frame in frames:
-            difference = self.observed(state, frame, theta) - offset - self.placed(frame, theta)
-            out.append((int(frame), difference @ self.projector))
-        return out
-
-    def residuals(self, state: State, theta: FloatArray) -> list[tuple[int, FloatArray]]:
-        """Return (frame, sqrt(w) sqrt(rho / d^T d) d (n_points, 3)) for the frames of this interval [m]."""
-        out = []
-        for frame, difference in self.differences(state, theta):
-            bent = difference if self.loss is None else bend(self.loss, difference)
-            out.append((frame, np.sqrt(self.weights[frame])[:, None] * bent))
-        return out
+        over = self._over(state, theta)
+        return list(zip(over.frames.tolist(), over.differences(), strict=True)) if over.frames.size else []
 
     def off(self, run: Trajectory, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the times (k,) of the samples that count and that a run sees, and their distances |d| [m]."""
@@ -214,10 +202,6 @@ class Tracking(LeastSquares):
         seen, points = np.nonzero(self.weights[frames])
         off = np.array([d for _, d in found]).reshape(-1, *self.targets.shape[1:])[seen, points]
         return self.times[frames[seen]], np.linalg.norm(off, axis=1)
-
-    def step_value(self, state: State, theta: FloatArray) -> float:
-        """Return the part of the frames of this interval."""
-        return sum(float(np.vdot(r, r)) for _, r in self.residuals(state, theta))
 
     def step_pullback(self, state: State, theta: FloatArray, state_bar: StateTangent, theta_bar: FloatArray) -> None:
         """Add 2 w rho' d, spread over the two states; over those of x_ref when the run is back there."""
@@ -251,73 +235,21 @@ class Tracking(LeastSquares):
         x0, v0, x1, v1 = self.between.weights(state.step, time)
         for k, x, v in ((0, x1, v1), (1, x0, v0)):
             if x != 0.0 or v != 0.0:
-                kin = pair(state, k)
+                kin = Kinematics(state.q[k], state.v[k], state.v[k], state.t, state.step)
                 self.points.vjp(kin, theta, x * bar, v * bar, Along(state_bar.q[k], state_bar.v[k], theta_bar))
         if self.clock is not None:
-            theta_bar[self.clock] -= np.vdot(bar, self._combine(state, self.between.slopes(state.step, time), theta))
-
-    def residual_tangents(
-        self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
-    ) -> list[FloatArray]:
-        """Return the tangents of `residuals` by this state and theta, x_ref held; see `reference_tangent`.
-
-        Arrays of tangents may have one axis more, of directions.
-        """
-        times = self.simulation_times(theta)
-        frames = self.frames(state, theta)
-        changes = self._tangents(state, [times[frame] for frame in frames], theta, tangent, theta_dot)
-        matrices = self._bendings(state, theta)
-        out = []
-        for frame, change in zip(frames, changes, strict=True):
-            if self.placement is not None:
-                slopes = self.placement.jacobian(self.targets[frame], theta)
-                change = change - np.einsum("pik,k...->pi...", slopes, theta_dot[self.placement.entries])
-            bent = times_each(matrices.get(int(frame)), np.einsum("pi...,ij->pj...", change, self.projector))
-            out.append(np.sqrt(self.weights[frame]).reshape(-1, *[1] * (bent.ndim - 1)) * bent)
-        return out
-
-    def _bendings(self, state: State, theta: FloatArray) -> dict[int, FloatArray]:
-        """Return the derivatives of the residuals by d (n_points, 3, 3) of each frame; none without a loss."""
-        if self.loss is None:
-            return {}
-        return {frame: bending(self.loss, difference) for frame, difference in self.differences(state, theta)}
-
-    def reference_tangent(
-        self, state: State, theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
-    ) -> FloatArray | None:
-        """Return the tangent of x_ref (n_points, 3, ...), None at a state from which displacements do not count."""
-        if not self._starts_at(state, theta):
-            return None
-        return self._tangents(state, [self.reference_time(theta)], theta, tangent, theta_dot)[0]
-
-    def _tangents(
-        self, state: State, times: Sequence[float], theta: FloatArray, tangent: StateTangent, theta_dot: FloatArray
-    ) -> list[FloatArray]:
-        """Return the tangents (n_points, 3, ...) of the points at times of this interval."""
-        if not times:
-            return []
-        (x_now, v_now), (x_old, v_old) = (
-            self.points.jvp(pair(state, k), theta, Along(tangent.q[k], tangent.v[k], theta_dot)) for k in range(2)
-        )
-        out = []
-        for time in times:
-            x0, v0, x1, v1 = self.between.weights(state.step, time)
-            change = x0 * x_old + v0 * v_old + x1 * x_now + v1 * v_now
-            if self.clock is not None and theta_dot[self.clock].any():
-                rate = self._combine(state, self.between.slopes(state.step, time), theta)
-                change = change - np.multiply.outer(rate, theta_dot[self.clock])
-            out.append(change)
-        return out
+            rates = FramesOver.of_step(self, state, theta, np.array([time])).places(slopes=True)
+            theta_bar[self.clock] -= np.vdot(bar, rates)
 
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
-        """Return `residuals` of all samples of the interval that count, as one vector [m]."""
-        return self._counting((f, r) for f, r in self.residuals(state, theta))
+        """Return sqrt(w) sqrt(rho / d^T d) d of all samples of the interval that count, frame after frame [m]."""
+        return self._over(state, theta).residuals()
 
     def run_residuals(self, run: Trajectory, theta: FloatArray) -> FloatArray:
         """Return the residuals of all states of a run, one behind the other; displacements state by state."""
         if self.reference is not None or run.initial.step:
             return super().run_residuals(run, theta)
-        rest = FramesOver(self, run, theta, 0, run.n_steps)
+        rest = FramesOver.of_run(self, run, theta, 0, run.n_steps)
         return np.concatenate([self.step_residuals(run.initial, theta), rest.residuals()])
 
     def stretch_residual_tangents(
@@ -326,7 +258,9 @@ class Tracking(LeastSquares):
         """Return the tangents of the residuals of consecutive states of a run; of displacements state by state."""
         if self.reference is not None or run.initial.step:
             return super().stretch_residual_tangents(run, first, theta, tangents, directions)
-        return FramesOver(self, run, theta, first - 1, first + tangents.n - 1).tangents(tangents, directions)
+        over = FramesOver.of_run(self, run, theta, first - 1, first + tangents.n - 1)
+        rows = over.rows - (first - 1)
+        return over.tangents(tangents.index, tangents.q[rows], tangents.v[rows], directions)
 
     def state_rows(
         self, run: Trajectory, theta: FloatArray, directions: Directions, steps: IntArray | None = None
@@ -340,46 +274,20 @@ class Tracking(LeastSquares):
         alone = super().state_rows(run, theta, directions, np.array([0, *turned]))
         return sorted([*alone, *(x for x in found_rows if x.step not in turned)], key=lambda rows: rows.step)
 
-    def _counting(self, found: Iterable[tuple[int, FloatArray]]) -> FloatArray:
-        """Return the rows of (frame, (n_points, 3, ...)) whose samples count, (3 n, ...)."""
-        counting = [rows[self.weights[frame] > 0.0] for frame, rows in found]
-        return np.concatenate([rows.reshape(3 * len(rows), *rows.shape[2:]) for rows in counting] or [np.zeros(0)])
-
-    def _reads(self, state: State, theta: FloatArray) -> StateReads:
-        """Return the coordinates and the entries of theta that the residuals may depend on."""
-        entries = [] if self.placement is None else self.placement.entries.tolist()
-        entries += [] if self.clock is None else [self.clock]
-        return StateReads.of_points(self.points, state, theta, np.array(entries, dtype=np.int64))
-
     def step_residual_tangents(
         self, state: State, theta: FloatArray, tangents: StateTangents, directions: Directions
     ) -> Columns:
         """Return the tangents of `step_residuals`; of displacements, from the first state of the run on."""
-        frames = self.frames(state, theta)
-        size = 3 * int(np.count_nonzero(self.weights[frames] > 0.0))
-
-        def place(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
-            change = self.reference_tangent(state, theta, dot, theta_dot)
-            return np.zeros((0, theta_dot.shape[1])) if change is None else change.reshape(-1, theta_dot.shape[1])
-
-        def residuals(dot: StateTangent, theta_dot: FloatArray) -> FloatArray:
-            changes = self.residual_tangents(state, theta, dot, theta_dot)
-            return self._counting(zip(frames, changes, strict=True))
-
-        here = self._starts_at(state, theta)
-        if here:
-            self.differences(state, theta)  # they remember the place
-        reads = self._reads(state, theta) if here or size else None
-        if here and reads:
-            self._memory().tangents = reads.columns(place, 3 * self.points.n_points, tangents, directions)
-        if not (size and reads):
+        q_dot, v_dot = (np.moveaxis(part[1::-1], 2, 1) for part in (tangents.dot.q, tangents.dot.v))
+        over = self._over(state, theta)
+        if self._starts_at(state, theta):
+            start = self._start(state, theta)
+            self._memory().tangents = start.tangents(tangents.index, q_dot, v_dot, directions, places=True)
+        if not (self.weights[over.frames] > 0.0).any():
             return Columns.none()
-        columns = reads.columns(residuals, size, tangents, directions)
-        if self.reference is None:
-            return columns
-        origin = self._memory().tangents
-        assert origin is not None
-        return less_origin(columns, origin, self.weights[frames], self.projector, self._bendings(state, theta), frames)
+        found = over.tangents(tangents.index, q_dot, v_dot, directions)
+        origin = None if self.reference is None else self._memory().tangents
+        return Columns.summed(found, over.by_origin(origin)) if origin is not None and origin.index.size else found
 
     @property
     def looks(self) -> bool:

@@ -1,7 +1,7 @@
 """Time stepping."""
 
 from add.simulation.bdf import BDF
-from add.simulation.derivative import Coupling, ImplicitSolve, Instant, Linearised, NewtonSolve, Solution, linearise
+from add.simulation.derivative import Coupling, Instant, Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp, finished
 from add.simulation.step_jacobians import Dynamics, InputJacobian, Step, StepDerivatives, StepJacobians
 from add.simulation.step_operators import InputOperator, StepOperator, StepOperators
@@ -14,7 +14,6 @@ __all__ = [
     "Coupling",
     "DifferentiableStepper",
     "Dynamics",
-    "ImplicitSolve",
     "InputJacobian",
     "InputOperator",
     "Instant",

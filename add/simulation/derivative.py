@@ -78,39 +78,9 @@ class Solution:
         return Weights(1.0, self.c, self.c * self.c, 1.0)
 
 
-class ImplicitSolve(ABC):
-    """A way to solve the equations of an instant; steppers and starts hold one, and it keeps nothing."""
-
-    @abstractmethod
-    def solve(
-        self,
-        assembler: Assembler,
-        equations: StepEquations,
-        theta: FloatArray,
-        guesses: Sequence[FloatArray],
-        before: State | None = None,
-    ) -> Solution:
-        """Return the solution.
-
-        Parameters
-        ----------
-        assembler : Assembler
-        equations : StepEquations
-        theta : (n_theta,)
-        guesses : u (n,) each, best first
-        before : State, optional
-            The state that a step begins with.
-
-        Raises
-        ------
-        SolverError
-            If there is none within reach; it names time, residual, worst coordinate and remedy.
-        """
-
-
 @final
 @dataclass(frozen=True)
-class NewtonSolve(ImplicitSolve):
+class NewtonSolve:
     """Newton's method with its fallbacks (see `add.solve.fallbacks`).
 
     Attributes
@@ -132,7 +102,15 @@ class NewtonSolve(ImplicitSolve):
         before: State | None = None,
         replay: Solution | None = None,
     ) -> Solution:
-        """Solve; ``replay`` holds the decisions of an earlier run. See `ImplicitSolve.solve`."""
+        """Solve from guesses of u, the best first; a step is told the state ``before`` it.
+
+        ``replay`` holds the decisions of an earlier run.
+
+        Raises
+        ------
+        SolverError
+            If there is no solution within reach; it names time, residual, worst coordinate and remedy.
+        """
         branch, resting, candidates = None, None, replay.candidates if replay else ()
         if replay is not None:
             branch = assembler.system.on_branch(replay.decisions, replay.candidates)

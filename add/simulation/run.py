@@ -359,6 +359,8 @@ class Simulation(Summarised):
 
         Raises
         ------
+        InputError
+            If the run ends before ``state``.
         SolverError
             If a step fails; its ``trajectory`` holds the steps that were finished, as that of a `MemoryError` does.
         """
@@ -371,7 +373,10 @@ class Simulation(Summarised):
             if state is None:
                 state, start_record = self.begin(assembler, theta, replay)
             initial = state
-            n_steps = max(n_steps - initial.step, 0)
+            if n_steps < initial.step:
+                raise InputError("the run ends before the state", place="n_steps", found=n_steps,
+                                 expected=f"at least {initial.step}, the steps from t = 0 to it")  # fmt: skip
+            n_steps -= initial.step
             q = np.empty((n_steps + 1, self.system.n))
             v = np.empty_like(q)
             t = np.empty(n_steps + 1)

@@ -18,7 +18,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from add.equations.charts import Chart, Twists
-from add.equations.kinematics import Directions, Kinematics, SparseMatrix, State, StateTangent, StateTangents, Weights
+from add.equations.kinematics import (
+    Columns,
+    Directions,
+    Kinematics,
+    SparseMatrix,
+    State,
+    StateTangent,
+    StateTangents,
+    Weights,
+)
 from add.equations.system import System
 from add.equations.term import UNIT
 from add.errors import InputError
@@ -194,20 +203,16 @@ class StepDerivatives:
         record = step.record if isinstance(step, Step) else step
         n, read = self.assembler.system.n, len(record.alpha)
         with one_blas_thread():
-            transition, inputs, columns = self._by_matrices(record) or self._by_tangents(record)
+            taken = TakenStep(self.assembler, record, self.theta)
+            transition, inputs = self.stepper.step_matrices(taken, self.directions(0)) or self._by_tangents(record)
         if self.chart is Chart.TWIST and self.rotations.size:
             twists, old = (Twists.at(state, self.rotations) for state in self.around(step))
             transition = old.inverse_transposed(twists.apply(transition).T).T
-            inputs = twists.apply(inputs)
-        return StepJacobians(transition, n, read, *self._split(inputs, columns, n))
+            inputs = Columns(inputs.index, twists.apply(inputs.values))
+        return StepJacobians(transition, n, read, *self._split(inputs, n))
 
-    def _by_matrices(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray] | None:
-        """Return the transition, the derivatives by inputs (2 m n, k), and the number of each; None if need be."""
-        matrices = self.stepper.step_matrices(TakenStep(self.assembler, record, self.theta), self.directions(0))
-        return (matrices[0], matrices[1].values, matrices[1].index) if matrices is not None else None
-
-    def _by_tangents(self, record: Record) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return the same from tangents along all pairs and inputs."""
+    def _by_tangents(self, record: Record) -> tuple[FloatArray, Columns]:
+        """Return the transition and the derivatives by inputs (2 m n, k) from tangents along all pairs and inputs."""
         n, m, read = self.assembler.system.n, self.stepper.n_history, len(record.alpha)
         k = 2 * read * n
         dot = StateTangent.of_flat(np.eye(2 * m * n, k), m)
@@ -216,12 +221,11 @@ class StepDerivatives:
         transition = np.zeros((2 * m * n, 2 * m * n))
         order = np.argsort(pushed.index)
         transition[:, :k] = after[:, order[:k]]
-        return transition, after[:, order[k:]], pushed.index[order[k:]] - k
+        return transition, Columns(pushed.index[order[k:]] - k, after[:, order[k:]])
 
-    def _split(
-        self, values: FloatArray, columns: IntArray, n: int
-    ) -> tuple[dict[str, InputJacobian], dict[str, InputJacobian]]:
+    def _split(self, inputs: Columns, n: int) -> tuple[dict[str, InputJacobian], dict[str, InputJacobian]]:
         """Return the columns of the inputs, name by name."""
+        columns, values = inputs.index, inputs.values
         places, index = np.searchsorted(columns, self._ends).tolist(), columns - self._ends[self._owner[columns]]
         parts = [
             InputJacobian(index[first:last], values[:n, first:last], values[n : 2 * n, first:last])

@@ -71,7 +71,8 @@ class Step:
         return len(self.record.alpha)
 
     def __getattr__(self, name: str):
-        return getattr(self.record if hasattr(self.record, name) else self.contacts, name)
+        parts = self.record, self.contacts, self.contacts.touches
+        return getattr(next((part for part in parts if hasattr(part, name)), self.record), name)
 
 
 @dataclass(frozen=True)

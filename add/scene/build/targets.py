@@ -19,11 +19,10 @@ from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.build import place_site
 from add.objectives import Roughness, Tracking
 from add.objectives.over_time import (
+    Gap,
     MeanOverTime,
     Measure,
-    Nearness,
     OneStep,
-    Separation,
     SoftMinimum,
     SquaredDistance,
     Surface,
@@ -154,9 +153,9 @@ def over_time(
         )  # fmt: skip
     surface = Surface(shape.kind, np.array(shape.size), shape.rotation, shape.position, shape.velocity)
     if item.wanted:
-        measure: Measure = Separation(surface, item.radius)
+        measure: Measure = Gap(surface, item.radius, 1.0)
         return SoftMinimum(points, measure, time.dt, first, last, item.softness**2)
-    return MeanOverTime(points, Nearness(surface, item.radius, item.margin), time.dt, first, last, last - first + 1)
+    return MeanOverTime(points, Gap(surface, item.radius + item.margin, -1.0), time.dt, first, last, last - first + 1)
 
 
 def roughness(item: RoughnessObjectiveSpec, built: BuiltScene, place: str) -> Roughness:

@@ -34,10 +34,11 @@ def assert_as_one_by_one(points: PointMap, q: np.ndarray, v: np.ndarray, theta: 
     assert max(np.abs(part).max() for part in moved) > 0.0
     for j in range(k):
         kin = Kinematics(q[j], v[j], v[j], 0.0, 0)
-        wanted = points.points(kin, theta), points.jvp(kin, theta, Along(q_dot[j].T, v_dot[j].T, theta_dot.T))
-        for a, b, a_dot, b_dot in zip(found, wanted[0], moved, wanted[1], strict=True):
+        one = Along(q[j : j + 1], v[j : j + 1], theta)
+        wanted = points.jvp_over(one, Along(q_dot[j : j + 1], v_dot[j : j + 1], theta_dot))
+        for a, b, a_dot, b_dot in zip(found, points.points(kin, theta), moved, wanted, strict=True):
             np.testing.assert_allclose(a[j], b, rtol=1e-13, atol=1e-13)
-            np.testing.assert_allclose(np.moveaxis(a_dot[j], 0, -1), b_dot, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(a_dot[j], b_dot[0], rtol=1e-12, atol=1e-12)
         bar, by_q, by_v, by_theta = generic(3 * points.n_points).reshape(-1, 3), *np.zeros((2, n)), np.zeros(theta.size)
         points.vjp(kin, theta, bar, bar, Along(by_q, by_v, by_theta))
         assert set(np.flatnonzero(by_theta)) <= set(points.numbers.tolist())

@@ -65,9 +65,8 @@ def test_linear_problem(tmp_path, rng):
     tracking = experiment.objective.objectives[0]
     residuals = []
     for state in runs["scene"].states():
-        for frame, r in tracking.residuals(state, experiment.simulation.theta):
-            seen = tracking.weights[frame] > 0
-            residuals.append(r[seen] / np.sqrt(tracking.weights[frame][seen])[:, None])
+        for frame, difference in tracking.differences(state, experiment.simulation.theta):
+            residuals.append(difference[tracking.weights[frame] > 0])
     residuals = np.concatenate(residuals)
     assert residuals.shape == (11, 3)
     variance = (residuals**2).sum() / (33 - 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from add.adjoint import value_and_gradient
-from add.equations.kinematics import State, StateTangent
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
@@ -64,11 +64,11 @@ def test_derivatives_of_the_tracking(loss, reference):
 
     def value(at: State) -> float:
         walked = tracking.for_run()
-        walked.residuals(first, theta)
+        walked.step_residuals(first, theta)
         return walked.step_value(at, theta)
 
     walked = tracking.for_run()
-    walked.residuals(first, theta)
+    walked.step_residuals(first, theta)
     sizes = np.linalg.norm(np.concatenate([d for _, d in walked.differences(state, theta)]), axis=1)
     assert sizes.min() < loss.scale < sizes.max()
     bar = StateTangent.zeros_like(state)
@@ -78,8 +78,13 @@ def test_derivatives_of_the_tracking(loss, reference):
     ends = [replace(state, q=state.q + s * h * tangent.q, v=state.v + s * h * tangent.v) for s in (1, -1)]
     slope = (value(ends[0]) - value(ends[1])) / (2 * h)
     assert np.vdot(bar.q, tangent.q) + np.vdot(bar.v, tangent.v) == pytest.approx(slope, rel=1e-6)
-    found = walked.residual_tangents(state, theta, tangent, np.zeros(1))
-    along = sum(2 * np.vdot(r, dot) for (_, r), dot in zip(walked.residuals(state, theta), found, strict=True))
+    moved = StateTangents(np.arange(1), StateTangent(tangent.q[:, :, None], tangent.v[:, :, None]))
+    still = StateTangents(
+        np.arange(1), StateTangent.zeros_like(replace(first, q=first.q[:, :, None], v=first.v[:, :, None]))
+    )
+    walked.step_residual_tangents(first, theta, still, Directions.of(np.zeros((1, 1))))
+    found = walked.step_residual_tangents(state, theta, moved, Directions.of(np.zeros((1, 1))))
+    along = 2.0 * walked.step_residuals(state, theta) @ found.values[:, 0]
     assert along == pytest.approx(slope, rel=1e-6)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
-from add.equations.kinematics import State, StateTangent
+from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Cauchy, Tracking, WeightedSum, total
-from add.objectives.frames_over import hermite
+from add.objectives.frames_over import FramesOver, hermite
 from add.objectives.placement import Placement
 from add.scene import scene_from_dict
 from add.scene.build.targets import at_steps
@@ -104,7 +104,8 @@ def test_velocity_of_the_interpolant():
         for frame in objective.frames(state, THETA):
             h = 1e-5
             ends = [replace(objective, times=objective.times + s * h).observed(state, frame, THETA) for s in (1, -1)]
-            slope = objective.observed_velocity(state, frame, THETA)
+            times = objective.times[[frame]]
+            slope = FramesOver.of_step(objective, state, THETA, times).places(slopes=True)[0]
             assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-7, abs=1e-8)
 
 
@@ -151,8 +152,10 @@ def test_missing_samples_may_hold_nan():
         bar = StateTangent.zeros(2, 9)
         holes.step_pullback(state, THETA, bar, np.zeros(1))
         assert np.isfinite(bar.q).all() and np.isfinite(bar.v).all()
-        for slopes in holes.residual_tangents(state, THETA, StateTangent(state.q, state.v), np.zeros(1)):
-            assert np.isfinite(slopes).all()
+        along = StateTangents(np.arange(1), StateTangent(state.q[:, :, None], state.v[:, :, None]))
+        assert np.isfinite(
+            holes.step_residual_tangents(state, THETA, along, Directions.of(np.zeros((1, 1)))).values
+        ).all()
     assert np.isnan(targets[1, 0]).all(), "the argument was changed"
 
 
@@ -231,7 +234,7 @@ def test_pullback_and_tangents(kind):
         return total(objective, moved, theta + h * theta_dot)
 
     walked = objective.for_run()
-    residuals = [walked.residuals(state, theta) for state in run]
+    residuals = [walked.differences(state, theta) for state in run]
     assert sum(len(found) for found in residuals) == len(TIMES) - first - 2 * ("clock" not in options)
     slope, theta_bar = 0.0, np.ones(theta.size)  # it adds
     for state, dot in zip(reversed(run), reversed(dots), strict=True):
@@ -243,14 +246,12 @@ def test_pullback_and_tangents(kind):
     h = 1e-5
     difference = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
     assert difference == pytest.approx(slope, rel=1e-8, abs=1e-8)
-    together, origin = 0.0, 0.0
-    for state, dot, found in zip(run, dots, residuals, strict=True):
-        if (moved := walked.reference_tangent(state, theta, dot, theta_dot)) is not None:
-            origin = moved
-        tangents = walked.residual_tangents(state, theta, dot, theta_dot)
-        for (frame, r), t in zip(found, tangents, strict=True):
-            less = np.sqrt(objective.weights[frame])[:, None] * (origin * np.ones((2, 3)) @ objective.projector)
-            together += 2.0 * np.vdot(r, t - less)
+    together = 0.0
+    for state, dot in zip(run, dots, strict=True):
+        along = StateTangents(np.arange(1), StateTangent(dot.q[:, :, None], dot.v[:, :, None]))
+        tangents = walked.step_residual_tangents(state, theta, along, Directions.of(theta_dot[:, None]))
+        if tangents.index.size:
+            together += 2.0 * walked.step_residuals(state, theta) @ tangents.values[:, 0]
     assert together == pytest.approx(slope, rel=1e-11, abs=1e-11)
 
 

@@ -179,8 +179,8 @@ def test_points(rng, carried):
         return np.concatenate([part.ravel() for part in points.points(at, numbers)])
 
     def jvp(z, z_dot):
-        at, numbers = split(z)
-        parts = points.jvp(at, numbers, Along(z_dot[:n], z_dot[n : 2 * n], z_dot[2 * n :]))
+        at, dot = (np.split(x, [n, 2 * n], axis=-1) for x in (z, z_dot[None]))
+        parts = points.jvp_over(Along(at[0][None], at[1][None], at[2]), Along(dot[0][None], dot[1][None], dot[2]))
         return np.concatenate([part.ravel() for part in parts])
 
     def vjp(z, y_bar):

@@ -231,7 +231,11 @@ def test_site_points(size: float, rng: np.random.Generator) -> None:
         return np.concatenate([part.ravel() for part in points.points(*at(y))])
 
     def push(y: np.ndarray, dot: np.ndarray) -> np.ndarray:
-        return np.concatenate([part.ravel() for part in points.jvp(*at(y), Along(*split(dot)))])
+        return np.concatenate([part.ravel() for part in points.jvp_over(many(y), many(dot[None]))])
+
+    def many(y: np.ndarray) -> Along:
+        q, v, theta = np.split(y, [n, 2 * n], axis=-1)
+        return Along(q[None], v[None], theta)
 
     def pull(y: np.ndarray, bar: np.ndarray) -> np.ndarray:
         out = np.zeros_like(y)
