@@ -1,5 +1,7 @@
 """Depths of meshes and of bodies under surfaces, energy that nothing feeds, tumbling that steps do not resolve."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get_type_hints
