@@ -232,8 +232,8 @@ def _seen(markers: Recording, unlabelled: Sequence[str]) -> dict[str, Any]:
         valid = markers.valid[:, k]
         frames = np.flatnonzero(valid)
         inside = valid[frames[0] : frames[-1] + 1] if frames.size else valid[:0]
-        gaps = (np.diff(inside.astype(int)) == -1).sum()
-        coverage[name] = {"seen": valid.sum(), "gaps": gaps, "labelled": name not in unlabelled}
+        gaps = int((np.diff(inside.astype(int)) == -1).sum())
+        coverage[name] = {"seen": int(valid.sum()), "gaps": gaps, "labelled": name not in unlabelled}
     return coverage
 
 

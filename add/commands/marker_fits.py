@@ -11,7 +11,7 @@ from add.commands.report_texts import csv_text
 from add.inverse import Experiment, InverseProblem
 from add.inverse.between_takes import MOST_SHARED
 from add.inverse.uncertainty import Uncertainty
-from add.io.runfolder import RESIDUALS, RunFolder
+from add.io.runfolder import RESIDUALS, RunFolder, plain
 from add.objectives import Tracking
 from add.scene import Scene
 from add.scene.spec.markers import DirectionMarkerSpec
@@ -99,7 +99,7 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
     together = _rms(squares, count, of_kind)
     mixed = {"rms_angle": _rms(squares, count, ~of_kind)} if not of_kind.all() else {}
     units = np.where(found.directions, "rad", "m").tolist()
-    return {
+    numbers = {
         "rms": together,
         "unit": "rad" if found.directions.all() else "m",
         **mixed,
@@ -112,6 +112,7 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
             for name, r, unit, p, n in zip(found.names, rms, units, peak, count, strict=True)
         },
     }
+    return dict(plain(numbers))
 
 
 def _unit(scene: Scene, item: Any, names: Sequence[str], followed: bool) -> str:
@@ -157,7 +158,7 @@ def target_fits(scene: Scene, experiment: Experiment, run: Trajectory, theta: Fl
                 "time": times[worst],
             }
         )  # fmt: skip
-    return out
+    return list(plain(out))
 
 
 def _rms(squares: FloatArray, count: IntArray, chosen: BoolArray) -> float:

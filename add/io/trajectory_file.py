@@ -236,7 +236,7 @@ def _read_law(group: Any) -> dict[str, Any]:
     return {"formula": formula, "moduli": [_attribute(group, one.key) for law in known for one in law.parameters]}
 
 
-def _read_part(kind: type[P], group: Any, **others: Any) -> P:
+def _read_part(kind: type[P], group: Any, /, **others: Any) -> P:
     """Read what `_write_part` wrote."""
     values = {key: _attribute(group, key) for key in kind.PLAIN if key not in _ELSEWHERE}
     for key, how in kind.KEPT.items():
