@@ -171,8 +171,10 @@ def test_markers_on_links(built, rng):
         return np.concatenate([part.ravel() for part in built.markers.points(*split(x))])
 
     def jvp(x, dot):
-        q_dot, theta_dot = split(dot)
-        parts = built.markers.jvp(*split(x), Along(q_dot.q, q_dot.v, theta_dot))
+        at, along = (np.split(part, [n, 2 * n], axis=-1) for part in (x, dot[None]))
+        parts = built.markers.jvp_over(
+            Along(at[0][None], at[1][None], at[2]), Along(along[0][None], along[1][None], along[2])
+        )
         return np.concatenate([part.ravel() for part in parts])
 
     def vjp(x, bar):
