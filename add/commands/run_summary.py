@@ -9,7 +9,8 @@ from typing import Any, Self, final
 import numpy as np
 
 from add.commands.impact_log import ImpactLog, impact_json
-from add.commands.sunk_log import DepthLog, PairLog, SunkLog
+from add.commands.pair_logs import DepthLog, PairLog
+from add.commands.sunk_log import SunkLog
 from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError

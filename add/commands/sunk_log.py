@@ -1,46 +1,25 @@
-"""Depths of meshes and of bodies under surfaces, energy that nothing feeds, tumbling that steps do not resolve."""
+"""Bodies under surfaces, or through them: no run should have any."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, final, get_type_hints
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import Body, ContactPoints, LinkBody, RigidBody, SoftBody
-from add.contact import BodyContact, MeshContact
-from add.contact.branches import RowContact
+from add.bodies import Body, ContactPoints, LinkBody, SoftBody
+from add.commands.pair_logs import PairLog
+from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
-from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.geometry.shapes import shape_of
-from add.io.trajectory_data import RunData
-from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
 from add.kernels.distance import distance_bound
-from add.kernels.rotation import left_jacobian
 from add.model.overlaps import Surface, may_touch, surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.scenery import Scenery, thickness
-from add.simulation import BDF, Record
-from add.simulation.run import Trajectory
-from add.simulation.substeps import Substeps
-from add.terms import (
-    BallFriction,
-    BallLimits,
-    Elastic,
-    Gravity,
-    Inertia,
-    JointLimits,
-    JointResistance,
-    JointSprings,
-    RigidInertia,
-    Strained,
-    TreeInertia,
-    Viscous,
-)
-from add.terms.held_friction import HeldFriction
+from add.simulation import Record
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: What helps where points of one are in the other.
@@ -137,41 +116,6 @@ def _core(body: Body) -> IntArray:
         return np.zeros(0, dtype=np.int64)
     middles = body.mesh.points[body.mesh.cells].mean(axis=1)
     return np.asarray(body.mesh.cells[np.argmin(np.linalg.norm(middles - body.mesh.points.mean(axis=0), axis=1))])
-
-
-Seen = TypeVar("Seen")
-
-
-@dataclass
-class PairLog(Generic[Seen]):
-    """What is seen of pairs of bodies step by step, of the type `KIND`; it goes on where a run goes on.
-
-    Attributes
-    ----------
-    seen : (body, other) -> what is seen of them
-    """
-
-    KIND: ClassVar[type[Any]]
-    seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the log as JSON knows it."""
-        return {"seen": [[*pair, *vars(one).values()] for pair, one in self.seen.items()]}
-
-    @classmethod
-    def parsed(cls, found: Any) -> Self:
-        """Return the log of which `plain` is the JSON.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            If it is none.
-        """
-        kinds = get_type_hints(cls.KIND).values()
-        return cls({
-            (str(a), str(b)): cls.KIND(*(kind(value) for kind, value in zip(kinds, values, strict=False)))
-            for a, b, *values in found["seen"]
-        })  # fmt: skip
 
 
 @final
@@ -365,153 +309,3 @@ def _passed(found: _Middles, before: _Placed, after: _Placed) -> list[tuple[int,
             if deepest < 0.0:
                 out.append((int(i), int(k), -deepest, 0.5 * float(found.thick[k] / length[i])))
     return out
-
-
-#: Share of the reach from which on a depth is too great for a penalty: a wall pushes, and little is left of the skins.
-TOO_DEEP = 0.5
-
-
-@final
-@dataclass
-class Depth:
-    """The greatest depth of two bodies.
-
-    Attributes
-    ----------
-    depth, reach : float
-        [m]; the reach is half the sum of both thicknesses, of guards (`add.contact.surfaces`) their share of it.
-    stiffness : float
-        k_n [N/m^3].
-    time : float
-        [s]
-    wall : bool
-        Whether the scene asks for a law that pushes the more the deeper they are.
-    """
-
-    depth: float = 0.0
-    reach: float = 1.0
-    stiffness: float = 0.0
-    time: float = 0.0
-    wall: bool = False
-
-
-@final
-@dataclass
-class DepthLog(PairLog[Depth]):
-    """Greatest depths."""
-
-    KIND = Depth
-
-    def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
-        """Take those at the end of a step."""
-        for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
-            inner = term.inner if isinstance(term, LiftedDecidingTerm) else term
-            if not isinstance(inner, MeshContact) or not decision.size:
-                continue
-            depths = inner.depths(built.model.lift.kinematics(record.kin, theta), theta, decision)
-            n = len(inner.names)
-            pairs, which = np.unique(depths.bodies.min(axis=1) * n + depths.bodies.max(axis=1), return_inverse=True)
-            share = depths.depth / depths.reach
-            for k, pair in enumerate(pairs):
-                row = int(np.argmax(np.where(which.ravel() == k, share, -np.inf)))
-                key = inner.names[pair // n], inner.names[pair % n]
-                known = self.seen.get(key)
-                if known is None or share[row] > known.depth / known.reach:
-                    depth, reach, stiffness = map(float, (depths.depth[row], depths.reach[row], depths.stiffness[row]))
-                    wall = built.scene.contact.law != "penalty"
-                    self.seen[key] = Depth(depth, reach, stiffness, float(record.kin.t), wall)
-
-    def described(self) -> list[dict[str, Any]]:
-        """Return the pairs for ``result.json``, the deepest first."""
-        pairs = sorted(self.seen.items(), key=lambda item: -item[1].depth / item[1].reach)
-        return [
-            {
-                "bodies": list(pair),
-                **vars(deepest),
-                "warning": deepest.depth > TOO_DEEP * deepest.reach and not deepest.wall,
-                "text": f"{pair[0]} and {pair[1]}: {deepest.depth:.3g} m of a reach of {deepest.reach:.3g} m at "
-                f"t = {deepest.time:.6g} s with k_n = {deepest.stiffness:.3g} N/m^3: a contact.mesh.stiffness of "
-                f"{3.0 * deepest.stiffness * deepest.depth / deepest.reach:.2g}, or thicker skins, keep it below half",
-            }
-            for pair, deepest in pairs
-        ]
-
-
-#: Share of the energy that moves by which a run may gain.
-GAIN = 0.01
-#: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
-_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, BallFriction,
-            BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
-            RigidInertia, Strained, TreeInertia, Viscous)  # fmt: skip
-
-
-def _isolated(built: BuiltScene, initial: Trajectory) -> bool:
-    """Return whether nothing feeds a scene, and all that it stores is counted."""
-    scene, system = built.scene, built.simulation.system
-    still = all(not np.any(getattr(item, "velocity", 0.0)) for item in scene.obstacles.values())
-    terms = [*system.terms, *system.deciding]
-    inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
-    passive = all(isinstance(term, _PASSIVE) for term in inner)
-    return still and not scene.signals and not initial.initial.carry.memory.size and passive
-
-
-def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any]:
-    """Return the entry ``gained`` of ``result.json``: how much energy a run gained by which nothing feeds.
-
-    Parameters
-    ----------
-    built : BuiltScene
-    start : Trajectory, without steps
-    data : RunData, of the whole run
-    """
-    if not data.energy or not _isolated(built, start):
-        return {}
-    stored = np.array(list(data.energy.values()))
-    energy, rounding = stored.sum(axis=0), 1e-10 * float(np.abs(stored).max())
-    most = int(np.argmax(energy))
-    gain = float(energy[most] - energy[0])
-    moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"])) + rounding  # where nothing moves
-    if gain <= GAIN * moves:
-        return {}
-    dt, stepper = built.scene.time.dt, built.simulation.stepper
-    divides = isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
-    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
-    text = (
-        f"energy grows by {gain:.3g} J, {gain / moves:.0%} of what moves, until t = {data.t[most]:.6g} s, and nothing "
-        f"feeds it: {remedy} helps"
-    )
-    return {"gained": [{"time": float(data.t[most]), "energy": gain, "warning": True, "text": text}]}
-
-
-#: Turn of a body in a step [rad] from which on steps do not resolve it, and one that is resolved; the share of its
-#: angular velocity that changes in a step, and in how many steps: a wheel turns fast, and an impact changes it once.
-FAST, RESOLVED, CHANGED, STEPS = 0.5, 0.1, 0.1, 3
-
-
-def tumbled(built: BuiltScene, data: RunData) -> dict[str, Any]:
-    """Return the entry ``tumbled`` of ``result.json``: rigid bodies that turn too far in a step about changing axes.
-
-    Their angular velocity is J_l(w) dw/dt (`add.kernels.rotation.left_jacobian`). Boxes that tumbled by 0.7 rad a step
-    pointed 0.4 rad elsewhere after ten steps, by 0.2 rad 0.02.
-    """
-    dt, out = built.scene.time.dt, []
-    between = np.diff(data.t) / dt
-    for body in built.model.bodies:
-        if not isinstance(body, RigidBody) or not body.moves:
-            continue
-        first = built.model.layouts.rows[body.name].start + 3
-        w, rate = data.q[:, first : first + 3], data.v[:, first : first + 3]
-        if dt * np.linalg.norm(rate, axis=1).max() <= FAST:  # a body turns no faster than that
-            continue
-        spin = np.array([left_jacobian(one) @ moves for one, moves in zip(w, rate, strict=True)])
-        turn = dt * np.linalg.norm(spin, axis=1)
-        change = np.linalg.norm(np.diff(spin, axis=0), axis=1) * dt / between
-        fast = (turn[1:] > FAST) & (change > CHANGED * turn[1:])
-        if fast.sum() >= STEPS:
-            begin, most = float(data.t[1:][fast][0]), float(turn[1:][fast].max())
-            text = (
-                f"{body.name} turns by up to {most:.2g} rad in a step, about an axis that changes, from "
-                f"t = {begin:.6g} s on: a time.dt of {dt * RESOLVED / most:.1g} s resolves it"
-            )
-            out.append({"body": body.name, "time": begin, "turn": most, "warning": True, "text": text})
-    return {"tumbled": out} if out else {}

@@ -345,13 +345,11 @@ class Simulation(Summarised):
         Parameters
         ----------
         theta : (n_theta,), optional
-        n_steps : int, optional
+        n_steps : int, optional, from t = 0
         observers : called after every step
-        replay : Replay, optional
-            Decisions to hold.
+        replay : Replay, optional, decisions to hold
         state : State, optional
-            Of an earlier run, with its history: go on from there, to the bit, instead of from the start. ``n_steps``
-            still counts from t = 0.
+            Of an earlier run, with its history: go on from there, to the bit, instead of from the start.
 
         Returns
         -------
@@ -374,11 +372,9 @@ class Simulation(Summarised):
                 state, start_record = self.begin(assembler, theta, replay)
             initial = state
             if n_steps < initial.step:
-                raise InputError("the run ends before the state", place="n_steps", found=n_steps,
-                                 expected=f"at least {initial.step}, the steps from t = 0 to it")  # fmt: skip
+                raise InputError("ends before the state", place="n_steps", found=n_steps, expected=f">= {initial.step}")
             n_steps -= initial.step
-            q = np.empty((n_steps + 1, self.system.n))
-            v = np.empty_like(q)
+            q, v = (np.empty((n_steps + 1, self.system.n)) for _ in range(2))
             t = np.empty(n_steps + 1)
             q[0], v[0], t[0] = state.q[0], state.v[0], state.t
             try:

@@ -98,7 +98,7 @@ _PERIOD, _LEFT_OUT = 6.0, 0.2
 def unmet_signals(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each signal that does between the ends of steps what none of them meets."""
     time = built.scene.time
-    ends = np.linspace(0.0, time.n_steps * time.dt, time.n_steps + 1)
+    end = time.n_steps * time.dt
     for name, spec in built.scene.signals.items():
         if isinstance(spec, SineSignalSpec) and spec.frequency * time.dt > 1.0 / _PERIOD:
             yield (
@@ -108,12 +108,12 @@ def unmet_signals(built: BuiltScene) -> Iterator[str]:
         if not isinstance(spec, TableSignalSpec | SplineSignalSpec):
             continue
         times, values = np.array(spec.times), np.array(spec.values).reshape(len(spec.times), -1)
-        first, weights = signal_of(spec, ends[-1], "").windows(ends)
+        inside = np.flatnonzero((times > 0.0) & (times < end))
+        after = np.ceil(times[inside] / time.dt)
+        first, weights = signal_of(spec, end, "").windows(time.dt * np.concatenate([after - 1.0, after]))
         rows = values[first[:, None] + np.arange(weights.shape[1])]
-        met = np.einsum("kr,krc->kc", weights, rows)
-        inside = np.flatnonzero((times > 0.0) & (times < ends[-1]))
-        after = np.minimum(np.searchsorted(ends, times[inside]), ends.size - 1)
-        low, high = np.minimum(met[after - 1], met[after]), np.maximum(met[after - 1], met[after])
+        met = np.einsum("kr,krc->kc", weights, rows).reshape(2, inside.size, -1)
+        low, high = met.min(axis=0), met.max(axis=0)
         beyond = np.maximum(values[inside] - high, low - values[inside]).max(axis=1, initial=0.0)
         if beyond.max(initial=0.0) > _LEFT_OUT * np.ptp(values, axis=0).max():
             k = int(inside[beyond.argmax()])

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from add.commands.sunk_log import SunkLog, tumbled
+from add.commands.sunk_log import SunkLog
+from add.commands.whole_run import tumbled
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
 from add.scene.build.run_data import run_data

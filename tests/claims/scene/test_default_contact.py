@@ -13,7 +13,8 @@ from support.places import SHARED
 
 from add.commands.cli import cli
 from add.commands.convergence_file import with_shorter_steps
-from add.commands.sunk_log import SunkLog, gained
+from add.commands.sunk_log import SunkLog
+from add.commands.whole_run import gained
 from add.errors import SolverError
 from add.scene import apply_overrides, experiment_scenes, load_scene, scene_from_dict
 from add.scene.build.default_contact import RESTITUTION, said_numbers

@@ -48,7 +48,7 @@ def test_a_given_history_goes_on(integrator):
     state = simulation.state(whole.q[[7, 6]], whole.v[[7, 6]], step=7)
     assert np.array_equal(simulation.step(state)[0].q[0], whole.q[8])
     assert np.array_equal(simulation.run(state=state).q, whole.q[7:])
-    with pytest.raises(InputError, match=r"n_steps: the run ends before the state .found 6; expected at least 7"):
+    with pytest.raises(InputError, match=r"n_steps: ends before the state .found 6; expected >= 7"):
         simulation.run(n_steps=6, state=state)
 
 

@@ -1,0 +1,110 @@
+"""What the states of a whole run show: energy that nothing feeds, tumbling that steps do not resolve."""
+
+from typing import Any
+
+import numpy as np
+
+from add.bodies import RigidBody
+from add.contact.branches import RowContact
+from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.io.trajectory_data import RunData
+from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
+from add.kernels.rotation import left_jacobian
+from add.scene.build.built import BuiltScene
+from add.simulation import BDF
+from add.simulation.run import Trajectory
+from add.simulation.substeps import Substeps
+from add.terms import (
+    BallFriction,
+    BallLimits,
+    Elastic,
+    Gravity,
+    Inertia,
+    JointLimits,
+    JointResistance,
+    JointSprings,
+    RigidInertia,
+    Strained,
+    TreeInertia,
+    Viscous,
+)
+from add.terms.held_friction import HeldFriction
+
+#: Share of the energy that moves by which a run may gain.
+GAIN = 0.01
+#: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
+_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, BallFriction,
+            BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
+            RigidInertia, Strained, TreeInertia, Viscous)  # fmt: skip
+
+
+def _isolated(built: BuiltScene, initial: Trajectory) -> bool:
+    """Return whether nothing feeds a scene, and all that it stores is counted."""
+    scene, system = built.scene, built.simulation.system
+    still = all(not np.any(getattr(item, "velocity", 0.0)) for item in scene.obstacles.values())
+    terms = [*system.terms, *system.deciding]
+    inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
+    passive = all(isinstance(term, _PASSIVE) for term in inner)
+    return still and not scene.signals and not initial.initial.carry.memory.size and passive
+
+
+def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any]:
+    """Return the entry ``gained`` of ``result.json``: how much energy a run gained by which nothing feeds.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    start : Trajectory, without steps
+    data : RunData, of the whole run
+    """
+    if not data.energy or not _isolated(built, start):
+        return {}
+    stored = np.array(list(data.energy.values()))
+    energy, rounding = stored.sum(axis=0), 1e-10 * float(np.abs(stored).max())
+    most = int(np.argmax(energy))
+    gain = float(energy[most] - energy[0])
+    moves = float(data.energy["kinetic"].max() + np.ptp(data.energy["gravity"])) + rounding  # where nothing moves
+    if gain <= GAIN * moves:
+        return {}
+    dt, stepper = built.scene.time.dt, built.simulation.stepper
+    divides = isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
+    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
+    text = (
+        f"energy grows by {gain:.3g} J, {gain / moves:.0%} of what moves, until t = {data.t[most]:.6g} s, and nothing "
+        f"feeds it: {remedy} helps"
+    )
+    return {"gained": [{"time": float(data.t[most]), "energy": gain, "warning": True, "text": text}]}
+
+
+#: Turn of a body in a step [rad] from which on steps do not resolve it, and one that is resolved; the share of its
+#: angular velocity that changes in a step, and in how many steps: a wheel turns fast, and an impact changes it once.
+FAST, RESOLVED, CHANGED, STEPS = 0.5, 0.1, 0.1, 3
+
+
+def tumbled(built: BuiltScene, data: RunData) -> dict[str, Any]:
+    """Return the entry ``tumbled`` of ``result.json``: rigid bodies that turn too far in a step about changing axes.
+
+    Their angular velocity is J_l(w) dw/dt (`add.kernels.rotation.left_jacobian`). Boxes that tumbled by 0.7 rad a step
+    pointed 0.4 rad elsewhere after ten steps, by 0.2 rad 0.02.
+    """
+    dt, out = built.scene.time.dt, []
+    between = np.diff(data.t) / dt
+    for body in built.model.bodies:
+        if not isinstance(body, RigidBody) or not body.moves:
+            continue
+        first = built.model.layouts.rows[body.name].start + 3
+        w, rate = data.q[:, first : first + 3], data.v[:, first : first + 3]
+        if dt * np.linalg.norm(rate, axis=1).max() <= FAST:  # a body turns no faster than that
+            continue
+        spin = np.array([left_jacobian(one) @ moves for one, moves in zip(w, rate, strict=True)])
+        turn = dt * np.linalg.norm(spin, axis=1)
+        change = np.linalg.norm(np.diff(spin, axis=0), axis=1) * dt / between
+        fast = (turn[1:] > FAST) & (change > CHANGED * turn[1:])
+        if fast.sum() >= STEPS:
+            begin, most = float(data.t[1:][fast][0]), float(turn[1:][fast].max())
+            text = (
+                f"{body.name} turns by up to {most:.2g} rad in a step, about an axis that changes, from "
+                f"t = {begin:.6g} s on: a time.dt of {dt * RESOLVED / most:.1g} s resolves it"
+            )
+            out.append({"body": body.name, "time": begin, "turn": most, "warning": True, "text": text})
+    return {"tumbled": out} if out else {}
