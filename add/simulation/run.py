@@ -286,12 +286,8 @@ class Simulation(Summarised):
             else:
                 piece = self.advance(assembler, state, theta, replay.records[k] if replay else None)
             piece = sound(self.system, piece)
-            if isinstance(piece, Block):
-                state = state_after(piece, piece.n - 1)
-                k += piece.n
-            else:
-                state = piece[0]
-                k += 1
+            state = state_after(piece, piece.n - 1) if isinstance(piece, Block) else piece[0]
+            k += piece.n if isinstance(piece, Block) else 1
             yield piece
 
     def assembler(self, *, sweeping: bool = False) -> Assembler:
