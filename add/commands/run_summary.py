@@ -140,7 +140,7 @@ class Tally:
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Self:
         """Count the steps of a trajectory, too."""
         self.impacts.add(built, trajectory, theta)
-        for record in trajectory.records:
+        for k, record in enumerate(trajectory.records):
             report = record.report
             self.steps += 1
             self.iterations += report.iterations
@@ -149,7 +149,7 @@ class Tally:
             self.fallbacks += report.attempt > 0
             self.divided += len(record.inner) > 1
             self.depths.add(built, record, theta)
-            self.sunk.add(built, record, theta)
+            self.sunk.add(built, record, theta, None if k else trajectory.kinematics(0))
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
                 for key, kinds in _KINDS.items():
                     if isinstance(term, kinds):

@@ -33,10 +33,10 @@ class _Middles(NamedTuple):
 
     `starts`: first rows of frames (n,); `middles` (n, 3) and `arms`, of each (m, 3), of their points in the frame;
     `nodes`: of each net, rows of X; `cores`: of a soft body, those of the element in its middle; `meets` (bodies,
-    surfaces): whether they may touch, frames first; `allowed`: how deep the middle of thin ones may be [m], whose nodes
-    are all below what they lie on; `bounds`: radii of balls about the surfaces' places that hold them [m]; `thick`:
-    their thinnest parts [m]; `surfaces`: the names of their owners; `bare`: links that have no shapes though others of
-    their tree have, which count by their centres.
+    surfaces): whether they may touch, frames first; `whole`: bodies whose middle is a place of theirs; `allowed`: how
+    deep the middle of thin ones may be [m], whose nodes are all below what they lie on; `bounds`: radii of balls about
+    the surfaces' places that hold them [m]; `thick`: their thinnest parts [m]; `surfaces`: the names of their owners;
+    `bare`: links that have no shapes though others of their tree have, which count by their centres.
     """
 
     names: tuple[str, ...]
@@ -46,6 +46,7 @@ class _Middles(NamedTuple):
     nodes: tuple[IntArray, ...]
     cores: tuple[IntArray, ...]
     meets: BoolArray
+    whole: BoolArray
     allowed: FloatArray
     bounds: FloatArray
     thick: FloatArray
@@ -71,9 +72,10 @@ def _middles(built: BuiltScene) -> _Middles:
     origins = [np.where(centre >= 0, theta[centre], 0.0) for centre in centres]
     arms = [bare.get(body.name, points.arms - origin) for (body, points), origin in zip(frames, origins, strict=True)]
     middles = np.array([own.mean(axis=0) for own in arms]).reshape(-1, 3)
-    for k, ((body, _), origin) in enumerate(zip(frames, origins, strict=True)):
-        if _within(body, middles[k] + origin):  # a place of the body, whatever is between its points
-            arms[k] = middles[k : k + 1]
+    whole = [_within(body, own + origin) for (body, _), own, origin in zip(frames, middles, origins, strict=True)]
+    # A middle that is a place of the body counts alone, whatever is between its points.
+    arms = [own[None] if inside else at for own, at, inside in zip(middles, arms, whole, strict=True)]
+    whole += [isinstance(body, SoftBody) or points.nodes.size == 1 for body, points in nets]
     names = tuple(body.name for body, _ in (*frames, *nets))
     others = surfaces(model, model.at_start(theta), theta)
     meets = np.zeros((len(names), len(others)), dtype=bool)
@@ -93,6 +95,7 @@ def _middles(built: BuiltScene) -> _Middles:
         tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
         tuple(at.rows[body.name].start + 3 * _core(body) for body, _ in nets),
         meets[:, met],
+        np.array(whole, dtype=bool),
         THIN * np.minimum.outer(thin, thick),
         np.array([distance_bound(others[k].kind, *others[k].size[:3]) for k in met]),
         thick,
@@ -141,19 +144,20 @@ class SunkLog(PairLog[Sunk]):
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
     _before: _Placed | None = field(default=None, repr=False, compare=False)
 
-    def add(self, built: BuiltScene, record: Record, theta: FloatArray) -> None:
-        """Take the end of a step."""
+    def add(self, built: BuiltScene, record: Record, theta: FloatArray, before: Kinematics | None = None) -> None:
+        """Take the end of a step, and the state ``before`` it where that was not the last one that was taken."""
         if not self._of:
             middles = _middles(built)
             if middles.meets.any():  # what starts inside is a doubt about the scene, and no news of the run
                 start = _Placed.of(built, middles, built.model.at_start(theta), theta)
                 middles = middles._replace(meets=middles.meets & (_gaps(middles, start) >= -middles.allowed))
-                self._before = start if record.kin.step == 1 else None
             self._of.append(middles)
         middles = self._of[0]
         if not middles.meets.any():
             return
         kin = built.model.lift.kinematics(record.kin, theta)
+        if before is not None and self._before is None:
+            self._before = _Placed.of(built, middles, built.model.lift.kinematics(before, theta), theta)
         placed = _Placed.of(built, middles, kin, theta)
         gaps = _gaps(middles, placed)
         inside = (gaps < -middles.allowed) & middles.meets
@@ -270,15 +274,16 @@ def _gaps(found: _Middles, at: _Placed) -> FloatArray:
     return out
 
 
-#: Looks along a way through a shape, at the most.
+#: Looks along a way through a shape, at the most: as far apart as it is away, or a quarter of its thickness.
 LOOKS = 100
 
 
 def _passed(found: _Middles, before: _Placed, after: _Placed) -> list[tuple[int, int, float, float]]:
-    """Return the bodies and surfaces of which the middle goes through within a step, and ends outside.
+    """Return the bodies and surfaces of which the middle goes through within a step, from outside to outside.
 
     That is on its straight way in the frame of the surface; who goes less far than the surface is thick cannot. Beside
-    them stand how deep the way leads [m], and the share of the step in which they go half as far as it is thick.
+    them stand how deep the way leads [m], and the share of the step in which they go half as far as it is thick. The
+    middle of a ring, or of a sheet, is no place of it.
     """
     out = []
     fastest = np.linalg.norm(after.middles - before.middles, axis=1).max(initial=0.0)
@@ -298,12 +303,14 @@ def _passed(found: _Middles, before: _Placed, after: _Placed) -> list[tuple[int,
         length = np.linalg.norm(way, axis=1)
         share = np.clip(-(begin * way).sum(axis=1) / np.maximum(length**2, 1e-300), 0.0, 1.0)
         near = np.linalg.norm(begin + share[:, None] * way, axis=1) <= found.bounds[k]
-        for i in np.flatnonzero(found.meets[:, k] & (length > found.thick[k]) & near):
+        for i in np.flatnonzero(found.meets[:, k] & found.whole & (length > found.thick[k]) & near):
             shape, gone, deepest = shape_of(now.kind), 0.0, np.inf
+            if (shape.gaps(now.size, begin[i] + np.array([[0.0], [1.0]]) * way[i]) < 0.0).any():
+                continue
             for _ in range(LOOKS):
                 gap = float(shape.gaps(now.size, (begin[i] + gone * way[i])[None])[0])
                 deepest = min(deepest, gap)
-                gone += max(abs(gap) / length[i], 1.0 / LOOKS)
+                gone += max(abs(gap), 0.25 * found.thick[k]) / length[i]
                 if gone >= 1.0:
                     break
             if deepest < 0.0:

@@ -135,7 +135,7 @@ class StateTangent:
     @classmethod
     def of_flat(cls, x: FloatArray, m: int) -> StateTangent:
         """Return m pairs (m, n, ...), given as (2 m n, ...): q, v, q, v, ..."""
-        pairs = x.reshape(m, 2, -1, *x.shape[1:])
+        pairs = x.reshape(m, 2, x.shape[0] // (2 * m), *x.shape[1:])
         return cls(pairs[:, 0].copy(), pairs[:, 1].copy())
 
     def flat(self) -> FloatArray:

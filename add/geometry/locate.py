@@ -91,6 +91,7 @@ def triangle_weights(points: FloatArray, corners: FloatArray) -> FloatArray:
         on_bc = (d4 - d3) / ((d4 - d3) + (d5 - d6))
         total = va + vb + vc
         v, w = vb / total, vc / total
+        out = np.stack([1.0 - v - w, v, w], axis=1)
     zero, one = np.zeros_like(d1), np.ones_like(d1)
     cases = [
         ((d1 <= 0) & (d2 <= 0), (one, zero, zero)),
@@ -100,7 +101,6 @@ def triangle_weights(points: FloatArray, corners: FloatArray) -> FloatArray:
         ((vb <= 0) & (d2 >= 0) & (d6 <= 0), (1.0 - on_ac, zero, on_ac)),
         ((va <= 0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - on_bc, on_bc)),
     ]
-    out = np.stack([1.0 - v - w, v, w], axis=1)
     for condition, values in reversed(cases):
         out = np.where(condition[:, None], np.stack(values, axis=1), out)
     return out

@@ -11,7 +11,6 @@ from add.contact import BodyContact
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
-from add.scene.build.inputs import signal_of
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.common import Facts, objects_in
 from add.scene.spec.contact import NodeContactSpec
@@ -97,6 +96,8 @@ _PERIOD, _LEFT_OUT = 6.0, 0.2
 
 def unmet_signals(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each signal that does between the ends of steps what none of them meets."""
+    from scipy.interpolate import CubicSpline
+
     time = built.scene.time
     end = time.n_steps * time.dt
     for name, spec in built.scene.signals.items():
@@ -109,10 +110,12 @@ def unmet_signals(built: BuiltScene) -> Iterator[str]:
             continue
         times, values = np.array(spec.times), np.array(spec.values).reshape(len(spec.times), -1)
         inside = np.flatnonzero((times > 0.0) & (times < end))
+        if not inside.size:
+            continue
         after = np.ceil(times[inside] / time.dt)
-        first, weights = signal_of(spec, end, "").windows(time.dt * np.concatenate([after - 1.0, after]))
-        rows = values[first[:, None] + np.arange(weights.shape[1])]
-        met = np.einsum("kr,krc->kc", weights, rows).reshape(2, inside.size, -1)
+        asked = np.clip(time.dt * np.array([after - 1.0, after]), times[0], times[-1])
+        kind = CubicSpline(times, values, bc_type="natural") if isinstance(spec, SplineSignalSpec) else None
+        met = kind(asked) if kind else np.stack([np.interp(asked, times, column) for column in values.T], axis=2)
         low, high = met.min(axis=0), met.max(axis=0)
         beyond = np.maximum(values[inside] - high, low - values[inside]).max(axis=1, initial=0.0)
         if beyond.max(initial=0.0) > _LEFT_OUT * np.ptp(values, axis=0).max():

@@ -169,18 +169,19 @@ def _below(node: Any, patterns: tuple[Pattern, ...], place: str) -> Iterator[tup
 
 
 @contextmanager
-def asked_for_by(place: str) -> Iterator[None]:
+def asked_for_by(place: str, *, of_scene: bool = True) -> Iterator[None]:
     """Let an error in a file say which file it is and which place of the scene asked for it.
 
     Parameters
     ----------
     place : JSON path of what names the file. The error's own `file` and `place`, if it has any, go to the front of its
         message, since whoever builds the scene writes the scene's there.
+    of_scene : whether a place without a file is one of the scene
     """
     try:
         yield
     except InputError as error:
-        if error.file is not None:
+        if error.file is not None or not of_scene:
             parts = (error.file, error.place, error.message)
             error.message = ": ".join(str(part) for part in parts if part is not None)
             error.file, error.place = None, place

@@ -96,14 +96,14 @@ def fill_in_starts(raw: dict[str, Any], spec: SceneSpec) -> SceneSpec:
         section = get_value(raw, place)
         if recording.start is None or "time_offset" in section:
             continue
-        with asked_for_by(f"{place}.start"):
+        with asked_for_by(f"{place}.start", of_scene=False):
             section["time_offset"] = round(_release(recording), 6)
             spec = SceneSpec.model_validate(raw)
     # Experiments have recordings and bodies of their own: each is filled in when it is read as a scene.
     for name, body in () if spec.experiments else before.bodies.items():
         lacking = [key for key in _STATE if key not in raw["bodies"][name]]
         if isinstance(body, RigidBodySpec) and body.start is not None and lacking:
-            with asked_for_by(f"bodies.{name}.start"):
+            with asked_for_by(f"bodies.{name}.start", of_scene=False):
                 state = _flight(spec, name, body)
                 raw["bodies"][name] |= {key: state[key] for key in lacking if key in state}
                 spec = SceneSpec.model_validate(raw)

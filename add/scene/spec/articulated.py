@@ -146,7 +146,7 @@ def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str,
             own = {"value": joint.start, "rate": 0.0, "rest": joint.reference}
             joints[joint.name] = own | _given(joint, "dry_friction", "stiffness", "damping", "armature")
         elif joint.kind == "ball":
-            zeros: dict[str, Any] = dict.fromkeys(("value", "rate", "rest"), [0.0] * 3)
+            zeros: dict[str, Any] = {key: [0.0] * 3 for key in ("value", "rate", "rest")}
             joints[joint.name] = zeros | _given(joint, "stiffness", "damping", "armature")
     for name, pose in robot.keyframes.get(keyframe or "", {}).items():
         if "value" in joints.get(name, {}):

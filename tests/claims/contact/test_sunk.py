@@ -102,6 +102,8 @@ PLATE = {"type": "rigid", "geometry": {"shape": "box", "size": [0.02, 2, 2]}, "m
         ({"velocity": [50, 0, 0]}, {"w": PLATE}, {("b", "w"), ("w", "b")}),
         ({"velocity": [50, 0, 0]}, {"obstacles": {"w": WALL | {"center": [1.2, 1.2, 0]}}}, set()),
         ({"velocity": [0.5, 0, 0]}, {"obstacles": {"w": WALL | {"center": [0.08, 0, 0]}}}, set()),
+        # In the first step.
+        ({"velocity": [250, 0, 0]}, {"obstacles": {"w": WALL | {"center": [1.2, 0, 0]}}}, {("b", "w")}),
     ],
 )
 def test_what_goes_through_a_wall_within_a_step(ball: dict[str, Any], more: dict[str, Any], said: set[Any]) -> None:
@@ -110,9 +112,9 @@ def test_what_goes_through_a_wall_within_a_step(ball: dict[str, Any], more: dict
     obstacles = {"obstacles": more["obstacles"]} if "obstacles" in more else {}
     raw |= {"bodies": {"b": BALL | ball} | ({} if obstacles else more)} | obstacles
     built = scene_from_dict(raw | {"contact": {}}).build()
-    log = SunkLog()
-    for record in built.run().records:
-        log.add(built, record, built.theta)
+    log, run = SunkLog(), built.run()
+    for k, record in enumerate(run.records):
+        log.add(built, record, built.theta, None if k else run.kinematics(0))
     assert SunkLog.parsed(log.plain()) == log
     assert set(log.seen) == said
     for entry in log.described():
@@ -121,12 +123,13 @@ def test_what_goes_through_a_wall_within_a_step(ball: dict[str, Any], more: dict
 
 @pytest.mark.parametrize(
     ("spin", "dt", "said"),
-    [([100, 2, 100], 5e-3, True), ([100, 2, 100], 1e-3, False), ([0, 0, 150], 5e-3, False)],
+    [([100, 2, 100], 5e-3, True), ([100, 2, 100], 1e-3, False), ([0, 0, 150], 5e-3, False), ([0, 0, 0], 5e-3, False)],
 )
 def test_what_tumbles_faster_than_steps_resolve(spin: list[float], dt: float, said: bool) -> None:
-    """A box that turns by 0.7 rad a step about a changing axis; about its own axis steps are exact, however fast."""
+    """A box that turns by 0.7 rad a step about a changing axis; about its own, driven or not, any rate is right."""
     body = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.2, 0.3]}, "density": 1000.0}
     raw = {"schema": "add-scene/1", "time": {"dt": dt, "duration": 0.05}, "gravity": [0, 0, 0]}
+    raw |= {} if any(spin) else {"couplings": {"t": {"type": "torque", "body": "b", "torque": [0, 0, 200.0]}}}
     built = scene_from_dict(raw | {"bodies": {"b": body | {"angular_velocity": spin}}}).build()
     found = tumbled(built, run_data(built, built.run(), built.theta))
     assert bool(found) == said

@@ -337,6 +337,8 @@ MISSED = (
         ({"type": "table"} | PULSE, MISSED),
         ({"type": "spline"} | PULSE, MISSED),
         ({"type": "table"} | JUMP, ""),
+        ({"type": "table", "times": [0, 1], "values": [[0, 0, 0], [1, 0, 0]]}, ""),
+        ({"type": "spline", "times": [-1, 0], "values": [[0, 0, 0], [1, 0, 0]]}, ""),
         ({"type": "table"} | FINE, ""),
     ],
 )
