@@ -1,4 +1,4 @@
-"""What is seen of pairs of bodies step by step: the base of such logs, and depths of meshes."""
+"""Logs of pairs of bodies over the steps of a run: their base, and depths of meshes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Seen = TypeVar("Seen")
 
 @dataclass
 class PairLog(Generic[Seen]):
-    """What is seen of pairs of bodies step by step, of the type `KIND`; it goes on where a run goes on.
+    """Log of pairs of bodies over the steps of a run, entries of the type `KIND`; it goes on where a run goes on.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the states of a whole run show: energy that nothing feeds, tumbling that steps do not resolve."""
+"""Warnings from the states of a whole run: energy that nothing feeds, tumbling that steps do not resolve."""
 
 from typing import Any
 

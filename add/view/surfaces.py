@@ -15,7 +15,7 @@ from add.view.shapes import renew_normals, shaded
 
 
 class _Nodes(Part):
-    """What shows the nodes of a soft body or of a sheet: a mesh with a point for each, and the chosen quantity there.
+    """Nodes of a soft body or of a sheet in a picture: a mesh with a point for each, and the chosen quantity there.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices) -> 
 @final
 @dataclass
 class Draft:
-    """What a reader makes of a file on its way to a `Take`: remarks, unit, axis that points up, rate and markers.
+    """Draft of a `Take` while its file is read: remarks, unit, axis that points up, rate and markers.
 
     Parameters
     ----------
