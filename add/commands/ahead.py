@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -22,7 +23,10 @@ from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
+from add.compiled.stages import pull_back_stages
+from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
+from add.contact.body_family import KIND, MESH_KIND
 from add.contact.meshes import functions_of_meshes
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
@@ -31,7 +35,7 @@ from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
-from add.kernels.caching import executable
+from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
 from add.kernels.contact_pairs import STICKS
 from add.linalg import DENSE_LIMIT
@@ -165,18 +169,35 @@ def _end_with(parent: int) -> None:
 
 @final
 class Compilation(Work[int, float]):
-    """Functions of `add.compiled` by number."""
+    """Functions of `of_all_runs` by number."""
 
     def prepare(self) -> Callable[[int], float]:
         """Return what compiles one, keeps it on disk and says how many processor seconds that took."""
 
         def compile_function(number: int) -> float:
-            function, signature = functions()[number]
+            function, signature = of_all_runs()[number]
             began = time.process_time()
             executable(function, signature)
             return time.process_time() - began
 
         return compile_function
+
+
+@cache
+def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+    """Return what `warm` compiles, with the types of arguments, those first that take longest.
+
+    Compiled steps of all scenes, explicit ones, and contact where it is evaluated term by term.
+    """
+    contact = *functions_of_meshes(), *functions_of_contact(), (solve_unscaled, ARGUMENTS), FINISH[:2]
+    longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
+    every = [*functions(explicit=True), *contact]
+    return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))
+
+
+def warmed() -> bool:
+    """Return whether all of that is kept on disk."""
+    return all(is_kept(*call) for call in of_all_runs())
 
 
 def warm(processes: int, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, float]:
@@ -192,14 +213,11 @@ def warm(processes: int, progress: Callable[[int, int], None] = lambda done, tot
     Processor seconds by function, in the order in which they were finished; what several of them call counts for the
     one that came first.
     """
-    names, seconds = [_name(function) for function, _ in functions()], {}
-    # Steps, and forces of contact, take longest, and their derivatives call much of the same.
-    first = [k for k, name in enumerate(names) if name in ("body_family.forces", "steps.take_steps")]
-    order = [*first, *(k for k in range(len(names)) if k not in first)]
+    names, seconds = [_name(function) for function, _ in of_all_runs()], {}
     with LocalProcesses(processes).session(Compilation()) as session:
-        for number, spent in session.spread(order):
+        for number, spent in session.spread(range(len(names))):
             seconds[names[number]] = spent
-            progress(len(seconds), len(order))
+            progress(len(seconds), len(names))
     available.cache_clear()
     return seconds
 

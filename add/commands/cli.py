@@ -290,11 +290,10 @@ def warm(console: Console, times: bool) -> None:
 
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
-    from add.commands.ahead import warm
+    from add.commands.ahead import warm, warmed
     from add.commands.parallel.workers import cores
-    from add.compiled.available import available
 
-    if available():
+    if warmed():
         console.say("compiled steps are there")
         return
     console.say("compiling the steps, which takes some minutes")

@@ -13,7 +13,8 @@ from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem, pack
 from add.compiled.routines import NONE, callees
-from add.compiled.steps import Steps, Timing, pull_back_steps, take_steps
+from add.compiled.stages import pull_back_stages, take_stages
+from add.compiled.steps import Stages, Steps, Tableau, Timing, pull_back_steps, take_steps
 from add.compiled.walk import no_choices
 from add.contact import body_family
 from add.equations.family import Kind, NotCompiled
@@ -21,6 +22,7 @@ from add.equations.system import System
 from add.joints.laws import TERMS
 from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
 from add.kernels.caching import executable, is_kept
+from add.linalg.blas import addresses
 from add.materials import MATERIALS
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
@@ -90,7 +92,10 @@ def make_available(
 
 
 def functions(
-    kinds: tuple[Kind, ...] | None = None, trees: bool | None = None, sparse: bool | None = None
+    kinds: tuple[Kind, ...] | None = None,
+    trees: bool | None = None,
+    sparse: bool | None = None,
+    explicit: bool = False,
 ) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return all functions with the types of their arguments: each can be compiled without the others.
 
@@ -98,11 +103,14 @@ def functions(
     ----------
     kinds : of the families; all of this package by default
     trees, sparse : whether the systems have trees, and sparse matrices; None for systems of both sorts
+    explicit : those of explicit steps, too, which only runs by them need
     """
     with_trees = (False, True) if trees is None else (trees,)
     every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
     of_callees = [(one.function, one.signature) for one in every]
-    of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in _calls()]
+    implicit, of_stages = _calls()
+    calls = (*implicit, *of_stages) if explicit else implicit
+    of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
     return [*of_callees, *of_calls, *_of_kinds(own_kinds() if kinds is None else kinds)]
 
 
@@ -116,8 +124,8 @@ def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
     ]
 
 
-def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return all functions with arguments of the types that runs and batches of steps give them."""
+def _calls() -> tuple[tuple[tuple[Any, tuple[Any, ...]], ...], ...]:
+    """Return functions with arguments of the types that runs and batches give them, those of explicit steps apart."""
     families, one, two, three = empty_arena(), *(np.zeros((0,) * n) for n in (1, 2, 3))
     rows, ends = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
@@ -136,7 +144,11 @@ def _calls() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     of_step = families, NONE, Reading(0.0, 0.0, one, 2), (one, one, one), one, now, given[1], along
     push = (*common, steps, (0, 1), signals, one, along, counts, four)
     equations = families, NONE, (0.0, one, one, one, one, now), given[1], 0, (0.0, 0.0, 0.0), one, one
+    known, tableau, timing = (addresses(), (counts, counts, counts)), Tableau(two, one, one), common[2]
+    take_explicit = (families, known, tableau, timing, (one, one), signals, one, 0.0)
+    stages = Stages(tableau, four)
+    back_explicit = (families, known, timing, steps, stages, (one, one), signals, one, (three, three), one)
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
         (take_each, take_many), (pull_back_each, back_many), (push_steps, push), (evaluate, equations),
-    )  # fmt: skip
+    ), ((take_stages, take_explicit), (pull_back_stages, back_explicit))  # fmt: skip

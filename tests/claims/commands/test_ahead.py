@@ -4,11 +4,14 @@ import os
 import subprocess
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from support.compiled_runs import by_terms
 from support.places import SCENES
 
+from add.adjoint import Cotangents, pullback
 from add.commands import ahead
+from add.compiled.stages import pull_back_stages, take_stages
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
 from add.kernels.arena import signatures
@@ -49,6 +52,15 @@ def test_contact_is_compiled_for_what_a_run_calls_it_with():
     simulation.run(n_steps=simulation.n_steps)
     for function, signature in functions_of_contact():
         assert signature in function.executables, function.__name__
+
+
+def test_explicit_steps_are_compiled_for_what_a_run_calls_them_with():
+    """`add warm` has them with all others."""
+    simulation = load_scene(SCENES / "thrown_chain.json").build().simulation
+    pullback(simulation, simulation.run(n_steps=2), simulation.theta, Cotangents(*np.ones((2, 3, simulation.system.n))))
+    signatures_of = dict(ahead.of_all_runs())
+    for function in (take_stages, pull_back_stages):
+        assert list(function.executables) == [signatures_of[function]], function.__name__
 
 
 def test_a_process_is_started_where_a_core_is_idle_and_ends_with_the_run(monkeypatch):
