@@ -1,4 +1,4 @@
-"""Logs of pairs of bodies over the steps of a run: their base, and depths of meshes."""
+"""Logs of pairs of bodies over the steps of a run: their base, depths of meshes, and joints beyond their stops."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from add.contact import MeshContact
 from add.equations.lifted import LiftedDecidingTerm
 from add.scene.build.built import BuiltScene
 from add.simulation import Record
+from add.simulation.run import Trajectory
+from add.terms import JointLimits
 from add.typing import FloatArray
 
 Seen = TypeVar("Seen")
@@ -115,4 +117,74 @@ class DepthLog(PairLog[Depth]):
                 f"{3.0 * deepest.stiffness * deepest.depth / deepest.reach:.2g}, or thicker skins, keep it below half",
             }
             for pair, deepest in pairs
+        ]
+
+
+#: How far a joint may go beyond its stop without a word: angle [rad], and share of its way.
+BEYOND_ANGLE, BEYOND = 0.05, 0.05
+
+
+@final
+@dataclass
+class Beyond:
+    """The way of a joint beyond its stop.
+
+    Attributes
+    ----------
+    beyond, time : float
+        The farthest [rad, m], and when [s].
+    allowed : float
+        What is not said [rad, m].
+    stiffness : float
+        Of the stop.
+    unit : str
+        Of the stiffness.
+    """
+
+    beyond: float
+    time: float
+    allowed: float
+    stiffness: float
+    unit: str
+
+
+@final
+@dataclass
+class StopLog(PairLog[Beyond]):
+    """Joints of trees that go far beyond stops that give way, under body and joint."""
+
+    KIND = Beyond
+
+    def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> None:
+        """Take the steps of a trajectory."""
+        layout = built.simulation.system.parameters
+        for term in built.simulation.system.terms:
+            if not isinstance(term, JointLimits) or term.hard or not trajectory.n_steps:
+                continue
+            q, lower, upper = trajectory.q[1:, term.dof], theta[term.lower], theta[term.upper]
+            beyond = np.maximum(q - upper, lower - q)
+            for k, step in enumerate(beyond.argmax(axis=0).tolist()):
+                entry, most = layout.entry_of(int(term.stiffness[k])), float(beyond[step, k])
+                allowed = BEYOND_ANGLE if entry.unit.endswith("rad") else BEYOND * float(upper[k] - lower[k])
+                body, _, joint = entry.name.removeprefix("bodies.").rpartition(".")[0].partition(".joints.")
+                known = self.seen.get((body, joint))
+                if most > allowed and (known is None or most > known.beyond):
+                    time, stiffness = float(trajectory.t[step + 1]), float(theta[term.stiffness[k]])
+                    self.seen[body, joint] = Beyond(most, time, allowed, stiffness, entry.unit)
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return the joints for ``result.json``, the farthest first."""
+        pairs = sorted(self.seen.items(), key=lambda item: -item[1].beyond / item[1].allowed)
+        return [
+            {
+                "bodies": [body],
+                "joint": joint,
+                "time": one.time,
+                "beyond": one.beyond,
+                "warning": True,
+                "text": f"{body}/{joint} goes {one.beyond:.3g} {'rad' if one.unit.endswith('rad') else 'm'} beyond its "
+                f"stop, at t = {one.time:.6g} s: a stiffer limit_stiffness "
+                f"({5.0 * one.stiffness * one.beyond / one.allowed:.1g} {one.unit}) holds it",
+            }
+            for (body, joint), one in pairs
         ]

@@ -9,7 +9,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from add.commands.impact_log import ImpactLog, impact_json
-from add.commands.pair_logs import DepthLog, PairLog
+from add.commands.pair_logs import DepthLog, PairLog, StopLog
 from add.commands.sunk_log import SunkLog
 from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
@@ -102,7 +102,8 @@ def _text(pair: tuple[str, str], found: WeakPair) -> str:
 
 
 _COUNTS = ("steps", "iterations", "most_iterations", "factorizations", "fallbacks", "divided")
-_LOGS: dict[str, Any] = {"impacts": ImpactLog, "weak": WeakLog, "depths": DepthLog, "sunk": SunkLog}
+_LOGS: dict[str, Any] = {"impacts": ImpactLog, "weak": WeakLog, "depths": DepthLog, "sunk": SunkLog,
+                         "stops": StopLog}  # fmt: skip
 _KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
@@ -119,6 +120,7 @@ class Tally:
     weak : WeakLog
     depths : DepthLog
     sunk : SunkLog
+    stops : StopLog
     chambers : ``body/chamber`` -> pressure, and volume of closed ones, at the end of the last step
     ties : ``body/carrier`` -> force and torque on the carrier of nodes that multipliers hold, likewise
     """
@@ -134,12 +136,14 @@ class Tally:
     weak: WeakLog = field(default_factory=WeakLog)
     depths: DepthLog = field(default_factory=DepthLog)
     sunk: SunkLog = field(default_factory=SunkLog)
+    stops: StopLog = field(default_factory=StopLog)
     chambers: dict[str, dict[str, float]] = field(default_factory=dict)
     ties: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> Self:
         """Count the steps of a trajectory, too."""
         self.impacts.add(built, trajectory, theta)
+        self.stops.add(built, trajectory, theta)
         for k, record in enumerate(trajectory.records):
             report = record.report
             self.steps += 1
@@ -183,7 +187,8 @@ class Tally:
         """
         events = {key: Counter({str(event): int(n) for event, n in found["events"][key].items()}) for key in _KINDS}
         # Earlier versions lacked some.
-        known: dict[str, Any] = {"divided": 0, "sunk": [], "chambers": {}, "ties": {}} | dict(found)
+        none = {"seen": list[Any]()}
+        known: dict[str, Any] = {"divided": 0, "sunk": [], "stops": none, "chambers": {}, "ties": {}} | dict(found)
         parts: dict[str, Any] = {key: int(known[key]) for key in _COUNTS}
         parts |= {key: kind.parsed(known[key]) for key, kind in _LOGS.items()}
         return cls(**parts, events=events, chambers=dict(known["chambers"]), ties=dict(known["ties"]))
@@ -247,7 +252,7 @@ def summary(
         "chambers": tally.chambers, "ties": tally.ties, "impacts": [impact_json(impact) for impact in impacts],
         "contact_certificate": {"natural_map": natural_map} if natural_map > 0.0 else {},
         "weak_contacts": tally.weak.described(), "mesh_depths": tally.depths.described(),
-        "sunk": tally.sunk.described(),
+        "sunk": tally.sunk.described(), "beyond_stops": tally.stops.described(),
     }  # fmt: skip
     return out | {key: value for key, value in said.items() if value}
 

@@ -43,8 +43,15 @@ _FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
     "muscle": Activation, "filter": Lag, "integrator": Integral,
 }  # fmt: skip
 _NO_TENDON = TendonSpec()
-#: What tendons have where neither scene nor file says anything.
+#: What tendons, and joints that bear little, have where neither scene nor file says anything.
 DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
+#: How far weight may press a joint into its stop that nobody gave a stiffness, and throw it when it falls by the whole
+#: way: angles [rad] of hinges, shares of the way of slides.
+PRESSED, THROWN = 0.01, 0.05
+#: Share of the energy of a fall that a stop of half the critical damping stores.
+STORED = 0.3
+#: Gravity that stops are reckoned with [m/s^2]: a number that is not to change with that of the scene.
+GRAVITY = 9.81
 
 
 @final
@@ -215,6 +222,40 @@ def usual(said: TreeJointSpec | TendonSpec, key: str, default: float | None = No
     """Return what the scene says of a joint or a tendon, else ``default``, or what stands in `DEFAULTS`."""
     given = getattr(said, key)
     return float(given if given is not None else DEFAULTS[key] if default is None else default)
+
+
+def stops_by_weight(robot: Robot) -> list[dict[str, float]]:
+    """Return of each joint stiffness and damping of its stops, at least `DEFAULTS`, of three digits.
+
+    A slide bears the weight W of what it carries, a hinge that of each link at the whole length of the way to it. Where
+    the base is free, the joint may be what all of the robot stands on. At rest W presses by at most `PRESSED`, and a
+    fall over the way h, of a hinge at most one radian, by `THROWN`:
+
+        k = W max(1/PRESSED, 2 STORED h/THROWN^2)    (of slides both are shares of h)
+
+    The damping is half of the critical one of what the joint carries.
+    """
+    free = any(joint.kind == "free" for joint in robot.joints)
+    masses = np.array([link.mass for link in robot.links])
+    levers = np.array([np.linalg.norm(link.centre) for link in robot.links])
+    number = {link.name: k for k, link in enumerate(robot.links)}
+    out = []
+    for k, joint in enumerate(robot.joints):
+        ways = {k: 0.0}
+        for i, other in enumerate(robot.joints):
+            if (parent := number.get(other.parent)) in ways and i != k:
+                ways[i] = ways[parent] + float(np.linalg.norm(other.position))
+        carried, far = masses[list(ways)], np.array(list(ways.values())) + levers[list(ways)]
+        way, unit = joint.upper - joint.lower, 1.0
+        if joint.kind == "slide":
+            far, unit = np.ones(far.size), way or np.inf
+        fall = 1.0 if joint.kind == "slide" else min(way, 1.0)
+        usual_k, usual_c = DEFAULTS["limit_stiffness"], DEFAULTS["limit_damping"]
+        bears = max(carried @ far, free * masses.sum() * far.max())
+        k_n = max(usual_k, float(GRAVITY * bears / unit * max(1.0 / PRESSED, 2.0 * STORED * fall / THROWN**2)))
+        k_d = max(usual_c, float(np.sqrt(k_n * (carried @ far**2))))
+        out.append({"limit_stiffness": float(f"{k_n:.3g}"), "limit_damping": float(f"{k_d:.3g}")})
+    return out
 
 
 def bounded(at: str, lower: float, upper: float, found: str | None = None) -> dict[str, float]:
