@@ -156,20 +156,20 @@ class StopLog(PairLog[Beyond]):
     KIND = Beyond
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> None:
-        """Take the steps of a trajectory."""
+        """Take the steps of a trajectory; of a joint that starts beyond its stop `add check` says so."""
         layout = built.simulation.system.parameters
         for term in built.simulation.system.terms:
             if not isinstance(term, JointLimits) or term.hard or not trajectory.n_steps:
                 continue
-            q, lower, upper = trajectory.q[1:, term.dof], theta[term.lower], theta[term.upper]
+            q, lower, upper = trajectory.q[:, term.dof], theta[term.lower], theta[term.upper]
             beyond = np.maximum(q - upper, lower - q)
             for k, step in enumerate(beyond.argmax(axis=0).tolist()):
                 entry, most = layout.entry_of(int(term.stiffness[k])), float(beyond[step, k])
                 allowed = BEYOND_ANGLE if entry.unit.endswith("rad") else BEYOND * float(upper[k] - lower[k])
                 body, _, joint = entry.name.removeprefix("bodies.").rpartition(".")[0].partition(".joints.")
                 known = self.seen.get((body, joint))
-                if most > allowed and (known is None or most > known.beyond):
-                    time, stiffness = float(trajectory.t[step + 1]), float(theta[term.stiffness[k]])
+                if most > allowed and (beyond[0, k] <= allowed if known is None else most > known.beyond):
+                    time, stiffness = float(trajectory.t[step]), float(theta[term.stiffness[k]])
                     self.seen[body, joint] = Beyond(most, time, allowed, stiffness, entry.unit)
 
     def described(self) -> list[dict[str, Any]]:

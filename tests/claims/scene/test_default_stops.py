@@ -55,6 +55,12 @@ def test_light_ones_have_the_numbers_of_before_and_given_ones_stay():
     assert "arm/first goes 1." in said["text"]
 
 
+def test_of_a_start_beyond_its_stop_a_run_is_silent():
+    """`add check` says it, and a stiffer stop would not help."""
+    built = arm(2.0, value=ANGLE + 0.2)
+    assert "beyond_stops" not in summary(built, built.simulation.run(n_steps=20), built.theta)
+
+
 def test_legs_bear_their_robot():
     """A hip of a robot that stands free, and the same of one that hangs."""
     leg = {"mass": 1.0, "inertia": [0.01, 0.01, 0.01, 0, 0, 0], "center_of_mass": [0, 0, -0.3]}
