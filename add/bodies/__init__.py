@@ -7,7 +7,8 @@ from add.bodies.rigid import ObstacleBody, RigidBody
 from add.bodies.soft import SoftBody
 from add.bodies.thin import Layer, MassSpringBody, NetBody, Seam, ThinBody
 from add.bodies.tree import TreeBody
-from add.bodies.tree_joints import Graft, TreeDrive, TreeJoint
+from add.bodies.tree_joints import Graft, TreeJoint
+from add.bodies.tree_parts import TreeDrive
 
 __all__ = [
     "Block",

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.bodies.base import POSE_VECTORS, Block, Body, Family, Layouts, Part
-from add.bodies.tree_joints import FREE, GAINS, LAW, LIMIT, Graft, TreeDrive, TreeJoint, tree_elements
+from add.bodies.tree_joints import FREE, LAW, LIMIT, Graft, TreeJoint, tree_elements
 from add.bodies.tree_parts import (
-    LengthDrive,
     TreeCoupling,
+    TreeDrive,
     TreeLoop,
     TreeTendon,
     blocks_of,
@@ -34,7 +34,6 @@ from add.terms import (
     BallLimits,
     HeldBalls,
     HeldResistance,
-    JointDrive,
     JointLimits,
     JointResistance,
     JointSprings,
@@ -73,12 +72,11 @@ class TreeBody(Body):
     free : bool
         Whether the first joint is FREE and starts at the body's own position and orientation; else these place the
         base.
-    drives : tuple of TreeDrive
     onset : float
         Way over which limits begin to act [rad, m].
     hard_limits : bool
         Whether they are to give not at all: by a stepper with hard contact.
-    loops, couplings, tendons, length_drives
+    loops, couplings, tendons, drives
         See `add.bodies.tree_parts`.
     kept_rows : (k,)
         Rows of the loops, by number, that do not depend on others.
@@ -92,13 +90,12 @@ class TreeBody(Body):
     name: str
     joints: tuple[TreeJoint, ...]
     free: bool
-    drives: tuple[TreeDrive, ...] = ()
     onset: float = 1e-3
     hard_limits: bool = False
     loops: tuple[TreeLoop, ...] = ()
     couplings: tuple[TreeCoupling, ...] = ()
     tendons: tuple[TreeTendon, ...] = ()
-    length_drives: tuple[LengthDrive, ...] = ()
+    drives: tuple[TreeDrive, ...] = ()
     kept_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     grafts: tuple[Graft, ...] = ()
 
@@ -137,8 +134,7 @@ class TreeBody(Body):
             blocks += [
                 (f"{at_link}.mass", (), "kg"), (f"{at_link}.inertia", (6,), "kg m^2"), (f"{at_link}.centre", (3,), "m")
             ]  # fmt: skip
-        blocks += [(f"{drive.path}.{key}", (), "") for drive in self.drives for key in GAINS]
-        return blocks + blocks_of(self.loops, self.couplings, self.tendons, self.length_drives)
+        return blocks + blocks_of(self.loops, self.couplings, self.tendons, self.drives)
 
     @property
     def links(self) -> list[str]:
@@ -223,14 +219,14 @@ class TreeBody(Body):
         """Return inertia with weight, and the laws of the joints."""
         start, n = at.dofs[self.name].start, self.coordinates()[0]
         inertia = TreeInertia(self.tree(at)[0], start, n)
-        terms = [inertia, *self._laws(start, at), *self._limits(start, at), *self._driven(start, at)]
+        terms = [inertia, *self._laws(start, at), *self._limits(start, at)]
         dofs = [start + first for first in self.first]
-        terms += length_terms(self.name, self.tendons, self.length_drives, dofs, self.onset, at)
+        terms += length_terms(self.name, self.tendons, self.drives, dofs, self.onset, at)
         return [term if isinstance(term, OnPaths | Wrench) else Part(OF_COORDINATES, term) for term in terms]
 
     def memories(self, at: Layouts) -> list[Memory]:
         """Return the activations of its actuators."""
-        return [memory for drive in self.length_drives for memory in drive.memory(at)]
+        return [memory for drive in self.drives for memory in drive.memory(at)]
 
     def constraints(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Constraint]:
         """Return the rows that close its loops, and the equations between its joints."""
@@ -284,18 +280,6 @@ class TreeBody(Body):
             else:
                 terms.append(JointLimits(dofs, lower, upper, stiffness, damping, onset, self.hard_limits))
         return terms
-
-    def _driven(self, start: int, at: Layouts) -> list[Term]:
-        return [
-            JointDrive(
-                start + self.first[drive.joint],
-                drive.input.signal,
-                at.parameters[drive.input.parameter].indices.reshape(-1),
-                np.array([at.parameters[f"{drive.path}.{key}"].start for key in GAINS], dtype=np.int64),
-                drive.limit,
-            )
-            for drive in self.drives
-        ]
 
     def state(self, kin: Kinematics, masses: FloatArray, theta: FloatArray, at: Layouts) -> dict[str, Any]:
         """Return the mass of all links, and place and velocity of their centre of mass."""

@@ -76,21 +76,6 @@ LIMIT = (
 )  # fmt: skip
 
 
-#: Numbers of a drive in theta: g, b_q, b_v of `JointDrive`.
-GAINS = ("gain", "by_coordinate", "by_rate")
-
-
-@final
-@dataclass(frozen=True)
-class TreeDrive:
-    """An actuator: `JointDrive` on the coordinate of a joint; its gains are ``<path>.gain`` and so on in theta."""
-
-    path: str
-    joint: int
-    input: SignalParameter
-    limit: float = np.inf
-
-
 @final
 @dataclass(frozen=True)
 class Graft:

@@ -146,15 +146,16 @@ class ActuatorState:
 
 @final
 @dataclass(frozen=True)
-class LengthDrive:
+class TreeDrive:
     """An actuator on a length: `LengthActuator`, its numbers ``<path>.g0`` and so on in theta.
 
     Attributes
     ----------
     path : str
     joints : tuple of int
+        Of a single one without factor, its coordinate is the length.
     factors : str
-        The block of theta with a factor for each joint.
+        The block of theta with a factor for each joint; "" for ones.
     input : SignalParameter
     control, force : (2,)
         Limits.
@@ -200,7 +201,7 @@ _SHARP = 1e-12
 
 def blocks_of(
     loops: Sequence[TreeLoop], couplings: Sequence[TreeCoupling], tendons: Sequence[TreeTendon],
-    drives: Sequence[LengthDrive],
+    drives: Sequence[TreeDrive],
 ) -> list[Block]:  # fmt: skip
     """Return the blocks of theta of all parts."""
     blocks: list[Block] = [(f"{loop.path}.length", (), "m") for loop in loops if loop.rows[0].kind == APART]
@@ -219,7 +220,7 @@ def blocks_of(
             blocks.append((f"{at}.none", (), "N s/m"))
     of_tendons = {f"{tendon.path}.factors" for tendon in tendons}
     for drive in drives:
-        if drive.joints and drive.factors not in of_tendons:
+        if drive.joints and drive.factors and drive.factors not in of_tendons:
             blocks.append((drive.factors, (len(drive.joints),), ""))
         blocks += [(f"{drive.path}.{key}", (), unit) for key, unit in ACTUATOR_NUMBERS[drive.law]]
         if drive.state is not None:
@@ -264,7 +265,7 @@ def joint_couplings(couplings: Sequence[TreeCoupling], dofs: Sequence[int], at: 
 
 
 def length_terms(
-    tree: str, tendons: Sequence[TreeTendon], drives: Sequence[LengthDrive], dofs: Sequence[int], onset: float,
+    tree: str, tendons: Sequence[TreeTendon], drives: Sequence[TreeDrive], dofs: Sequence[int], onset: float,
     at: Layouts,
 ) -> list[Term]:  # fmt: skip
     """Return the forces of tendons and of actuators on lengths, ``dofs`` the coordinates of the joints.
@@ -280,21 +281,23 @@ def length_terms(
 
     def over(
         inner: JointSprings | JointResistance | JointLimits | LengthActuator,
-        items: Sequence[TreeTendon | LengthDrive],
+        items: Sequence[TreeTendon | TreeDrive],
     ) -> Term:
         ways = tuple(
-            item.way.over(tree, at, item.gear if isinstance(item, LengthDrive) else 1.0)
+            item.way.over(tree, at, item.gear if isinstance(item, TreeDrive) else 1.0)
             for item in items
             if item.way is not None
         )
         if ways:
             return OnPaths(inner, ways)
         lengths = [
-            (item.joints, item.factors if isinstance(item, LengthDrive) else f"{item.path}.factors") for item in items
+            (item.joints, item.factors if isinstance(item, TreeDrive) else f"{item.path}.factors") for item in items
         ]
         length = [k for k, (joints, _) in enumerate(lengths) for _ in joints]
         dof = [dofs[joint] for joints, _ in lengths for joint in joints]
-        factor = np.concatenate([at.parameters[block].indices for _, block in lengths])
+        factor = np.concatenate(
+            [at.parameters[block].indices if block else np.full(len(joints), -1) for joints, block in lengths]
+        )
         return OnLengths(inner, np.array(length), np.array(dof, dtype=np.int64), factor, len(lengths))
 
     terms: list[Term] = []

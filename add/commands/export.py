@@ -28,7 +28,7 @@ from add.scene.spec.common import SignalReferenceSpec
 from add.scene.spec.links import robot_of, trees
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Trajectory
-from add.terms import JointDrive, LengthActuator, OnLengths
+from add.terms import LengthActuator, OnLengths
 from add.typing import FloatArray
 from add.view.parts import Moment
 
@@ -147,7 +147,7 @@ def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
     columns = [column for _, _, column in axes]
     angles = AngleRecording(names, times, at(trajectory.q[:, columns]), at(trajectory.v[:, columns]))
     forces = at(_efforts(built, trajectory, axes)[:, columns])
-    if not any(drive.state for body in trees for drive in body.length_drives):
+    if not any(drive.state for body in trees for drive in body.drives):
         signals = [
             *signals,
             *(Samples(f"{name}.effort", times, f, "") for name, f in zip(names, forces.T, strict=True)),
@@ -157,10 +157,10 @@ def motion_with(built: BuiltScene, signals: list[Samples]) -> Take:
 
 def _efforts(built: BuiltScene, trajectory: Trajectory, axes: Sequence[tuple[str, TreeJoint, int]]) -> FloatArray:
     """Return what drives and given motions do to coordinates (k, n); axes: body, joint, its coordinate."""
-    lengths = [term for term in built.model.term(OnLengths) if isinstance(term.law, LengthActuator)]
+    drives = [term for term in built.model.term(OnLengths) if isinstance(term.law, LengthActuator)]
     out = np.zeros_like(trajectory.q)
     for k in range(len(out)):
-        for term in (*built.model.term(JointDrive), *lengths):
+        for term in drives:
             term.residual(trajectory.kinematics(k), built.theta, out[k])
     out = -out
     for k, record in enumerate(trajectory.records, start=1):

@@ -38,7 +38,7 @@ from add.terms import (
 #: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
 _ALONE: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
-    joint_laws.AXES, joint_laws.DRIVES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
+    joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)

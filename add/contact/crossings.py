@@ -126,7 +126,7 @@ def crossings(primitives: Primitives, x: FloatArray) -> IntArray:
     return np.asarray(pairs[crossing(pairs, edges, faces, x)])
 
 
-def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], place: str = "bodies") -> None:
+def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str]) -> None:
     """Raise if surfaces pass through each other.
 
     Parameters
@@ -134,7 +134,6 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
     primitives : Primitives
     x : (n_points, 3) [m]
     names : of the bodies, by number
-    place : what the error names
 
     Raises
     ------
@@ -143,7 +142,7 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
     """
     pairs = crossings(primitives, x)
     if not pairs.size:
-        _refuse_shared_volume(primitives, x, names, place)
+        _refuse_shared_volume(primitives, x, names)
         return
     ends, corners = primitives.edges[pairs[:, 0]], primitives.faces[pairs[:, 1]]
     one, other = primitives.body[ends[:, 0]], primitives.body[corners[:, 0]]
@@ -156,13 +155,13 @@ def refuse_tangled(primitives: Primitives, x: FloatArray, names: Sequence[str], 
     more = f", and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
     raise InputError(
         "surfaces pass through each other at the start: " + " and ".join(f"'{a}' with '{b}'" for a, b in bodies),
-        place=place,
+        place="bodies",
         found="; ".join(named) + more,
         expected="surfaces that do not cross; move the bodies apart, or switch the pair off",
     )
 
 
-def _refuse_shared_volume(primitives: Primitives, x: FloatArray, names: Sequence[str], place: str) -> None:
+def _refuse_shared_volume(primitives: Primitives, x: FloatArray, names: Sequence[str]) -> None:
     """Raise if a part of one body is inside another one."""
     shared = shared_volume(primitives, x)
     if shared is None:
@@ -170,7 +169,7 @@ def _refuse_shared_volume(primitives: Primitives, x: FloatArray, names: Sequence
     one, other, at = shared
     raise InputError(
         f"bodies overlap at the start: '{names[one]}' and '{names[other]}'",
-        place=place,
+        place="bodies",
         found=f"matter of '{names[one]}' inside '{names[other]}' at ({', '.join(f'{value:.4g}' for value in at)}) m",
         expected="bodies that do not overlap; move them apart, or switch the pair off",
     )

@@ -308,15 +308,14 @@ def determinants(mesh: SoftMesh, rule: Quadrature) -> FloatArray:
     return np.linalg.det(jacobians(mesh.points[mesh.cells], mesh.family.gradient(rule.points)))
 
 
-def quadrature_geometry(mesh: SoftMesh, rule: Quadrature | None = None) -> QuadratureGeometry:
-    """Gradients dN/dX = dN/dxi (dX/dxi)^-1 and weights at quadrature points.
+def quadrature_geometry(mesh: SoftMesh) -> QuadratureGeometry:
+    """Gradients dN/dX = dN/dxi (dX/dxi)^-1 and weights at the points of the family's stiffness rule.
 
     Parameters
     ----------
     mesh : SoftMesh, without degenerate elements (see `validate`)
-    rule : the family's stiffness rule by default (tet4 1 point, tet10 4 points, hex8 2 x 2 x 2)
     """
-    rule = mesh.family.quadrature if rule is None else rule
+    rule = mesh.family.quadrature
     reference = mesh.family.gradient(rule.points)
     jacobian = jacobians(mesh.points[mesh.cells], reference)
     gradients = np.ascontiguousarray(np.einsum("qib,eqba->eqia", reference, np.linalg.inv(jacobian), optimize=True))

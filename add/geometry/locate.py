@@ -30,7 +30,7 @@ class Located(NamedTuple):
     distance: float
 
 
-def invert(corners: FloatArray, mesh: SoftMesh, x: FloatArray, iterations: int = 30) -> tuple[FloatArray, FloatArray]:
+def invert(corners: FloatArray, mesh: SoftMesh, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Solve X(xi) = x in several elements at once by Newton's method on the isoparametric map.
 
     Parameters
@@ -48,7 +48,7 @@ def invert(corners: FloatArray, mesh: SoftMesh, x: FloatArray, iterations: int =
     low, high = low - (high - low), high + (high - low)
     xi = np.broadcast_to(family.centre, (len(corners), 3)).copy()
     scale = np.ptp(corners, axis=1).max(axis=1)
-    for _ in range(iterations):
+    for _ in range(30):
         residual = np.einsum("ei,eia->ea", family.shape(xi), corners) - x
         if (np.abs(residual).max(axis=1) <= 1e-15 * scale).all():
             break

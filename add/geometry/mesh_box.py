@@ -105,14 +105,14 @@ def to_tet10(mesh: SoftMesh, project: Callable[[FloatArray], FloatArray] | None 
     return SoftMesh(move_without_folding(raised, target), cells, TET10)
 
 
-def move_without_folding(mesh: SoftMesh, target: FloatArray, least: float = 10 * DEGENERATE_RATIO) -> FloatArray:
+def move_without_folding(mesh: SoftMesh, target: FloatArray) -> FloatArray:
     """Move nodes to `target` (n, 3), except those of elements that this would fold; returns the new points.
 
-    An element counts as folded where its least det(dX/dxi) (see `relative_determinants`) falls below `least` and
-    below what it was.
+    An element counts as folded where its least det(dX/dxi) (see `relative_determinants`) falls below ten
+    times `DEGENERATE_RATIO` and below what it was.
     """
     points = target.copy()
-    limit = np.minimum(least, relative_determinants(mesh))
+    limit = np.minimum(10 * DEGENERATE_RATIO, relative_determinants(mesh))
     while True:
         folded = relative_determinants(SoftMesh(points, mesh.cells, mesh.family)) < limit
         nodes: IntArray = np.unique(mesh.cells[folded])

@@ -150,9 +150,9 @@ def interval_score(lower: FloatArray, upper: FloatArray, seen: FloatArray, share
     return np.asarray(upper - lower + 2.0 / (1.0 - share) * miss)
 
 
-def share_interval(count: int, total: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a probability that came true ``count`` of ``total`` times (Clopper-Pearson)."""
-    tail = 0.5 * (1.0 - coverage)
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a probability that came true ``count`` of ``total`` times (Clopper-Pearson)."""
+    tail = 0.025
     low = 0.0 if count == 0 else float(betaincinv(count, total - count + 1, tail))
     high = 1.0 if count == total else float(betaincinv(count + 1, total - count, 1.0 - tail))
     return low, high

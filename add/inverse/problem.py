@@ -163,11 +163,10 @@ class InverseProblem(Summarised):
         *,
         window: tuple[float, float] | None = None,
         schedule: Schedule | None = None,
-        replay: Mapping[str, Replay] | None = None,
         observers: tuple[Observer, ...] = (),
     ) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at x."""
-        result = self.evaluate(x, window=window, schedule=schedule, replay=replay, observers=observers)
+        result = self.evaluate(x, window=window, schedule=schedule, observers=observers)
         return result.value, result.gradient
 
     def evaluate(
@@ -176,7 +175,6 @@ class InverseProblem(Summarised):
         *,
         window: tuple[float, float] | None = None,
         schedule: Schedule | None = None,
-        replay: Mapping[str, Replay] | None = None,
         observers: tuple[Observer, ...] = (),
     ) -> Valued:
         """Return value, gradient and parts.
@@ -188,7 +186,6 @@ class InverseProblem(Summarised):
             Simulation times that count [s]; the runs end with it.
         schedule : Schedule, optional
             Of the reverse sweep.
-        replay : experiment name -> Replay, optional
         observers : called after every forward step
 
         Raises
@@ -206,13 +203,10 @@ class InverseProblem(Summarised):
         gradient = self.design.pullback(x, p_bar)
         maps = [self.map_of(experiment) for experiment in self.experiments]
         asked = [EvaluationRequest(k, mapping.forward(x), window, schedule) for k, mapping in enumerate(maps)]
-        if self.evaluator is not None and replay is None and not observers:
+        if self.evaluator is not None and not observers:
             evaluations = self.evaluator.evaluate(asked)
         else:
-            evaluations = [
-                self.evaluate_experiment(item, replay=replay[experiment.name] if replay else None, observers=observers)
-                for item, experiment in zip(asked, self.experiments, strict=True)
-            ]
+            evaluations = [self.evaluate_experiment(item, observers=observers) for item in asked]
         parts = {}
         for experiment, mapping, part in zip(self.experiments, maps, evaluations, strict=True):
             parts[experiment.name] = part.value
@@ -220,9 +214,7 @@ class InverseProblem(Summarised):
             gradient += mapping.pullback(x, part.gradient)
         return Valued(value, gradient, parts)
 
-    def evaluate_experiment(
-        self, asked: EvaluationRequest, *, replay: Replay | None = None, observers: tuple[Observer, ...] = ()
-    ) -> Evaluation:
+    def evaluate_experiment(self, asked: EvaluationRequest, *, observers: tuple[Observer, ...] = ()) -> Evaluation:
         """Return value and gradient by theta of one experiment.
 
         Raises
@@ -238,7 +230,6 @@ class InverseProblem(Summarised):
             asked.theta,
             n_steps=n_steps,
             schedule=asked.schedule or experiment.schedule,
-            replay=replay,
             observers=observers,
         )
 

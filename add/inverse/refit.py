@@ -183,7 +183,7 @@ class Bootstrap:
     values: FloatArray
 
 
-def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws: int, seed: int = 0) -> Bootstrap:
+def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws: int) -> Bootstrap:
     """Return the bootstrap of a fit, each draw fitted by one step of Gauss-Newton (Davison and Hinkley 1997, ch. 2, 8).
 
     Whole takes are drawn where there are four or more, else stretches that are twice as long as residuals hang
@@ -201,7 +201,7 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
             normals.append(part.T @ part)
             slopes.append(part.T @ rows.residual[block == number])
     h, g = np.array(normals), np.array(slopes)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     lower, upper = problem.bounds
 
     def asked(weight: FloatArray) -> FloatArray:

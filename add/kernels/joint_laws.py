@@ -6,7 +6,7 @@ from add.kernels.caching import njit
 from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn, turn_derivative, turn_second_derivative
 
 #: Codes of the laws of one coordinate, and columns of their slopes: r, dr/dq, dr/dv, and dr by up to four numbers.
-SPRING, RESISTANCE, LIMIT, DRIVE = range(4)
+SPRING, RESISTANCE, LIMIT = range(3)
 COLUMNS = 7
 
 
@@ -18,7 +18,6 @@ def axis_law(code, q, v, p, constant, out):
     - resistance, p = (d, tau, v_s): r = d v + tau tanh(v / v_s)
     - limit, p = (lower, upper, k, d): r = k (s(q - upper) - s(lower - q)) + d v s', with s(e) = 0 for e < 0,
       e^2 / (2 delta) for e < delta, e - delta / 2 beyond; delta is the constant
-    - drive, p = (u, g, b_q, b_v): r = -clip(g u + b_q q + b_v v, -limit, limit); limit is the constant
     """
     out[:] = 0.0
     if code == SPRING:
@@ -28,15 +27,8 @@ def axis_law(code, q, v, p, constant, out):
         slope = 1.0 - grip * grip
         out[0], out[2] = p[0] * v + p[1] * grip, p[0] + p[1] / p[2] * slope
         out[3], out[4], out[5] = v, grip, -p[1] * slope * v / (p[2] * p[2])
-    elif code == LIMIT:
-        _limit(q, v, p, constant, out)
     else:
-        force = p[1] * p[0] + p[2] * q + p[3] * v
-        if abs(force) >= constant:
-            out[0] = -constant if force > 0.0 else constant
-        else:
-            out[0], out[1], out[2] = -force, -p[2], -p[3]
-            out[3], out[4], out[5], out[6] = -p[1], -p[0], -q, -v
+        _limit(q, v, p, constant, out)
 
 
 @njit(cache=True)

@@ -168,20 +168,22 @@ AFFINE, MUSCLE = 0, 1
 NUMBERS = (6, 8)
 
 
-@njit(cache=True)
-def length_drive(law, length, rate, asked, p, control, force, out):
-    """Fill ``out`` (4 + n_p,) with r, its slopes by l, l' and the signal, and by the numbers p.
+@njit(cache=True, forceinline=True)
+def length_drive(law, length, rate, asked, theta, numbers, bounds, out):
+    """Fill ``out`` (4 + n_p,) with r, its slopes by l, l' and the signal, and by the numbers p = theta[numbers].
 
     - affine, p = (g0, g1, g2, b0, b1, b2): r = -clip((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), u = clip(asked)
     - muscle, p = (F_0, l_o, v_max, l_min, l_max, f_P, f_V, l_T): r = clip(T(l - l_T, l', u)), the tension of a Hill
       muscle (`add.kernels.muscles`)
 
-    ``control`` and ``force`` (2,) are the lowest and highest u and force -r; beyond them what is clipped is constant.
+    ``bounds`` (4,) are the lowest and highest u, and force -r; beyond them what is clipped is constant.
     """
     out[:] = 0.0
-    u = min(max(asked, control[0]), control[1])
+    u = min(max(asked, bounds[0]), bounds[1])
     if law == MUSCLE:
-        curve = np.empty(COLUMNS)
+        p, curve = np.empty(NUMBERS[MUSCLE]), np.empty(COLUMNS)
+        for i in range(p.size):
+            p[i] = theta[numbers[i]]
         tension(HILL, length - p[7], rate, u, p, curve)
         f, by_u, n = -curve[TENSION], -curve[BY_ACTIVATION], 7
         out[1], out[2], out[11] = curve[BY_STRETCH], curve[BY_RATE], -curve[BY_STRETCH]
@@ -191,14 +193,14 @@ def length_drive(law, length, rate, asked, p, control, force, out):
         state = (1.0, length, rate)
         by_u, f = 0.0, 0.0
         for i in range(3):
-            by_u += p[i] * state[i]
-            f += (p[i] * u + p[3 + i]) * state[i]
-            out[4 + i], out[7 + i] = -u * state[i], -state[i]
-        out[1], out[2] = -(p[1] * u + p[4]), -(p[2] * u + p[5])
-    if not force[0] < f < force[1]:
+            gain, bias = theta[numbers[i]], theta[numbers[3 + i]]
+            by_u += gain * state[i]
+            f += (gain * u + bias) * state[i]
+            out[i], out[4 + i], out[7 + i] = -(gain * u + bias), -u * state[i], -state[i]
+    if not bounds[2] < f < bounds[3]:
         out[:] = 0.0
-        out[0] = -min(max(f, force[0]), force[1])
+        out[0] = -min(max(f, bounds[2]), bounds[3])
         return
     out[0] = -f
-    if control[0] < asked < control[1]:
+    if bounds[0] < asked < bounds[1]:
         out[3] = -by_u

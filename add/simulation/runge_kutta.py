@@ -136,7 +136,7 @@ def _compiled(assembler: Assembler) -> CompiledRun:
     return assembler.compiled
 
 
-def refuse_implicit(simulation: Simulation, place: str) -> None:
+def refuse_implicit(simulation: Simulation) -> None:
     """Refuse systems whose accelerations do not follow from q and v by one mass matrix.
 
     Raises
@@ -158,5 +158,8 @@ def refuse_implicit(simulation: Simulation, place: str) -> None:
         found = "soft bodies, or so many coordinates that matrices are sparse"
     if found:
         raise InputError(
-            "an explicit step takes M(q) a = f(q, v) alone", place=place, found=found, expected="'bdf1' or 'bdf2'"
+            "an explicit step takes M(q) a = f(q, v) alone",
+            place="time.integrator",
+            found=found,
+            expected="'bdf1' or 'bdf2'",
         )

@@ -1,4 +1,4 @@
-"""Forces on single coordinates of trees: springs, damping, dry friction, limits, and actuators that follow a signal."""
+"""Forces on single coordinates of trees: springs, damping, dry friction, limits."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -10,12 +10,10 @@ import numpy as np
 from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
-from add.equations.signals import Signal
 from add.kernels import joint_laws as kernel
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_law
-from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
 
@@ -26,72 +24,46 @@ class _Axes(NamedTuple):
     constants: Floats
 
 
-class _Drives(NamedTuple):
-    """The same of one coordinate, and where the coefficients of the signal stand that is the law's first number."""
-
-    code: Ints
-    dof: Ints
-    numbers: Ints2
-    constants: Floats
-    rows: Ints
+_unpacked = unpacker(_Axes)
 
 
-def _axis_kind(name: str, arrays: type, *, driven: bool) -> Kind:
-    """Return the compiled functions of laws of coordinates, each by itself."""
-    own_of, lead = unpacker(arrays), int(driven)
+@njit(**FAMILY)
+def _found(arena, k, at):
+    """Return the arrays of a family, and r and its slopes (m, 7)."""
+    own = _unpacked(arena, arena.families[k, FIELD])
+    p, out = np.zeros(4), np.empty((own.dof.size, COLUMNS))
+    for i in range(own.dof.size):
+        for j in range(own.numbers.shape[1]):
+            p[j] = at.theta[own.numbers[i, j]]
+        axis_law(own.code[0], at.q[own.dof[i]], at.v[own.dof[i]], p, own.constants[i], out[i])
+    return own, out
 
-    @njit(**FAMILY)
-    def found(arena, k, at):
-        """Return the arrays of a family, and r and its slopes (m, 7)."""
-        own = own_of(arena, arena.families[k, FIELD])
-        p, out = np.zeros(4), np.empty((own.dof.size, COLUMNS))
-        if driven:
-            p[0] = signal_value(arena, k, at, own.rows)
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    own, slopes = _found(arena, k, at)
+    for i in range(own.dof.size):
+        out[own.dof[i]] += slopes[i, 0]
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q != 0.0 or weight_v != 0.0:
+        own, slopes = _found(arena, k, at)
         for i in range(own.dof.size):
-            for j in range(own.numbers.shape[1]):
-                p[lead + j] = at.theta[own.numbers[i, j]]
-            axis_law(own.code[0], at.q[own.dof[i]], at.v[own.dof[i]], p, own.constants[i], out[i])
-        return own, out
-
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        own, slopes = found(arena, k, at)
-        for i in range(own.dof.size):
-            out[own.dof[i]] += slopes[i, 0]
-        return rows
-
-    @njit(**FAMILY)
-    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q != 0.0 or weight_v != 0.0:
-            own, slopes = found(arena, k, at)
-            for i in range(own.dof.size):
-                data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
-
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        own, slopes = found(arena, k, at)
-        for i in range(own.dof.size):
-            for j in range(own.numbers.shape[1]):
-                add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + lead + j], along, out)
-        if driven:
-            first, weights = window(arena, k, at)
-            for j in range(weights.size):
-                add_entry(forward, own.dof[0], own.rows[first + j], slopes[0, 3] * weights[j], along, out)
-
-    @njit(**FAMILY)
-    def inputs(arena, k, at, rows, indptr, derivatives):
-        own, slopes = found(arena, k, at)
-        first, weights = window(arena, k, at)
-        for j in range(weights.size):
-            to = row_of(own.rows[first + j], indptr, derivatives)
-            if to >= 0:
-                derivatives.values[to, own.dof[0]] += slopes[0, 3] * weights[j]
-
-    return Kind(name, arrays, forces, parameters, jacobian, inputs if driven else None)
+            data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
 
 
-AXES = _axis_kind("axes", _Axes, driven=False)
-DRIVES = _axis_kind("joint_drive", _Drives, driven=True)
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, forward, along, out):
+    own, slopes = _found(arena, k, at)
+    for i in range(own.dof.size):
+        for j in range(own.numbers.shape[1]):
+            add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + j], along, out)
+
+
+AXES = Kind("axes", _Axes, _forces, _parameters, _jacobian)
 
 
 class AxisLaw(FamilyTerm):
@@ -228,36 +200,3 @@ class JointLimits(AxisLaw):
             outer = 0.5 * (e - 0.5 * d) ** 2 + d * d / 24.0
             out += float(theta[self.stiffness] @ np.where(e >= d, outer, np.where(e > 0.0, e**3 / (6.0 * d), 0.0)))
         return out
-
-
-@final
-@dataclass(frozen=True)
-class JointDrive(FamilyTerm):
-    """r = -clip(g u(t) + b_q q + b_v v, -limit, limit) on one coordinate.
-
-    Torque: g = 1; position servo: g = k_p, b_q = -k_p, b_v = -k_d; velocity servo: g = k_d, b_v = -k_d. Beyond the
-    limit the force is constant, and its derivatives by everything but the limit are zero.
-
-    Attributes
-    ----------
-    dof : int
-    signal : Signal
-    rows : (n_rows,) indices in theta of the coefficients of u
-    gains : (3,) indices in theta of g, b_q, b_v
-    limit : float
-        Largest force [N, N m]; infinity for none.
-    """
-
-    depends: ClassVar[str] = "qv"
-
-    dof: int
-    signal: Signal
-    rows: IntArray
-    gains: IntArray
-    limit: float = np.inf
-
-    def family(self) -> Family:
-        """Return the diagonal entry."""
-        dof = np.array([self.dof])
-        arrays = _Drives(np.array([kernel.DRIVE]), dof, self.gains[None], np.array([self.limit]), self.rows)
-        return Family(DRIVES, arrays, (dof, dof), self.signal, followers=1)

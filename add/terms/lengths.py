@@ -84,32 +84,32 @@ class _DriveOfPath(NamedTuple):
 
 @njit(**FAMILY)
 def _sums(own, m, at):
-    """Return lengths and their rates (m,), the slopes of the lengths by entry, and none of theirs."""
-    l, rate, g = np.zeros(m), np.zeros(m), np.empty(own.length.size)
+    """Return lengths and their rates (2, m), the slopes of the lengths by entry, and none of theirs."""
+    state, g = np.zeros((2, m)), np.empty(own.length.size)
     for e in range(own.length.size):
-        g[e] = at.theta[own.factor[e]]
-        l[own.length[e]] += g[e] * at.q[own.dof[e]]
-        rate[own.length[e]] += g[e] * at.v[own.dof[e]]
-    return l, rate, g, g, g
+        g[e] = at.theta[own.factor[e]] if own.factor[e] >= 0 else 1.0
+        state[0, own.length[e]] += g[e] * at.q[own.dof[e]]
+        state[1, own.length[e]] += g[e] * at.v[own.dof[e]]
+    return state, g, (), ()
 
 
 @njit(**FAMILY)
 def _paths(own, m, at):
-    """Return lengths and rates (m,), slopes of the lengths by entry, their rates, and their slopes by pair."""
-    l, rate, g, h = np.empty(m), np.zeros(m), np.empty(own.length.size), np.zeros(own.length.size)
+    """Return lengths and rates (2, m), slopes of the lengths by entry, their rates, and their slopes by pair."""
+    state, g, h = np.zeros((2, m)), np.empty(own.length.size), np.zeros(own.length.size)
     bent = np.empty(own.left.size)
     for k in range(m):
         a, b, pair = own.begin[k, 0], own.begin[k + 1, 0], own.begin[k, 2]
         n = 3 * (b - a)
         square = borrowed(bent, pair, (n, n))
         part = slice(own.begin[k, 1], own.begin[k + 1, 1])
-        l[k] = path_length(at.q, own.places[a:b], own.segments[part], own.sizes[part], g[3 * a : 3 * b], square)
+        state[0, k] = path_length(at.q, own.places[a:b], own.segments[part], own.sizes[part], g[3 * a : 3 * b], square)
         for i in range(n):
             v = at.v[own.dof[3 * a + i]]
-            rate[k] += g[3 * a + i] * v
+            state[1, k] += g[3 * a + i] * v
             for j in range(n):
                 h[3 * a + j] += square[j, i] * v
-    return l, rate, g, h, bent
+    return state, g, h, bent
 
 
 def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved: bool, long: bool = True) -> Kind:
@@ -118,7 +118,7 @@ def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved:
     Parameters
     ----------
     name, arrays : of the families
-    measured : (arrays, m, instant) -> lengths and rates (m,), slopes g of the rates by rate and entry, and where
+    measured : (arrays, m, instant) -> lengths and rates (2, m), slopes g of the rates by rate and entry, and where
         ``curved`` the slopes of the rates by entry and of g by pair
     driven : whether they are of one actuator
     curved : whether g changes
@@ -130,21 +130,18 @@ def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved:
     def found(arena, k, at):
         own = unpacked(arena, arena.families[k, FIELD])
         m = 1 if driven else own.numbers.shape[0]
-        l, rate, g, h, bent = measured(own, m, at)
+        state, g, h, bent = measured(own, m, at)
         if driven:
             first, weights = window(arena, k, at)
-            asked, p = 0.0, np.empty(own.numbers.size)
-            slopes = np.empty((1, 4 + own.numbers.size))
+            asked, slopes = 0.0, np.empty((1, 4 + own.numbers.size))
             for j in range(weights.size):
                 asked += weights[j] * at.theta[own.rows[first + j]]
-            for i in range(own.numbers.size):
-                p[i] = at.theta[own.numbers[i]]
-            length_drive(own.law[0], l[0], rate[0], asked, p, own.bounds[:2], own.bounds[2:], slopes[0])
+            length_drive(own.law[0], state[0, 0], state[1, 0], asked, at.theta, own.numbers, own.bounds, slopes[0])
             if not long:
                 slopes[0, 1] = 0.0
         else:
             slopes = np.empty((m, COLUMNS))
-            axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, l, rate, at.theta, slopes)
+            axis_laws(own.code[0], np.arange(m), own.numbers, own.constants, state[0], state[1], at.theta, slopes)
         return own, slopes, g, h, bent
 
     @njit(**FAMILY)
@@ -170,7 +167,7 @@ def length_kind(name: str, arrays: type, measured: Any, *, driven: bool, curved:
         own, slopes, g, _, _ = found(arena, k, at)
         for e in range(own.length.size):
             l, i, c = own.length[e], own.dof[e], g[e]
-            if not curved:
+            if not curved and own.factor[e] >= 0:
                 add_entry(forward, i, own.factor[e], slopes[l, 0], along, out)
                 slope = slopes[l, 1] * at.q[i] + slopes[l, 2] * at.v[i]
                 for b in range(own.length.size):
@@ -268,7 +265,7 @@ class OnLengths(FamilyTerm):
     law : AxisLaw or LengthActuator
         Over m lengths in place of coordinates, or of the only one.
     length, dof, factor : (e,)
-        Entries of C: number of the length, coordinate, index in theta of c.
+        Entries of C: number of the length, coordinate, index in theta of c, -1 for one.
     m : int
     """
 
@@ -288,7 +285,7 @@ class OnLengths(FamilyTerm):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of the law [J]."""
-        c = theta[self.factor]
+        c = np.where(self.factor >= 0, theta[self.factor], 1.0)
         l, rate = (np.bincount(self.length, c * x[self.dof], self.m).astype(float) for x in (kin.q, kin.v))
         return _energy(self.law, l, rate, kin, theta)
 

@@ -137,7 +137,7 @@ def _wrench(own, m, at):
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     fill_rotation(w, k, R)
     fill_jacobian(1.0, w, k, J)
-    turned, lever, rate = np.zeros((2, 3)), np.empty((2, 3)), np.zeros(1)
+    turned, lever, state = np.zeros((2, 3)), np.empty((2, 3)), np.zeros((2, 1))
     for i in range(3):
         for j in range(3):
             turned[0, i] += R[i, j] * own.gear[j]
@@ -155,10 +155,10 @@ def _wrench(own, m, at):
                 bent[6 * (3 + i) + 3 + j] += J[c, i] * lever[1, c]
     for a in range(6):
         v = at.v[own.dof[a]]
-        rate[0] += g[a] * v
+        state[1, 0] += g[a] * v
         for b in range(6):
             h[b] += v * bent[6 * a + b]
-    return np.zeros(1), rate, g, h, bent
+    return state, g, h, bent
 
 
 WRENCHES = length_kind("wrench", _Places, _wrench, driven=True, curved=True, long=False)

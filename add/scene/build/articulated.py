@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from add.bodies import LinkBody, TreeBody, TreeDrive, TreeJoint
+from add.bodies import LinkBody, TreeBody, TreeJoint
 from add.bodies.tree_joints import FREE
 from add.errors import InputError
 from add.kernels.rotation import rotation_vector
@@ -17,11 +17,10 @@ from add.scene.build.followers import End, common_limits, follow, followers_of, 
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
-from add.scene.build.tree_parts import bounded, coordinate, driven_by, stops_by_weight, tree_extras, usual
+from add.scene.build.tree_parts import bounded, stops_by_weight, tree_extras, usual
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import six_of
 from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLink
-from add.scene.spec.actuation import DriveSpec
 from add.scene.spec.articulated import ArticulatedBodySpec, TreeJointSpec
 from add.scene.spec.links import is_body, robot_of
 from add.typing import FloatArray
@@ -90,18 +89,12 @@ def articulated_body(
         on, where, turn = robot.place(key)
         joints.append(TreeJoint(key, FIXED, order[on], key, massless=True))
         _add_placement(f"{at}.joints.{key}", where, turn, parts)
-    drives = [
-        _drive(f"{at}.drives.{key}", item, item.joint, robot.joints, parts)
-        for key, item in body.drives.items()
-        if item.joint is not None
-    ]
     extras = tree_extras(at, robot, body, parts)
     places_of_loops = [joint.name for joint in extras.places]
     tree = TreeBody(
         name,
         (*joints, *extras.places),
         loose,
-        tuple(drives),
         body.limit_onset,
         body.limits == "hard",
         tuple(extras.loops),
@@ -300,18 +293,6 @@ def _add_link(at: str, link: RobotLink, body: ArticulatedBodySpec, parts: SceneP
     if not follows:
         parts.add(f"{at}.inertia", six, "kg m^2")
     parts.add(f"{at}.center_of_mass", link.centre, "m", ((f"{at}.centre", 1.0),))
-
-
-def _drive(at: str, item: DriveSpec, name: str, joints: Sequence[RobotJoint], parts: SceneParts) -> TreeDrive:
-    number = coordinate(joints, name, f"{at}.joint")
-    joint = joints[number]
-    driven = driven_by(at, item, joint.kind == "slide", ("gain", "by_coordinate", "by_rate"), parts)
-    limit = np.inf if item.limit is None else item.limit
-    if limit == "file":
-        limit = joint.effort
-        if not 0.0 < limit < np.inf:
-            raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
-    return TreeDrive(at, number, driven, float(limit))
 
 
 def _apart(name: str, robot: Robot, links: Sequence[LinkBody]) -> set[tuple[str, str]]:

@@ -72,7 +72,7 @@ def _compensation(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> No
 def _fluid(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     """Add the fluid around the links of a robot, along and about the axes of their boxes."""
     robot, said = robot_of(name, body), body.fluid or FluidSpec()
-    of_file = robot.fluid or fluid_around(robot, 0.0, 0.0)
+    of_file = robot.fluid or fluid_around(robot)
     if body.fluid is None and robot.fluid is None:
         return
     if robot.fluid is None and said.density is None and said.viscosity is None:

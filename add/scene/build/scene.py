@@ -213,7 +213,7 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
     start = GivenStart(model.initial) if time.initial == "given" else EquilibriumStart(model.initial, newton)
     simulation = Simulation(model.system, start, stepper, time.n_steps, theta, _solver(spec))
     if isinstance(stepper, RungeKutta4):
-        refuse_implicit(simulation, "time.integrator")
+        refuse_implicit(simulation)
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":

@@ -16,8 +16,8 @@ from add.bodies.tree_parts import (
     POINT_ROWS,
     SLIDER_ROWS,
     ActuatorState,
-    LengthDrive,
     TreeCoupling,
+    TreeDrive,
     TreeLoop,
     TreePath,
     TreeTendon,
@@ -70,7 +70,7 @@ class TreeExtras:
     loops: list[TreeLoop] = field(default_factory=list)
     couplings: list[TreeCoupling] = field(default_factory=list)
     tendons: list[TreeTendon] = field(default_factory=list)
-    drives: list[LengthDrive] = field(default_factory=list)
+    drives: list[TreeDrive] = field(default_factory=list)
     ways: dict[str, TreePath] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,6 +105,9 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: ScenePa
         For what a tree cannot have.
     """
     out = TreeExtras(at, robot, body, parts)
+    for key, item in body.drives.items():
+        if item.joint is not None:
+            _driven(f"{at}.drives.{key}", item, out)
     for loop in robot.loops:
         if loop.kind in ("joints", "tendons"):
             _coupling(loop, out)
@@ -128,7 +131,7 @@ def tree_extras(at: str, robot: Robot, body: ArticulatedBodySpec, parts: ScenePa
         if item.actuator is not None:
             _actuator(f"{at}.drives.{key}", item, item.actuator, out, key in body.drives)
         elif item.tendon is not None:
-            _on_tendon(f"{at}.drives.{key}", item, item.tendon, out)
+            _driven(f"{at}.drives.{key}", item, out)
     return out
 
 
@@ -272,22 +275,37 @@ def bounded(at: str, lower: float, upper: float, found: str | None = None) -> di
     return {"lower": low, "upper": high}
 
 
-def driven_by(at: str, item: DriveSpec, of_lengths: bool, gains: Sequence[str], parts: SceneParts) -> SignalParameter:
-    """Add the numbers of a drive of a joint or a tendon; return its input.
-
-    ``gains`` are the names in theta of what multiplies the input, the coordinate and its rate.
-    """
-    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][of_lengths]
-    driven = parts.signal(item.input, f"{at}.input", unit, 1)
-    gain, by_place, by_rate = (f"{at}.{name}" for name in gains)
+def _driven(at: str, item: DriveSpec, out: TreeExtras) -> None:
+    """Add a drive of a joint or a tendon: a torque, a position or a velocity servo of its coordinate or length."""
+    limit = np.inf if item.limit is None else item.limit
+    if item.tendon is not None:
+        require_known("tendon", item.tendon, out.by_name, f"{at}.tendon")
+        if limit == "file":
+            raise InputError(
+                "a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number"
+            )
+        chosen = out.coordinates(out.by_name[item.tendon].joints, at)
+        factors, way, of_length = f"{out.at}.tendons.{item.tendon}.factors", out.ways.get(item.tendon), True
+    else:
+        chosen, factors, way = (coordinate(out.robot.joints, str(item.joint), f"{at}.joint"),), "", None
+        joint = out.robot.joints[chosen[0]]
+        of_length = joint.kind == "slide"
+        if limit == "file":
+            limit = joint.effort
+            if not 0.0 < limit < np.inf:
+                raise InputError("the robot's file gives this joint no effort", place=f"{at}.limit", found=f"{limit:g}")
+    unit = {"torque": ("N m", "N"), "position": ("rad", "m"), "velocity": ("rad/s", "m/s")}[item.type][of_length]
+    driven = out.parts.signal(item.input, f"{at}.input", unit, 1)
+    gain, by_place, by_rate = (f"{at}.{name}" for name in ("g0", "b1", "b2"))
     if item.type == "torque":
-        parts.add(gain, 1.0, "-", fixed=True)
+        out.parts.add(gain, 1.0, "-", fixed=True)
     of_rate = [(gain, 1.0), (by_rate, -1.0)] if item.type == "velocity" else [(by_rate, -1.0)]
     for key, targets in (("stiffness", [(gain, 1.0), (by_place, -1.0)]), ("damping", of_rate)):
         value = getattr(item, key)
         if value is not None:
-            parts.add(f"{at}.{key}", value, item.unit_of(key, of_lengths), targets)
-    return driven
+            out.parts.add(f"{at}.{key}", value, item.unit_of(key, of_length), targets)
+    force = -float(limit), float(limit)
+    out.drives.append(TreeDrive(at, chosen, factors, driven, force=force, way=way))
 
 
 def _actuator(at: str, item: DriveSpec, name: str, out: TreeExtras, said: bool) -> None:
@@ -314,7 +332,7 @@ def _actuator(at: str, item: DriveSpec, name: str, out: TreeExtras, said: bool) 
     control = actuator.control if state is None else (-np.inf, np.inf)
     gear, wrench = actuator.gear[0], actuator.gear
     out.drives.append(
-        LengthDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
+        TreeDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
     )
     numbers = actuator.muscle or (*actuator.gain, *actuator.bias)
     for (key, unit), value in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
@@ -352,15 +370,3 @@ def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, flo
         )  # fmt: skip
     most = joints[actuator.target].effort / gear if gear else np.inf
     return max(lower, -most), min(upper, most)
-
-
-def _on_tendon(at: str, item: DriveSpec, tendon: str, out: TreeExtras) -> None:
-    """Add a drive of a tendon: a torque, a position servo or a velocity servo of its length."""
-    require_known("tendon", tendon, out.by_name, f"{at}.tendon")
-    if item.limit == "file":
-        raise InputError("a tendon has no effort in a file", place=f"{at}.limit", found="'file'", expected="a number")
-    chosen = out.coordinates(out.by_name[tendon].joints, at)
-    drive = driven_by(at, item, True, ("g0", "b1", "b2"), out.parts)
-    limit = np.inf if item.limit is None else float(item.limit)
-    factors = f"{out.at}.tendons.{tendon}.factors"
-    out.drives.append(LengthDrive(at, chosen, factors, drive, force=(-limit, limit), way=out.ways.get(tendon)))

@@ -23,14 +23,14 @@ def box_of_inertia(mass: float, moments: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(moments.sum() - 2.0 * moments, 0.0) * 6.0 / mass)
 
 
-def fluid_around(robot: Robot, density: float, viscosity: float) -> RobotFluid:
-    """Return the fluid that a scene puts around a robot: each link with a mass is one box."""
+def fluid_around(robot: Robot) -> RobotFluid:
+    """Return the fluid that a scene puts around a robot, its numbers zero: each link with a mass is one box."""
     boxes = []
     for link in robot.links:
         if link.mass > 0.0:
             moments, axes = np.linalg.eigh(link.inertia)
             boxes.append((link.name, link.centre, axes, box_of_inertia(link.mass, moments)))
-    return RobotFluid(density, viscosity, tuple(boxes))
+    return RobotFluid(0.0, 0.0, tuple(boxes))
 
 
 def read_fluid(mjcf: Mjcf, places: Mapping[int, LinkPlace], turn: FloatArray) -> RobotFluid | None:

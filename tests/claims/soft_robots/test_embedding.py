@@ -33,7 +33,7 @@ def small_arm(links: str, steps: int, integrator: str = "bdf1", **body: Any) -> 
     return scene
 
 
-TREE = ("bodies.arm.drives.servo.gain", "bodies.arm.drives.servo.by_coordinate", "bodies.arm.links.fore.mass")
+TREE = ("bodies.arm.drives.servo.g0", "bodies.arm.drives.servo.b1", "bodies.arm.links.fore.mass")
 FREE = ("couplings.elbow.motor.stiffness", "bodies.fore.mass")
 
 

@@ -104,7 +104,7 @@ def test_slopes_of_an_actuator(rng, asked, law):
 
     def slopes(x, most=50.0):
         out = np.empty(4 + NUMBERS[law])
-        length_drive(law, x[0], x[1], x[2], x[3:], np.array([-1.0, 1.0]), np.array([-most, most]), out)
+        length_drive(law, x[0], x[1], x[2], x, np.arange(3, x.size), np.array([-1.0, 1.0, -most, most]), out)
         return out
 
     found, h = slopes(x), 1e-6

@@ -179,8 +179,8 @@ def test_effort_of_a_urdf_limits_a_drive(tmp_path):
     built = scene_from_dict(
         {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "bodies": {"bot": body}}
     ).build()
-    (drive,) = [term for term in built.model.system.terms if type(term).__name__ == "JointDrive"]
-    assert drive.limit == 5.0
+    (drive,) = [term for term in built.model.system.terms if isinstance(term, OnLengths)]
+    assert drive.law.force == (-5.0, 5.0)
 
 
 def test_options_of_the_reader(tmp_path):
