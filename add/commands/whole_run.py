@@ -16,6 +16,7 @@ from add.simulation.run import Trajectory
 from add.simulation.substeps import Substeps
 from add.terms import (
     BallFriction,
+    BallLaws,
     BallLimits,
     Elastic,
     Gravity,
@@ -34,7 +35,7 @@ from add.terms.held_friction import HeldFriction
 GAIN = 0.01
 #: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
 _PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, BallFriction,
-            BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
+            BallLaws, BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
             RigidInertia, Strained, TreeInertia, Viscous)  # fmt: skip
 
 
