@@ -51,8 +51,9 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     only where no fallback finds one either, and where contact changes the velocity of a body, of a point of a rigid one
     or of a node, so much that it would move by `UNRESOLVED` of its thinnest part in the step. Under bdf2 a sudden
     change makes a step one part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of
-    friction at rest, k_t, does not follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold
-    them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
+    friction at rest, k_t, does not follow. How many there are is a decision: `Record.inner` has the parts, and replays
+    and derivatives hold them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks
+    across an impact.
 
     Where no number of parts finds a solution, the step is a whole one, whose impact is not resolved; if it has none
     either, that of BDF1 is tried with all fallbacks.
