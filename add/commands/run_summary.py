@@ -115,6 +115,7 @@ class Tally:
     Attributes
     ----------
     steps, iterations, most_iterations, factorizations, fallbacks, divided : int
+    parts : number of a step that is divided -> of how many parts it is
     events : "contact" or "couplings" -> how often, over all steps, things touched, stuck, hung slack ...
     impacts : ImpactLog
     weak : WeakLog
@@ -131,6 +132,7 @@ class Tally:
     factorizations: int = 0
     fallbacks: int = 0
     divided: int = 0
+    parts: dict[int, int] = field(default_factory=dict)
     events: dict[str, Counter[str]] = field(default_factory=lambda: {key: Counter() for key in _KINDS})
     impacts: ImpactLog = field(default_factory=ImpactLog)
     weak: WeakLog = field(default_factory=WeakLog)
@@ -152,6 +154,8 @@ class Tally:
             self.factorizations += report.factorizations
             self.fallbacks += report.attempt > 0
             self.divided += len(record.inner) > 1
+            if len(record.inner) > 1:
+                self.parts[self.steps] = len(record.inner)
             self.depths.add(built, record, theta)
             self.sunk.add(built, record, theta, None if k else trajectory.kinematics(0))
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):
@@ -187,9 +191,10 @@ class Tally:
         """
         events = {key: Counter({str(event): int(n) for event, n in found["events"][key].items()}) for key in _KINDS}
         # Earlier versions lacked some.
-        none = {"seen": list[Any]()}
-        known: dict[str, Any] = {"divided": 0, "sunk": [], "stops": none, "chambers": {}, "ties": {}} | dict(found)
+        earlier = {"divided": 0, "parts": {}, "sunk": [], "stops": {"seen": []}, "chambers": {}, "ties": {}}
+        known: dict[str, Any] = earlier | dict(found)
         parts: dict[str, Any] = {key: int(known[key]) for key in _COUNTS}
+        parts["parts"] = {int(step): int(n) for step, n in known["parts"].items()}
         parts |= {key: kind.parsed(known[key]) for key, kind in _LOGS.items()}
         return cls(**parts, events=events, chambers=dict(known["chambers"]), ties=dict(known["ties"]))
 

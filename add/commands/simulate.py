@@ -239,7 +239,7 @@ def simulate_scene(
             raise
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0)) | unstable(built, start)
     if kept.data is not None:
-        numbers |= gained(built, start, kept.data) | tumbled(built, kept.data)
+        numbers |= gained(built, start, kept.data) | tumbled(built, kept.data, kept.tally.parts)
     result = result_head(scene, "simulate", "done") | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)

@@ -1,5 +1,6 @@
 """Warnings from the states of a whole run: energy that nothing feeds, tumbling that steps do not resolve."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from add.simulation.run import Trajectory
 from add.simulation.substeps import Substeps
 from add.terms import (
     BallFriction,
+    BallLaws,
     BallLimits,
     Elastic,
     Gravity,
@@ -34,7 +36,7 @@ from add.terms.held_friction import HeldFriction
 GAIN = 0.01
 #: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
 _PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, BallFriction,
-            BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
+            BallLaws, BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
             RigidInertia, Strained, TreeInertia, Viscous)  # fmt: skip
 
 
@@ -81,14 +83,21 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
 FAST, RESOLVED, CHANGED, STEPS = 0.5, 0.1, 0.1, 3
 
 
-def tumbled(built: BuiltScene, data: RunData) -> dict[str, Any]:
+def tumbled(built: BuiltScene, data: RunData, parts: Mapping[int, int]) -> dict[str, Any]:
     """Return the entry ``tumbled`` of ``result.json``: rigid bodies that turn too far in a step about changing axes.
 
     Their angular velocity is J_l(w) dw/dt (`add.kernels.rotation.left_jacobian`). Boxes that tumbled by 0.7 rad a step
     pointed 0.4 rad elsewhere after ten steps, by 0.2 rad 0.02. Of states that are not kept nothing is known.
+
+    Parameters
+    ----------
+    built : BuiltScene
+    data : RunData, of the whole run
+    parts : number of a step that is divided -> of how many parts it is, each of which turns it by its share
     """
     dt, out = built.scene.time.dt, []
     between = np.diff(data.t) / dt
+    lasts = dt / np.array([parts.get(round(t / dt), 1) for t in data.t])
     for body in built.model.bodies:
         if not isinstance(body, RigidBody) or not body.moves:
             continue
@@ -97,8 +106,9 @@ def tumbled(built: BuiltScene, data: RunData) -> dict[str, Any]:
         if dt * np.linalg.norm(rate, axis=1).max() <= FAST:  # a body turns no faster than that
             continue
         spin = np.array([left_jacobian(one) @ moves for one, moves in zip(w, rate, strict=True)])
-        turn = dt * np.linalg.norm(spin, axis=1)
-        across = dt * np.linalg.norm(np.cross(spin[:-1], spin[1:]), axis=1)  # |w| |w'| sin of the angle between
+        turn = lasts * np.linalg.norm(spin, axis=1)
+        # |w| |w'| sin of the angle between.
+        across = lasts[1:] * np.linalg.norm(np.cross(spin[:-1], spin[1:]), axis=1)
         fast = (turn[1:] > FAST) & (across > CHANGED * between * turn[1:] * np.linalg.norm(spin[:-1], axis=1))
         if (fast * between).sum() >= STEPS:
             begin, most = float(data.t[1:][fast][0]), float(turn[1:][fast].max())

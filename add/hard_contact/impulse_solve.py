@@ -35,6 +35,10 @@ _AGREE = 1e-5
 #: sticks with both ends would stretch it, by its tilt times the speed with which they close.
 _LEFT_OVER = 3e-3
 
+#: Cone problems without a solution, one after the other, at which a step is given up: each takes all iterations there
+#: are, seconds where thirty points touch, and shorter steps may find one.
+_UNSOLVED = 3
+
 #: Shares of a Newton step that are tried.
 _LENGTHS = (1.0, 0.5, 0.25, 0.0625)
 
@@ -153,7 +157,7 @@ def solve_step(
     kin, r, branch = evaluate(u, mu)
     merit, scale = size(r, force), assembler.force_scale(branch, kin, theta, options.norm)
     history, factorizations, cone = [merit], 0, None
-    tolerance, status = options.atol + options.rtol * scale, Status.MAX_ITERATIONS
+    tolerance, status, unsolved = options.atol + options.rtol * scale, Status.MAX_ITERATIONS, 0
     for _ in range(options.max_iterations):
         factors = assembler.factor(kin, mu, theta, equations.weights, branch)
         factorizations += 1
@@ -169,6 +173,9 @@ def solve_step(
                 cone = solve(delassus.matrix, offset, cones, guess=last, agree=_AGREE, left_over=_LEFT_OVER)
             new_force = cone.impulse
             last = (cone.modes, new_force) if cone.certified else last
+            unsolved = 0 if cone.certified else unsolved + 1
+            if unsolved == _UNSOLVED and not replay:
+                raise _without_certificate(equations, cone)
             step = delassus.freely + delassus.columns @ new_force
         best = None
         for length in _LENGTHS:

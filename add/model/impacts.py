@@ -198,8 +198,9 @@ class Impact:
             head = f"{pair.body} on {pair.other}: the shortest impact lasted {steps} steps (at {self.speed:.3g} m/s)"
         source = "" if pair.asked else " of its damping"
         text = f"{head}; the restitution {pair.restitution:.3g}{source} is kept to about +- {self.error:.2g}"
-        if self.speed is not None and (pair.onset or pair.ramp):
-            text += f", and onset and damping_ramp make it {pair.at(self.speed):.3f} at that speed with any step"
+        made = pair.at(self.speed) if self.speed is not None and (pair.onset or pair.ramp) else pair.restitution
+        if f"{made:.3f}" != f"{pair.restitution:.3f}":
+            text += f", and onset and damping_ramp make it {made:.3f} at that speed with any step"
         if self.few:
             text += f"; below {ENOUGH_STEPS} steps: try time.dt = {self.dt * self.steps / ENOUGH_STEPS:.2g} s"
         return text

@@ -70,15 +70,19 @@ class Impacts:
             n *= 4
         return n
 
-    def moved(self, change: FloatArray, x: FloatArray, v: FloatArray, dt: float, touching: BoolArray) -> FloatArray:
+    def moved(
+        self, change: FloatArray, spun: FloatArray, x: FloatArray, v: FloatArray, dt: float, touching: BoolArray
+    ) -> FloatArray:
         """Return how far changes of velocities would move bodies in a step, in thinnest parts; swings weigh `SWINGS`.
 
-        A turn by w changes the velocity of a point at an arm r by w^2 r.
+        A turn by w changes the velocity of a point at an arm r by w^2 r, and a turn that contact stops by that of w r.
 
         Parameters
         ----------
         change, x, v : (k, n_x)
             Of the velocities of rows of X, X, of which rotations count alone, and V after it.
+        spun : (k, n_rigid, 3)
+            Changes of `spins`.
         dt : float
         touching : (k,) or (1,)
             Whether anything touches meanwhile.
@@ -87,7 +91,8 @@ class Impacts:
         if not self.bodies:
             return ways
         moved = self._moved(change, dt)
-        for ways_of in (moved, *self._nodes(change, dt), self._turned(x, v, dt)) if self.stops else ():
+        points = (self._turned(x, v, dt), self._stopped(spun, x, dt)) if self.rigid else ()
+        for ways_of in (moved, *self._nodes(change, dt), *points) if self.stops else ():
             far = np.linalg.norm(ways_of, axis=2).max(axis=1, initial=0.0)
             np.maximum(ways, np.where(touching, far, 0.0), out=ways)
         for links in self.trees:
@@ -125,7 +130,10 @@ class Impacts:
         least = min(limit, UNRESOLVED / (2.0 * SWINGS) if self.trees else UNRESOLVED)
         shares, turns = self._shares
         turned = np.abs(v * turns).max(initial=0.0) * dt
-        return bool(np.abs(change * shares).max(initial=0.0) * dt <= least and turned <= np.sqrt(UNRESOLVED))
+        # A change of w r is at most that of the rate of a rotation vector, and half of w^2 r, which is bounded so.
+        stopped = np.abs(change * turns**2).max(initial=0.0) * dt
+        moved = np.abs(change * shares).max(initial=0.0) * dt
+        return bool(moved <= least and turned <= np.sqrt(UNRESOLVED) and stopped <= RESOLVED)
 
     def still(self, v: FloatArray, dt: float) -> bool:
         """Return whether no tree turns far, or is stopped, between the coordinates' velocities (k, n) of states."""
@@ -156,14 +164,32 @@ class Impacts:
     def _angular(self, i: int) -> slice:
         return slice(self.bodies[i].stop, self.bodies[i].stop + 3)
 
+    def spins(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the angular velocities (k, n_rigid, 3) of rigid bodies at X and V, (k, n_x) each.
+
+        Rates of rotation vectors w jump where these change their chart: J_l(w) dw/dt does not.
+        """
+        if not self.rigid:
+            return np.zeros((len(x), 0, 3))
+        rows = np.stack([np.arange(x.shape[1])[self._angular(i)] for i in self.rigid])
+        w, rate = x[:, rows], v[:, rows]
+        angle = np.linalg.norm(w, axis=2, keepdims=True)
+        once = np.cross(w, rate)
+        twice = (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle**2, 1e-300)
+        return np.asarray(rate + 0.5 * np.sinc(0.5 * angle / np.pi) ** 2 * once + twice * np.cross(w, once))
+
     def _turned(self, x: FloatArray, v: FloatArray, dt: float) -> FloatArray:
         """Return at most what turns change of velocities of points, in thinnest parts a step (k, n_rigid, 1)."""
-        out = np.zeros((len(v), len(self.rigid), 1))
+        w = np.stack([v[:, self._angular(i)] for i in self.rigid], axis=1)
+        return np.linalg.norm(w, axis=2, keepdims=True) * dt * self._stopped(w, x, dt)
+
+    def _stopped(self, w: FloatArray, x: FloatArray, dt: float) -> FloatArray:
+        """Return at most how far angular velocities move points in a step, in thinnest parts (k, n_rigid, 1)."""
+        out = np.zeros((len(w), len(self.rigid), 1))
         for k, (i, arms) in enumerate(zip(self.rigid, self.arms, strict=True)):
-            w = v[:, self._angular(i)]
-            local = np.abs(Rotation.from_rotvec(x[:, self._angular(i)]).apply(w, inverse=True))
+            local = np.abs(Rotation.from_rotvec(x[:, self._angular(i)]).apply(w[:, k], inverse=True))
             speeds = np.roll(local, -1, axis=1) * np.roll(arms, 1) + np.roll(local, 1, axis=1) * np.roll(arms, -1)
-            out[:, k, 0] = np.linalg.norm(w, axis=1) * np.linalg.norm(speeds, axis=1) * dt**2 / self.thin[i]
+            out[:, k, 0] = np.linalg.norm(speeds, axis=1) * dt / self.thin[i]
         return out
 
     def _moved(self, change: FloatArray, dt: float) -> FloatArray:

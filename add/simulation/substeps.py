@@ -48,11 +48,12 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.
 
     A step is divided where Newton's method finds no solution from the first guess, without ``impacts`` that are eager
-    only where no fallback finds one either, and where contact changes the velocity of a body, or of a node, so much
-    that it would move by `UNRESOLVED` of its thinnest part in the step. Under bdf2 a sudden change makes a step one
-    part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of friction at rest, k_t,
-    does not follow. How many there are is a decision: `Record.inner` has the parts, and replays and derivatives hold
-    them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks across an impact.
+    only where no fallback finds one either, and where contact changes the velocity of a body, of a point of a rigid one
+    or of a node, so much that it would move by `UNRESOLVED` of its thinnest part in the step. Under bdf2 a sudden
+    change makes a step one part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of
+    friction at rest, k_t, does not follow. How many there are is a decision: `Record.inner` has the parts, and replays
+    and derivatives hold them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks
+    across an impact.
 
     Where no number of parts finds a solution, the step is a whole one, whose impact is not resolved; if it has none
     either, that of BDF1 is tried with all fallbacks.
@@ -123,7 +124,9 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
             touching = np.any([ends[:, k] < ends[:, k + 1] for k in self.impacts.contacts], axis=0)
         else:
             touching = np.array([any(piece[1].decisions[k].size for k in self.impacts.contacts)])
-        moved = self.impacts.moved(change[1:], self._rotations(self.impacts, after[0]), v, self.dt, touching)
+        x = self._rotations(self.impacts, np.concatenate([before.q[:1], after[0]]))
+        spun = np.diff(self.impacts.spins(x, velocities[1:]), axis=0)
+        moved = self.impacts.moved(change[1:], spun, x[1:], v, self.dt, touching)
         sudden = self.impacts.sudden(change, self.dt, touching, limit)
         unresolved = np.flatnonzero((moved > far) | sudden)
         if not unresolved.size:
@@ -177,8 +180,9 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                     q, v = (np.stack([getattr(after, name)[0] for after, _ in taken]) for name in ("q", "v"))
                     velocities = self._velocities(self.impacts, state, q, v, theta)[1:]
                     change = velocities[1:] - velocities[0]
-                    x, all_touch = self._rotations(self.impacts, q), np.ones(1, dtype=bool)
-                    moved = self.impacts.moved(change, x, velocities[1:], self.dt, all_touch)
+                    x = self._rotations(self.impacts, np.concatenate([state.q[:1], q]))
+                    spins, all_touch = self.impacts.spins(x, velocities), np.ones(1, dtype=bool)
+                    moved = self.impacts.moved(change, spins[1:] - spins[0], x[1:], velocities[1:], self.dt, all_touch)
                     n = self.impacts.enough(parts, float(moved.max()))
                 if n <= parts:
                     return self._end(assembler, state, [record for _, record in taken], None)

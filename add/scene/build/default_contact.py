@@ -40,6 +40,9 @@ from add.typing import FloatArray
 
 #: Depth of an impact, and shares of the thinnest part: that of static depth with `ONSET`, and of the onset.
 IMPACT, STATIC, ONSET = 0.1, 0.0025, 0.02
+#: Share of that ramp by which damping sets in where a pair has a restitution: too short to change any, but a force that
+#: jumps may be zero on neither side, and half of such runs met a step without a solution.
+SHORT = 1e-3
 #: Least height of fall that is reckoned with, in thinnest parts.
 FALL = 5.0
 #: Stiffness of contact over that of what is behind it.
@@ -177,7 +180,7 @@ class Touching(Scenery):
         if contact.onset is None and sudden:
             yield "contact.onset", 0.0 if restituted else sets_in
         if contact.damping_ramp is None and law != "soft-max":
-            yield "contact.damping_ramp", 0.0 if restituted else sets_in
+            yield "contact.damping_ramp", SHORT * sets_in if restituted else sets_in
         if of_frames and of_nodes:
             yield from self._further("nodes", of_nodes)
         of_meshes = self._of_meshes({one.name: one for one in self.moving})
