@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from add.errors import InputError
 from add.mocap import read_take
 from add.summary import few
+
+if TYPE_CHECKING:
+    from add.scene.robots.model import Robot
 
 Answers = Mapping[str, Any]
 
@@ -150,8 +153,12 @@ def robot(given: Answers) -> dict[str, Any]:
             servo: dict[str, Any] = {"joint": joint.name, "type": "position", "input": {"signal": joint.name}}
             servo |= {"stiffness": given["servo"] or effort, "damping": 0.05 * (given["servo"] or effort)}
             body["drives"][joint.name] = servo | ({"limit": "file"} if limited else {})
+        ends = starts if free else starts | _reached(model, hand, given, starts)
+        share, values = np.linspace(0.0, 1.0, 5), {}
+        for name, first in starts.items():
+            values[name] = [round(float(x), 6) for x in first + (ends[name] - first) * share**2 * (3.0 - 2.0 * share)]
         times = [given["duration"] * k / 4 for k in range(5)]
-        signals = {j.name: {"type": "spline", "times": times, "values": [starts[j.name]] * 5} for j in moved}
+        signals = {name: {"type": "spline", "times": times, "values": own} for name, own in values.items()}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.
         leading, link, above = set(), model.place(hand)[0], {joint.child: joint for joint in model.joints}
         while link in above:
@@ -181,6 +188,15 @@ def robot(given: Answers) -> dict[str, Any]:
         angles = [{"path": f"bodies.robot.joints.{joint.name}.value", "scale": 0.05} for joint in moved]
         _fit(scene, given, dampings + angles, 40, markers={name: name for name in places})
     return scene
+
+
+def _reached(model: "Robot", hand: str, given: Answers, starts: dict[str, float]) -> dict[str, float]:
+    """Return joints at which the hand is next to its target, where the search for the motion begins."""
+    from add.scene.robots.reaching import reaching
+
+    link, at, turn = model.place(hand)
+    place = np.array(given["target"]) - [0.0, 0.0, given["height"] or 0.0]
+    return reaching(model, link, at + turn @ np.array(given["point"] or np.zeros(3)), place, starts)
 
 
 def two_bodies(given: Answers) -> dict[str, Any]:
