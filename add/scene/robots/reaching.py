@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from add.scene.robots.model import Robot, RobotJoint
@@ -30,6 +29,8 @@ def reaching(
     target : (3,) in the frame that the robot's base stands in [m]
     start : name -> value of the joints [rad, m]
     """
+    from scipy.optimize import least_squares
+
     above = {joint.child: joint for joint in robot.joints}
     chain: list[RobotJoint] = []
     while link in above:
