@@ -301,7 +301,8 @@ def _result(
         result["experiments"][experiment.name] = entry
     if len(scenes) == 1:
         only = next(iter(result["experiments"].values()))
-        contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "sunk", "contact_certificate")
+        contact = ("contact", "impacts", "weak_contacts", "mesh_depths", "sunk", "beyond_stops",
+                   "contact_certificate")  # fmt: skip
         shown = ("steps", "bodies", "markers", *contact, "newton")
         result |= {key: only[key] for key in shown if key in only}
         if "fit" in only:

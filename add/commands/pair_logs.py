@@ -12,7 +12,7 @@ from add.equations.lifted import LiftedDecidingTerm
 from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.simulation.run import Trajectory
-from add.terms import JointLimits
+from add.terms import BallLimits, JointLimits
 from add.typing import FloatArray
 
 Seen = TypeVar("Seen")
@@ -120,7 +120,8 @@ class DepthLog(PairLog[Depth]):
         ]
 
 
-#: How far a joint may go beyond its stop without a word: angle [rad], and share of its way.
+#: How far a joint may go beyond its stop, and beyond where it starts, without a word: angle [rad], share of its way,
+#: which is at most a metre, and twice the onset of the stop.
 BEYOND_ANGLE, BEYOND = 0.05, 0.05
 
 
@@ -135,16 +136,13 @@ class Beyond:
         The farthest [rad, m], and when [s].
     allowed : float
         What is not said [rad, m].
-    stiffness : float
-        Of the stop.
     unit : str
-        Of the stiffness.
+        "rad" or "m".
     """
 
     beyond: float
     time: float
     allowed: float
-    stiffness: float
     unit: str
 
 
@@ -157,20 +155,22 @@ class StopLog(PairLog[Beyond]):
 
     def add(self, built: BuiltScene, trajectory: Trajectory, theta: FloatArray) -> None:
         """Take the steps of a trajectory; of a joint that starts beyond its stop `add check` says so."""
-        layout = built.simulation.system.parameters
+        layout, start = built.simulation.system.parameters, built.model.initial.evaluate(theta)[0]
+        q = np.concatenate([start[None], trajectory.q])
         for term in built.simulation.system.terms:
-            if not isinstance(term, JointLimits) or term.hard or not trajectory.n_steps:
+            if not isinstance(term, JointLimits | BallLimits) or (isinstance(term, JointLimits) and term.hard):
                 continue
-            q, lower, upper = trajectory.q[:, term.dof], theta[term.lower], theta[term.upper]
-            beyond = np.maximum(q - upper, lower - q)
-            for k, step in enumerate(beyond.argmax(axis=0).tolist()):
-                entry, most = layout.entry_of(int(term.stiffness[k])), float(beyond[step, k])
-                allowed = BEYOND_ANGLE if entry.unit.endswith("rad") else BEYOND * float(upper[k] - lower[k])
+            beyond, way = _beyond(term, q, theta)
+            at_start, most, steps = beyond[0], beyond[1:].max(axis=0), beyond[1:].argmax(axis=0)
+            for side, k in np.argwhere(most > np.maximum(at_start, 0.0)):
+                entry, far = layout.entry_of(int(term.stiffness[k])), float(most[side, k])
+                unit = "rad" if entry.unit.endswith("rad") else "m"
+                allowed = max(BEYOND_ANGLE if unit == "rad" else BEYOND * float(way[k]), 2.0 * float(term.onset[k]))
                 body, _, joint = entry.name.removeprefix("bodies.").rpartition(".")[0].partition(".joints.")
                 known = self.seen.get((body, joint))
-                if most > allowed and (beyond[0, k] <= allowed if known is None else most > known.beyond):
-                    time, stiffness = float(trajectory.t[step]), float(theta[term.stiffness[k]])
-                    self.seen[body, joint] = Beyond(most, time, allowed, stiffness, entry.unit)
+                new = known is None or far > known.beyond
+                if new and far > allowed + max(0.0, float(at_start[side, k])):
+                    self.seen[body, joint] = Beyond(far, float(trajectory.t[steps[side, k]]), allowed, unit)
 
     def described(self) -> list[dict[str, Any]]:
         """Return the joints for ``result.json``, the farthest first."""
@@ -182,9 +182,18 @@ class StopLog(PairLog[Beyond]):
                 "time": one.time,
                 "beyond": one.beyond,
                 "warning": True,
-                "text": f"{body}/{joint} goes {one.beyond:.3g} {'rad' if one.unit.endswith('rad') else 'm'} beyond its "
-                f"stop, at t = {one.time:.6g} s: a stiffer limit_stiffness "
-                f"({5.0 * one.stiffness * one.beyond / one.allowed:.1g} {one.unit}) holds it",
+                "text": f"{body}/{joint} goes {one.beyond:.3g} {one.unit} beyond its stop, at t = {one.time:.6g} s: a "
+                "stiffer limit_stiffness (null: by weight) holds it",
             }
             for (body, joint), one in pairs
         ]
+
+
+def _beyond(term: JointLimits | BallLimits, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far (steps, sides, m) joints are beyond each stop [rad, m], and their ways, at most a metre."""
+    upper = theta[term.upper]
+    if isinstance(term, BallLimits):
+        turned = np.linalg.norm(q[:, term.first[:, None] + np.arange(3)], axis=2)
+        return (turned - upper)[:, None], upper
+    at, lower = q[:, term.dof], theta[term.lower]
+    return np.stack([at - upper, lower - at], axis=1), np.minimum(upper - lower, 1.0)

@@ -233,7 +233,7 @@ def warn_of_contacts(result: Mapping[str, Any]) -> None:
         _log.warning("%s", text)
     for head, texts in _of_contacts(result).items():
         if texts:
-            _log.warning("%s: %s", head, few(texts, _SHOWN, " pairs", "; "))
+            _log.warning("%s: %s", head, few(texts, _SHOWN, by="; "))
 
 
 # --- the check of a gradient ------------------------------------------------------------------------------------------

@@ -155,7 +155,8 @@ class Tally:
             self.fallbacks += report.attempt > 0
             self.divided += len(record.inner) > 1
             if len(record.inner) > 1:
-                self.parts[self.steps] = len(record.inner)
+                longest = max(part.solution.dt for part in record.inner)  # halves under `impulse` differ
+                self.parts[self.steps] = round(built.scene.time.dt / longest)
             self.depths.add(built, record, theta)
             self.sunk.add(built, record, theta, None if k else trajectory.kinematics(0))
             for term, decision in zip(built.simulation.system.deciding, record.decisions, strict=True):

@@ -282,7 +282,7 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> tuple[Resume
     system = built.model.system
     if point.model != fingerprint(built) or point.state.q.shape[1] != system.n:
         raise InputError(
-            "this run was begun with other meshes or points: what it kept is of another model",
+            "this run was begun with other meshes or points, or by another version: what it kept is of another model",
             file=folder.trajectory,
             place="resume",
         )

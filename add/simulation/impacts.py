@@ -91,7 +91,7 @@ class Impacts:
         if not self.bodies:
             return ways
         moved = self._moved(change, dt)
-        points = (self._turned(x, v, dt), self._stopped(spun, x, dt)) if self.rigid else ()
+        points = (self._turned(x, v, dt), self._stopped(spun, x, dt)) if self.rigid and self.stops else ()
         for ways_of in (moved, *self._nodes(change, dt), *points) if self.stops else ():
             far = np.linalg.norm(ways_of, axis=2).max(axis=1, initial=0.0)
             np.maximum(ways, np.where(touching, far, 0.0), out=ways)

@@ -17,7 +17,7 @@ from add.scene.build.followers import End, common_limits, follow, followers_of, 
 from add.scene.build.link_contact import bones_of, link_body
 from add.scene.build.rigid_bodies import add_link_sizes
 from add.scene.build.ties import SceneParts
-from add.scene.build.tree_parts import bounded, stops_by_weight, tree_extras, usual
+from add.scene.build.tree_parts import bounded, stop_by_weight, tree_extras, usual
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import six_of
 from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLink
@@ -69,7 +69,7 @@ def articulated_body(
     _add_base(at, body, robot.joints[0] if loose else None, pose, parts)
     order = {WORLD: -1} | {link.name: k for k, link in enumerate(robot.links)}
     position = {joint.name: k for k, joint in enumerate(robot.joints)}
-    joints, mimicking, stops = [], followers_of(robot.joints), stops_by_weight(robot)
+    joints, mimicking = [], followers_of(robot.joints)
     for k, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         said, place = body.joints.get(joint.name, _NONE), f"{at}.joints.{joint.name}"
         same = mimicking.get(joint.name, [])
@@ -78,8 +78,9 @@ def articulated_body(
         rough = joint.mimic is None and any(item.dry_friction for item in (joint, *same))
         made = replace(made, rough=rough, held=_is_held(made, said, body, place) and rough)
         joints.append(made)
-        hard = body.limits == "hard"
-        _add_joint(place, joint, said, made, pose, ends, parts, starts=jointed, stop=stops[k], hard=hard)
+        hard, way = body.limits == "hard", ends[1][0] - ends[0][0]
+        stop = stop_by_weight(robot, k, way, same) if made.limited and not hard else {}
+        _add_joint(place, joint, said, made, pose, ends, parts, starts=jointed, stop=stop, hard=hard)
     springs = follow(at, robot.joints, body.joints, parts)
     for link in robot.links:
         if is_body(link):
@@ -238,7 +239,7 @@ def _add_joint(
     stop: Mapping[str, float],
     hard: bool,
 ) -> None:
-    """Add placement, start and laws of a joint; ``stop`` as in `stops_by_weight`."""
+    """Add placement, start and laws of a joint; ``stop`` as in `stop_by_weight`."""
     slide, values = made.kind == SLIDE, dict[str, object]()
     if made.n and starts:
         start = np.full(made.n, joint.start)
@@ -258,7 +259,8 @@ def _add_joint(
             )
             values |= bounded(at, ends[0][0], ends[1][0], found)
             given = said.limit_stiffness is not None  # whose damping is no more than is said
-            values |= {key: usual(said, key, None if given else by_weight) for key, by_weight in stop.items()}
+            for key in ("limit_stiffness", "limit_damping"):
+                values[key] = usual(said, key, None if given else stop.get(key))
     if made.kind != FREE:
         _add_placement(at, joint.position, joint.rotation, parts)
     for key, x in values.items():  # no motion depends on how hard limits give way

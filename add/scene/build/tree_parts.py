@@ -48,6 +48,8 @@ DEFAULTS = {"slip_speed": 0.01, "limit_stiffness": 1e3, "limit_damping": 1.0}
 #: How far weight may press a joint into its stop that nobody gave a stiffness, and throw it when it falls by the whole
 #: way: angles [rad] of hinges, shares of the way of slides.
 PRESSED, THROWN = 0.01, 0.05
+#: The longest way that counts [rad, m], also of joints with one stop.
+LONGEST = 1.0
 #: Share of the energy of a fall that a stop of half the critical damping stores.
 STORED = 0.3
 #: Gravity that stops are reckoned with [m/s^2]: a number that is not to change with that of the scene.
@@ -227,38 +229,51 @@ def usual(said: TreeJointSpec | TendonSpec, key: str, default: float | None = No
     return float(given if given is not None else DEFAULTS[key] if default is None else default)
 
 
-def stops_by_weight(robot: Robot) -> list[dict[str, float]]:
-    """Return of each joint stiffness and damping of its stops, at least `DEFAULTS`, of three digits.
+def stop_by_weight(robot: Robot, k: int, way: float, followers: Sequence[RobotJoint]) -> dict[str, float]:
+    """Return stiffness and damping of the stops of joint ``k``, at least `DEFAULTS`, of three digits.
 
-    A slide bears the weight W of what it carries, a hinge that of each link at the whole length of the way to it. Where
-    the base is free, the joint may be what all of the robot stands on. At rest W presses by at most `PRESSED`, and a
-    fall over the way h, of a hinge at most one radian, by `THROWN`:
+    A slide bears the weight W of what it carries, a hinge that of each link at the whole length of the way to it, and
+    both bear what joints bear that mimic them. Where the base is free, the joint may be what all of the robot stands
+    on. At rest W presses by at most `PRESSED`, and a fall over the way h by `THROWN`, beside the onset:
 
         k = W max(1/PRESSED, 2 STORED h/THROWN^2)    (of slides both are shares of h)
 
-    The damping is half of the critical one of what the joint carries.
+    The damping is half of the critical one of what the joint carries. Both are constants, which follow no number.
+
+    Parameters
+    ----------
+    robot : Robot
+    k : number of the joint
+    way : from stop to stop, at most `LONGEST` counts [rad, m]
+    followers : joints that mimic it
     """
-    free = any(joint.kind == "free" for joint in robot.joints)
-    masses = np.array([link.mass for link in robot.links])
-    levers = np.array([np.linalg.norm(link.centre) for link in robot.links])
-    number = {link.name: k for k, link in enumerate(robot.links)}
-    out = []
-    for k, joint in enumerate(robot.joints):
-        ways = {k: 0.0}
-        for i, other in enumerate(robot.joints):
-            if (parent := number.get(other.parent)) in ways and i != k:
-                ways[i] = ways[parent] + float(np.linalg.norm(other.position))
-        carried, far = masses[list(ways)], np.array(list(ways.values())) + levers[list(ways)]
-        way, unit = joint.upper - joint.lower, 1.0
-        if joint.kind == "slide":
-            far, unit = np.ones(far.size), way or np.inf
-        fall = 1.0 if joint.kind == "slide" else min(way, 1.0)
-        usual_k, usual_c = DEFAULTS["limit_stiffness"], DEFAULTS["limit_damping"]
-        bears = max(carried @ far, free * masses.sum() * far.max())
-        k_n = max(usual_k, float(GRAVITY * bears / unit * max(1.0 / PRESSED, 2.0 * STORED * fall / THROWN**2)))
-        k_d = max(usual_c, float(np.sqrt(k_n * (carried @ far**2))))
-        out.append({"limit_stiffness": float(f"{k_n:.3g}"), "limit_damping": float(f"{k_d:.3g}")})
-    return out
+    joint, number = robot.joints[k], {one.name: i for i, one in enumerate(robot.joints)}
+    bears, inertia = _borne(robot, k)
+    for one in followers:
+        assert one.mimic is not None
+        more, carried = _borne(robot, number[one.name])
+        bears, inertia = bears + abs(one.mimic[1]) * more, inertia + one.mimic[1] ** 2 * carried
+    way = min(way, LONGEST)
+    fall, unit = (1.0, way or np.inf) if joint.kind == "slide" else (way, 1.0)
+    stiffness = GRAVITY * bears / unit * max(1.0 / PRESSED, 2.0 * STORED * fall / THROWN**2)
+    stiffness = max(DEFAULTS["limit_stiffness"], float(f"{stiffness:.3g}"))
+    damping = max(DEFAULTS["limit_damping"], float(f"{np.sqrt(stiffness * inertia):.3g}"))
+    return {"limit_stiffness": stiffness, "limit_damping": damping}
+
+
+def _borne(robot: Robot, k: int) -> tuple[float, float]:
+    """Return the mass that joint ``k`` bears, times its lever of hinges, and the inertia of what it carries."""
+    joint, number = robot.joints[k], {link.name: i for i, link in enumerate(robot.links)}
+    ways = {k: 0.0}
+    for i, other in enumerate(robot.joints):
+        if (parent := number.get(other.parent)) in ways and i != k:
+            ways[i] = ways[parent] + float(np.linalg.norm(other.position))
+    carried = np.array([robot.links[i].mass for i in ways])
+    far = np.array([way + float(np.linalg.norm(robot.links[i].centre)) for i, way in ways.items()])
+    far = np.ones(far.size) if joint.kind == "slide" else far
+    free = any(one.kind == "free" for one in robot.joints)
+    whole = sum(link.mass for link in robot.links) * float(far.max()) if free else 0.0
+    return max(float(carried @ far), whole), float(carried @ far**2) + joint.armature
 
 
 def bounded(at: str, lower: float, upper: float, found: str | None = None) -> dict[str, float]:

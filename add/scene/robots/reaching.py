@@ -40,13 +40,13 @@ def reaching(
     if not own:
         return {}
     number = {joint.name: k for k, joint in enumerate(own)}
-    first = np.array([start[joint.name] for joint in own])
+    first = np.array([np.clip(start[joint.name], joint.lower, joint.upper) for joint in own])
 
     def place(q: FloatArray) -> FloatArray:
         out = np.asarray(point, dtype=float)
         for joint in reversed(chain):
             name, factor, offset = joint.mimic or (joint.name, 1.0, 0.0)
-            value = factor * q[number[name]] + offset if name in number else start.get(name, 0.0)
+            value = factor * (q[number[name]] if name in number else start.get(name, 0.0)) + offset
             if joint.kind == "slide":
                 out = out + value * joint.axis
             elif joint.kind == "hinge":
@@ -58,7 +58,8 @@ def reaching(
         return np.concatenate([place(q) - target, _WAY * (q - first)])
 
     # A joint without stops turns by half a turn either way, at the most.
-    lower, upper = np.array([(max(j.lower, start[j.name] - np.pi), min(j.upper, start[j.name] + np.pi)) for j in own]).T
+    limits = np.array([(joint.lower, joint.upper) for joint in own]).T
+    lower, upper = np.maximum(limits[0], first - np.pi), np.minimum(limits[1], first + np.pi)
     off = _OFF * (upper - lower)
     low, high = lower + off, upper - off
     begin = [np.clip(first, low, high), *np.random.default_rng(0).uniform(low, high, (_STARTS, len(own)))]

@@ -123,8 +123,8 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     )
     limit_damping: NonNegative | None = Field(
         None,
-        description="damping of its stops [N m s/rad, N s/m]; null = 1, or more: half of the critical one of what it "
-        "carries",
+        description="damping of its stops [N m s/rad, N s/m]; null = 1 beside a given stiffness, else at least 1: half "
+        "of the critical one of what it carries",
     )
     motion: ScalarValueSpec | None = Field(
         None, description="given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move"

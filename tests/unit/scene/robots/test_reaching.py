@@ -33,12 +33,12 @@ ARM = "".join([
 ])  # fmt: skip
 
 
-def hand_at(file: str, values: dict[str, float]) -> np.ndarray:
-    """The hand's point of the built robot."""
+def hand_at(file: str, values: dict[str, float], link: str = "hand") -> np.ndarray:
+    """The point of a link of the built robot."""
     body = {"type": "articulated", "model": file, "joints": {name: {"value": x} for name, x in values.items()}}
     built = scene_from_dict({
         "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "gravity": [0, 0, 0], "bodies": {"arm": body},
-        "markers": {"tip": {"body": "arm/hand", "point": POINT.tolist()}},
+        "markers": {"tip": {"body": f"arm/{link}", "point": POINT.tolist()}},
     }).build()  # fmt: skip
     return built.markers.points(built.simulation.run(n_steps=0).kinematics(0), built.theta)[0][0]
 
@@ -52,6 +52,26 @@ def test_the_point_is_where_it_was_wanted(seed, tmp_path):
     found = reaching(read_robot(str(file)), "hand", POINT, target, START)
     assert all(-0.4 <= found[name] <= 2.5 for name in ("lift", "bend", "tip"))
     assert np.abs(hand_at(str(file), found) - target).max() < 2e-3
+
+
+def test_a_finger_follows_a_joint_that_does_not_lead_to_it(tmp_path):
+    """The leader keeps its start, and a start beyond the stops is none to begin from."""
+    file = tmp_path / "arm.urdf"
+    fingers = joint("open", "prismatic", "hand", "f", 'xyz="0 0.1 0"', "0 1 0") + joint(
+        "close",
+        "prismatic",
+        "hand",
+        "g",
+        'xyz="0 -0.1 0"',
+        "0 1 0",
+        '<mimic joint="open" multiplier="-1" offset="0.5"/>',
+    )
+    file.write_text(ARM.replace("</robot>", f"{link('f')}{link('g')}{fingers}</robot>"))
+    start = START | {"open": 0.2, "bend": -5.0}
+    target = hand_at(str(file), dict(zip(START, (0.4, 0.5, 0.6, 0.7), strict=True)) | {"open": 0.2}, "g")
+    found = reaching(read_robot(str(file)), "g", POINT, target, start)
+    assert "open" not in found
+    assert np.abs(hand_at(str(file), found | {"open": 0.2}, "g") - target).max() < 2e-3
 
 
 def test_what_is_out_of_reach_is_approached(tmp_path):
