@@ -57,15 +57,9 @@ def test_the_point_is_where_it_was_wanted(seed, tmp_path):
 def test_a_finger_follows_a_joint_that_does_not_lead_to_it(tmp_path):
     """The leader keeps its start, and a start beyond the stops is none to begin from."""
     file = tmp_path / "arm.urdf"
-    fingers = joint("open", "prismatic", "hand", "f", 'xyz="0 0.1 0"', "0 1 0") + joint(
-        "close",
-        "prismatic",
-        "hand",
-        "g",
-        'xyz="0 -0.1 0"',
-        "0 1 0",
-        '<mimic joint="open" multiplier="-1" offset="0.5"/>',
-    )
+    mimic = '<mimic joint="open" multiplier="-1" offset="0.5"/>'
+    fingers = joint("open", "prismatic", "hand", "f", 'xyz="0 0.1 0"', "0 1 0")
+    fingers += joint("close", "prismatic", "hand", "g", 'xyz="0 -0.1 0"', "0 1 0", mimic)
     file.write_text(ARM.replace("</robot>", f"{link('f')}{link('g')}{fingers}</robot>"))
     start = START | {"open": 0.2, "bend": -5.0}
     target = hand_at(str(file), dict(zip(START, (0.4, 0.5, 0.6, 0.7), strict=True)) | {"open": 0.2}, "g")
