@@ -94,6 +94,7 @@ def test_of_a_start_beyond_its_stop_what_goes_further_is_said_however_a_run_is_c
     built = arm(2.0, value=ANGLE + 0.2)
     assert "beyond_stops" not in summary(built, built.simulation.run(n_steps=20), built.theta)
     built = arm(60.0, value=ANGLE + 0.06, limit_stiffness=500.0)
+    assert "beyond_stops" not in summary(built, built.simulation.run(n_steps=10), built.theta)
     run = built.simulation.run()
     whole = StopLog()
     whole.add(built, run, built.theta)

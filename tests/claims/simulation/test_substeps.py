@@ -101,6 +101,15 @@ def test_spins_are_angular_velocities() -> None:
         assert np.allclose(impacts.spins(x, v), wanted, rtol=0.0, atol=1e-14)
 
 
+def test_a_fall_is_not_sudden() -> None:
+    """What changes velocities by as much as in the step before is none, and the end of it is."""
+    stepper = built(thrown("bdf2", "linear")).simulation.stepper
+    change = np.full((4, stepper.impacts.lift.rows.n), 10.0)
+    assert not stepper.impacts.sudden(change, stepper.dt, np.ones(1, dtype=bool), 0.02).any()
+    change[2:] = -10.0
+    assert stepper.impacts.sudden(change, stepper.dt, np.ones(1, dtype=bool), 0.02).tolist() == [False, True, False]
+
+
 def test_a_step_that_stops_the_end_of_a_plank_is_divided() -> None:
     """Its middle hardly moves; in a whole step it went into the block on it, with forty times the energy."""
     plank = {"type": "rigid", "geometry": {"shape": "box", "size": [0.2387174, 0.02387174, 0.005967935]},
