@@ -54,7 +54,7 @@ def in_units(node: Any, factors: tuple[float, float, float], unit: str = "-") ->
     return float(node * factor(unit, factors))
 
 
-@pytest.mark.parametrize("name", ["robot_rigid", "rope_on_bar", "fading_brake", "cloth_on_block"])
+@pytest.mark.parametrize("name", ["hardening_spring", "rope_on_bar", "fading_brake", "cloth_on_block"])
 def test_a_scene_moves_the_same_in_other_units(name):
     """Torques and forces are compared with one tolerance: rotations may differ by what it leaves."""
     scene, runs = load_scene(SCENES / f"{name}.json"), []
