@@ -40,10 +40,12 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, every
     assert kept.value == value
     assert np.array_equal(kept.gradient, reverse.gradient)
 
-    # And so are threads that linearise ahead, over several segments.
-    threaded = replace(simulation, threads=3)
+    # And so are threads that linearise ahead, over several segments; with sparse matrices they take the steps of the
+    # terms, and compiled ones add what hybrid friction and meshes give in another order.
+    threaded, packed = replace(simulation, threads=3), simulation.packed
     ahead = value_and_gradient(threaded, objective, schedule=Checkpoints(5))
-    assert np.array_equal(ahead.gradient, reverse.gradient)
+    rounding = 1e-12 if packed is not None and packed.sparse else 0.0
+    assert np.abs(ahead.gradient - reverse.gradient).max() <= rounding * np.abs(reverse.gradient).max()
 
     scale = np.where(theta != 0.0, np.abs(theta), 0.1)
     norm = np.linalg.norm(reverse.gradient * scale)
