@@ -156,7 +156,8 @@ def robot(given: Answers) -> dict[str, Any]:
         ends = starts if free else starts | _reached(model, hand, given, starts)
         share, values = np.linspace(0.0, 1.0, 5), {}
         for name, first in starts.items():
-            values[name] = [round(float(x), 6) for x in first + (ends[name] - first) * share**2 * (3.0 - 2.0 * share)]
+            # Beginning where it starts, to the bit: that may be a stop, which bounds it.
+            values[name] = [first + round(float(x), 6) for x in (ends[name] - first) * share**2 * (3.0 - 2.0 * share)]
         times = [given["duration"] * k / 4 for k in range(5)]
         signals = {name: {"type": "spline", "times": times, "values": own} for name, own in values.items()}
         # Joints that do not lead to the hand, such as a gripper's fingers, hold still.

@@ -151,14 +151,14 @@ def test_a_robot_that_was_recorded(tmp_path, monkeypatch):
 def test_a_reach_that_starts_at_a_stop(tmp_path, monkeypatch):
     """Commands count by the radian wherever a joint starts, and stay within its stops; a start may be given."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm.urdf").write_text(ARM.replace('lower="-3"', 'lower="0.02"'))
+    (tmp_path / "arm.urdf").write_text(ARM.replace('lower="-3"', 'lower="0.08726646"'))
     said = ["robot", "--defaults", "-o", "a.json", "--force", "--set", "model=arm.urdf", "--set", "target=-0.3,0,-0.3"]
-    for more, starts in (((), [0.02, 0.02]), (("--set", "start=0.5,0.7"), [0.5, 0.7])):
+    for more, starts in (((), [0.08726646, 0.08726646]), (("--set", "start=0.5,0.7"), [0.5, 0.7])):
         assert run(*said, *more).exit_code == 0
         scene = load_scene(tmp_path / "a.json")
         assert [joint.value for joint in scene.bodies["robot"].joints.values()] == starts
         assert [signal.values[0] for signal in scene.signals.values()] == starts
-        assert [(item.scale, item.bounds) for item in scene.parameters] == [(1.0, (0.02, 3.0))] * 2
+        assert [(item.scale, item.bounds) for item in scene.parameters] == [(1.0, (0.08726646, 3.0))] * 2
         assert scene.time.duration == 0.6  # 4 rad at 9 rad/s take less
     (tmp_path / "arm.urdf").write_text(ARM.replace('velocity="9"', 'velocity="2"'))
     assert run(*said).exit_code == 0 and load_scene(tmp_path / "a.json").time.duration == 2.0
