@@ -167,16 +167,12 @@ class Impacts:
     def spins(self, x: FloatArray, v: FloatArray) -> FloatArray:
         """Return the angular velocities (k, n_rigid, 3) of rigid bodies at X and V, (k, n_x) each.
 
-        Rates of rotation vectors w jump where these change their chart: J_l(w) dw/dt does not.
+        Rates of rotation vectors jump where these change their chart, angular velocities do not.
         """
         if not self.rigid:
             return np.zeros((len(x), 0, 3))
         rows = np.stack([np.arange(x.shape[1])[self._angular(i)] for i in self.rigid])
-        w, rate = x[:, rows], v[:, rows]
-        angle = np.linalg.norm(w, axis=2, keepdims=True)
-        once = np.cross(w, rate)
-        twice = (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle**2, 1e-300)
-        return np.asarray(rate + 0.5 * np.sinc(0.5 * angle / np.pi) ** 2 * once + twice * np.cross(w, once))
+        return angular_velocity(x[:, rows], v[:, rows])
 
     def _turned(self, x: FloatArray, v: FloatArray, dt: float) -> FloatArray:
         """Return at most what turns change of velocities of points, in thinnest parts a step (k, n_rigid, 1)."""
@@ -200,3 +196,10 @@ class Impacts:
     def _nodes(self, change: FloatArray, dt: float) -> list[FloatArray]:
         """Return by how much of the thinnest part (k, n_nodes, 3) the nodes of each soft body would move in a step."""
         return [change[:, self.bodies[i]].reshape(len(change), -1, 3) * (dt / self.thin[i]) for i in self.soft]
+
+
+def angular_velocity(w: FloatArray, rate: FloatArray) -> FloatArray:
+    """Return J_l(w) dw/dt of rotation vectors and their rates, (..., 3) each; see `add.kernels.rotation`."""
+    angle, once = np.linalg.norm(w, axis=-1, keepdims=True), np.cross(w, rate)
+    twice = (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle**2, 1e-300)
+    return np.asarray(rate + 0.5 * np.sinc(0.5 * angle / np.pi) ** 2 * once + twice * np.cross(w, once))
