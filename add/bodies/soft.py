@@ -40,7 +40,7 @@ from add.geometry import (
     quadrature_geometry,
     surface,
 )
-from add.materials import NEO_HOOKEAN, Material, element_loops
+from add.materials import NEO_HOOKEAN, Material, called, linear_moduli
 from add.terms import PointConstraint, Relaxation, TiedPoints
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -300,7 +300,7 @@ class SoftBody(NodalBody):
         """Return Young's moduli at small strains of all sets of moduli, without fibres [Pa]."""
         out = []
         for region in self.materials:
-            lame = element_loops(region.law).linear_moduli(theta[region.moduli(self.name, at.parameters)])[0]
+            lame = linear_moduli(called(region.law), theta[region.moduli(self.name, at.parameters)])[0]
             mu, lam = lame.T
             out.append(mu * (3.0 * lam + 2.0 * mu) / (lam + mu))
         return np.concatenate(out)

@@ -24,6 +24,7 @@ from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
 from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
 from add.materials import MATERIALS
+from add.materials.called import callees as of_material
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
     ball_laws,
@@ -37,12 +38,13 @@ from add.terms import (
 
 #: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
 _ALONE: tuple[Kind, ...] = (
-    rigid_inertia.KIND, inertia.KIND, inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
+    rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS,
+    inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
     joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
-_LAWS = {*MATERIALS, *_STRAINED, *(term.law for term in TERMS)}
+_LAWS = {*_STRAINED, *(term.law for term in TERMS)}
 
 
 @cache
@@ -50,7 +52,6 @@ def own_kinds() -> tuple[Kind, ...]:
     """Return the kinds of families of this package, all of them: to make them takes a moment."""
     return (
         *_ALONE,
-        *(kind(law) for law in MATERIALS for kind in (elastic.elastic_kind, elastic.viscous_kind)),
         *(elastic.strained_kind(law) for law in _STRAINED),
         *(term.law.kind for term in TERMS),
     )
@@ -111,7 +112,8 @@ def functions(
     implicit, of_stages = _calls()
     calls = (*implicit, *of_stages) if explicit else implicit
     of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
-    return [*of_callees, *of_calls, *_of_kinds(own_kinds() if kinds is None else kinds)]
+    laws = [one[:2] for law in (MATERIALS if kinds is None else ()) for one in of_material(law)]
+    return [*of_callees, *of_calls, *laws, *_of_kinds(own_kinds() if kinds is None else kinds)]
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:

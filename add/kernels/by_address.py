@@ -5,10 +5,11 @@ callers take minutes. A call by address links nothing. Addresses differ between 
 constants of what is kept on disk.
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
@@ -34,12 +35,16 @@ class Callee(NamedTuple):
 def address(callee: Callee) -> int:
     """Return the address in this process of a compiled function; compile it if need be.
 
+    Where `NUMBA_DISABLE_JIT` is set it is that of the Python object.
+
     Raises
     ------
     TypeError
         If it returns another type than its callers expect.
     """
     function, signature, result = callee
+    if config.DISABLE_JIT:
+        return id(function)
     compiled = executable(function, signature)
     if compiled.signature.return_type != result:
         raise TypeError(f"{function.__name__} returns {compiled.signature.return_type}; its callers expect {result}")
@@ -54,6 +59,8 @@ def by_address(name: str, callee: Callable[[], Callee]) -> Any:
     name : of the function
     callee : returns the function; other arguments than its are refused when a caller is compiled
     """
+    if config.DISABLE_JIT:
+        return lambda place, arguments: ctypes.cast(int(place), ctypes.py_object).value(*arguments)
 
     def call(typingctx: Any, place: Any, arguments: Any) -> Any:
         _, wanted, result = callee()

@@ -65,7 +65,7 @@ def viscous_residual(q, v, elements, viscosities, along, out):
     ``viscosities`` (4 n_groups,) are eta_b, zeta, nu and h of each group; the forces are linear in the first three:
     ``along`` those, and zero for h, they are the forces themselves.
     """
-    cells, grads, w, group, mean = elements
+    cells, grads, w, group, mean, _ = elements
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
@@ -125,7 +125,7 @@ def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slot
     F D G_a, l_a = F_dot D G_a, the change of eta adds nu s (h - 2) / (D : D + FLOOR^2) k_a (weight_v k_b + weight_q
     l_b)^T.
     """
-    cells, grads, w, group, mean = elements
+    cells, grads, w, group, mean, _ = elements
     nn = cells.shape[1]
     f, fd, d, s = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     b, c, h, m, n = np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3)), np.empty((nn, 3))
@@ -209,7 +209,7 @@ def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slot
 @njit(**_JIT)
 def viscous_pullback(q, v, lam_vec, elements, viscosities, out):
     """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,)."""
-    cells, grads, w, group, mean = elements
+    cells, grads, w, group, mean, _ = elements
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))

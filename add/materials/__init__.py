@@ -1,6 +1,15 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
-from add.materials.elements import ElementLoops, Elements, element_loops
+from add.materials.called import called
+from add.materials.elements import (
+    Elements,
+    cauchy_stress,
+    element_energy,
+    element_jacobian,
+    element_parameters,
+    element_residual,
+    linear_moduli,
+)
 from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material
 from add.materials.laws import (
     FOAMS,
@@ -18,4 +27,4 @@ from add.materials.laws import (
     formula_law,
     material,
 )
-from add.materials.relaxation import StressLoops, relaxing, stress_loops
+from add.materials.relaxation import relaxing

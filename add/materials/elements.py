@@ -1,17 +1,32 @@
 """Loops over finite elements that evaluate elastic laws, with and without mean dilatation.
 
 Per quadrature point F = sum_a x_a (x) G_a, and an element stores E = sum_q w_q W(F_q); with mean dilatation it stores
-E = sum_q w_q W(F-bar_q), whose stress and tangent are in `add.materials.dilatation`.
+E = sum_q w_q W(F-bar_q), whose stress and tangent are in `add.materials.dilatation`. Laws are called by address
+(`add.materials.called`): one text is compiled once for all of them.
+
+All loops take x (3 n,) places of nodes, `Elements`, and by group moduli (n_groups, n_p). Of a law whose numbers differ
+from point to point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
 """
 
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
+from add.materials.called import (
+    BY_PARAMETERS,
+    ENERGY,
+    LINEAR_MODULI,
+    ROWS,
+    STRESS,
+    TANGENT,
+    call_by_parameters,
+    call_energy,
+    call_linear_moduli,
+    call_stress,
+    call_tangent,
+)
 from add.materials.dilatation import (
     add_blocks,
     add_element,
@@ -21,11 +36,9 @@ from add.materials.dilatation import (
     dilated_tangent,
     scatter,
 )
-from add.materials.formulas import Material
 from add.typing import FloatArray, IntArray
 
 _JIT = {"error_model": "numpy", "nogil": True}
-_INLINE = _JIT | {"inline": "always"}
 
 
 class Elements(NamedTuple):
@@ -38,6 +51,7 @@ class Elements(NamedTuple):
     weights : (ne, nq) rest volumes of the points [m^3]
     group : (ne,)
     mean : (n_groups,) whether a group has mean dilatation
+    law : (6,) of `add.materials.called.called`
     """
 
     cells: IntArray
@@ -45,287 +59,207 @@ class Elements(NamedTuple):
     weights: FloatArray
     group: IntArray
     mean: IntArray
+    law: IntArray
 
 
-class ElementLoops(NamedTuple):
-    """The loops over elements of one law.
-
-    All take x (3 n,) places of nodes, `Elements`, and by group moduli (n_groups, n_p). Of a law whose numbers differ
-    from point to point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
-
-    Attributes
-    ----------
-    energy : (x, elements, moduli) -> stored energy [J]
-    residual : (x, elements, moduli, out)
-        Adds dE/dx.
-    jacobian : (x, elements, moduli, weight, data, slots)
-        Adds weight d2E/dx2 to data[slots] (slots: element, row dof, column dof).
-    parameters : (x, elements, moduli, indices, forward, along, out)
-        Adds dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to out (n,), or backward ``along`` (n,)
-        times dr/dmoduli to out (n_theta,).
-    cauchy_stress : (x, elements, moduli) -> (ne, 3, 3)
-        The volume-averaged Cauchy stress P F^T / J of every element [Pa].
-    linear_moduli : (moduli,) -> (n_groups, 2), (n_groups, 2, n_p)
-        The Lame constants of the law at rest [Pa], and their slopes.
-    """
-
-    energy: Callable[..., float]
-    residual: Callable[..., None]
-    jacobian: Callable[..., None]
-    parameters: Callable[..., None]
-    cauchy_stress: Callable[..., FloatArray]
-    linear_moduli: Callable[..., tuple[FloatArray, FloatArray]]
+@njit(**_JIT)
+def _dilated_stress(law, w, volume, theta, moduli, g, f, cof, jac, stress):
+    """Write P at every point of an element with mean dilatation; return the mean pressure."""
+    f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+    pressure = 0.0
+    for p in range(w.size):
+        s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+        call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_bar, cof_bar, theta, stress[p]))
+        tau = contract(stress[p], f_bar)
+        pressure += w[p] * tau / (3.0 * volume * theta)
+        for i in range(3):
+            for m in range(3):
+                stress[p, i, m] = s * stress[p, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+    for p in range(w.size):
+        for i in range(3):
+            for m in range(3):
+                stress[p, i, m] += pressure * cof[p, i, m]
+    return pressure
 
 
-def _dilated_stress(law: Material) -> Callable[..., Any]:
-    """Return the function that writes P at all points of an element with mean dilatation."""
-    row = 1 if law.by_point else 0
-    law_stress = law.functions.stress
-
-    @njit(**_JIT)
-    def dilated_stress(w, volume, theta, moduli, g, f, cof, jac, stress):
-        """Write P at every point of an element with mean dilatation; return the mean pressure."""
-        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        pressure = 0.0
-        for p in range(w.size):
-            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-            law_stress(moduli[g + row * p], f_bar, cof_bar, theta, stress[p])
-            tau = contract(stress[p], f_bar)
-            pressure += w[p] * tau / (3.0 * volume * theta)
-            for i in range(3):
-                for m in range(3):
-                    stress[p, i, m] = s * stress[p, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
-        for p in range(w.size):
-            for i in range(3):
-                for m in range(3):
-                    stress[p, i, m] += pressure * cof[p, i, m]
-        return pressure
-
-    return dilated_stress
+@njit(**CALLED, nogil=True)
+def element_energy(x, elements, moduli):
+    """Return the stored energy [J]; NaN where a point is inverted."""
+    cells, grads, w, group, mean, law = elements
+    nq = w.shape[1]
+    f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+    f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+    total = 0.0
+    for e in range(cells.shape[0]):
+        g = group[e]
+        _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        if np.isnan(theta):
+            return np.nan
+        for p in range(nq):
+            if mean[g]:
+                dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+                total += w[e, p] * call_energy(law[ENERGY], (moduli[g + law[ROWS] * p], f_bar, cof_bar, theta))
+            else:
+                total += w[e, p] * call_energy(law[ENERGY], (moduli[g + law[ROWS] * p], f[p], cof[p], jac[p]))
+    return total
 
 
-def _energy(law: Material) -> Callable[..., Any]:
-    """Return the loop of `ElementLoops.energy`."""
-    kept = _JIT | {"cache": True, "variant": law.name}
-    row = 1 if law.by_point else 0
-    law_energy = law.functions.energy
-
-    @njit(**kept)
-    def energy(x, elements, moduli):
-        cells, grads, w, group, mean = elements
-        nq = w.shape[1]
-        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        total = 0.0
-        for e in range(cells.shape[0]):
-            g = group[e]
-            _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            if np.isnan(theta):
-                return np.nan
+@njit(**_JIT)
+def element_residual(x, elements, moduli, out):
+    """Add dE/dx; NaN at the nodes of inverted elements."""
+    cells, grads, w, group, mean, law = elements
+    nq = w.shape[1]
+    f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+    f_p, cof_p, stress_p = f[0], cof[0], stress[0]
+    for e in range(cells.shape[0]):
+        g = group[e]
+        if mean[g] and nq > 1:
+            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            _dilated_stress(law, w[e], volume, theta, moduli, g, f, cof, jac, stress)
             for p in range(nq):
-                if mean[g]:
-                    dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-                    total += w[e, p] * law_energy(moduli[g + row * p], f_bar, cof_bar, theta)
-                else:
-                    total += w[e, p] * law_energy(moduli[g + row * p], f[p], cof[p], jac[p])
-        return total
-
-    return energy
-
-
-def _residual(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the loop of `ElementLoops.residual`."""
-    row = 1 if law.by_point else 0
-    law_stress = law.functions.stress
-
-    @njit(**_JIT)
-    def residual(x, elements, moduli, out):
-        cells, grads, w, group, mean = elements
-        nq = w.shape[1]
-        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
-        f_p, cof_p, stress_p = f[0], cof[0], stress[0]
-        for e in range(cells.shape[0]):
-            g = group[e]
-            if mean[g] and nq > 1:
-                volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-                dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
-                for p in range(nq):
-                    scatter(e, p, stress[p], grads, w, cells, out)
-                continue
-            for p in range(nq):
-                gradient_of(x, cells[e], grads[e, p], f_p)
-                jac_p = determinant_and_cofactor(f_p, cof_p)
-                if jac_p > 0.0:
-                    law_stress(moduli[g + row * p], f_p, cof_p, jac_p, stress_p)
-                else:
-                    stress_p[:] = np.nan
-                scatter(e, p, stress_p, grads, w, cells, out)
-
-    return residual
+                scatter(e, p, stress[p], grads, w, cells, out)
+            continue
+        for p in range(nq):
+            gradient_of(x, cells[e], grads[e, p], f_p)
+            jac_p = determinant_and_cofactor(f_p, cof_p)
+            if jac_p > 0.0:
+                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, stress_p))
+            else:
+                stress_p[:] = np.nan
+            scatter(e, p, stress_p, grads, w, cells, out)
 
 
-def _jacobian(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the loop of `ElementLoops.jacobian`."""
-    row = 1 if law.by_point else 0
-    law_stress, law_tangent = law.functions.stress, law.functions.tangent
-
-    @njit(**_JIT)
-    def jacobian(x, elements, moduli, weight, data, slots):
-        cells, grads, w, group, mean = elements
-        nq, nn = w.shape[1], cells.shape[1]
-        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
-        f_p, cof_p, u = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-        tangent = np.empty((3, 3, 3, 3))
-        along, h, t = np.empty((3, nn)), np.empty((3, nn)), np.empty((3, nn))
-        local = np.empty((3, 3, nn, nn))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            dilated = mean[g] and nq > 1
-            volume, theta, pressure, square = 1.0, 1.0, 0.0, 0.0
+@njit(**_JIT)
+def element_jacobian(x, elements, moduli, weight, data, slots):
+    """Add weight d2E/dx2 to data[slots] (slots: element, row dof, column dof)."""
+    cells, grads, w, group, mean, law = elements
+    nq, nn = w.shape[1], cells.shape[1]
+    f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+    f_p, cof_p, u = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    tangent = np.empty((3, 3, 3, 3))
+    along, h, t = np.empty((3, nn)), np.empty((3, nn)), np.empty((3, nn))
+    local = np.empty((3, 3, nn, nn))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        dilated = mean[g] and nq > 1
+        volume, theta, pressure, square = 1.0, 1.0, 0.0, 0.0
+        if dilated:
+            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+            pressure = _dilated_stress(law, w[e], volume, theta, moduli, g, f, cof, jac, stress)
+            square = -volume * theta * pressure
+            h[:] = 0.0
+            t[:] = 0.0
+        for p in range(nq):
+            for a in range(nn):
+                for i in range(3):
+                    along[i, a] = grads[e, p, a, i]
             if dilated:
-                volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-                pressure = dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
-                square = -volume * theta * pressure
-                h[:] = 0.0
-                t[:] = 0.0
-            for p in range(nq):
-                for a in range(nn):
-                    for i in range(3):
-                        along[i, a] = grads[e, p, a, i]
-                if dilated:
-                    s = dilate(f[p], cof[p], jac[p], theta, f_p, cof_p)
-                    law_tangent(moduli[g + row * p], f_p, cof_p, theta, tangent)
-                    law_stress(moduli[g + row * p], f_p, cof_p, theta, u)
-                    square += w[e, p] / 9.0 * dilated_tangent(s, jac[p], pressure, f_p, cof[p], u, tangent)
-                    for i in range(3):
-                        for m in range(3):
-                            u_w, t_w = w[e, p] * u[i, m], w[e, p] / (volume * theta) * cof[p, i, m]
-                            for a in range(nn):
-                                h[i, a] += u_w * along[m, a]
-                                t[i, a] += t_w * along[m, a]
-                else:
-                    gradient_of(x, cells[e], grads[e, p], f_p)
-                    law_tangent(moduli[g + row * p], f_p, cof_p, determinant_and_cofactor(f_p, cof_p), tangent)
-                add_blocks(p, weight * w[e, p], tangent, along, local)
-            add_element(weight, dilated, square, h, t, local, e, data, slots)
-
-    return jacobian
-
-
-def _parameters(law: Material) -> Callable[..., Any]:
-    """Return the loop of `ElementLoops.parameters`."""
-    row = 1 if law.by_point else 0
-    law_by_parameters = law.functions.by_parameters
-
-    @njit(**_JIT)
-    def stress_by_moduli(w, volume, theta, dilated, moduli, f, cof, jac, out, pressure):
-        """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p).
-
-        ``moduli`` begin with those of the element.
-        """
-        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        pressure[:] = 0.0
-        for p in range(w.size):
-            if not dilated:
-                law_by_parameters(moduli[row * p], f[p], cof[p], jac[p], out[p])
-                continue
-            s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-            law_by_parameters(moduli[row * p], f_bar, cof_bar, theta, out[p])
-            for k in range(moduli.shape[1]):
-                tau = contract(out[p, k], f_bar)
-                pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
+                s = dilate(f[p], cof[p], jac[p], theta, f_p, cof_p)
+                call_tangent(law[TANGENT], (moduli[g + law[ROWS] * p], f_p, cof_p, theta, tangent))
+                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_p, cof_p, theta, u))
+                square += w[e, p] / 9.0 * dilated_tangent(s, jac[p], pressure, f_p, cof[p], u, tangent)
                 for i in range(3):
                     for m in range(3):
-                        out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+                        u_w, t_w = w[e, p] * u[i, m], w[e, p] / (volume * theta) * cof[p, i, m]
+                        for a in range(nn):
+                            h[i, a] += u_w * along[m, a]
+                            t[i, a] += t_w * along[m, a]
+            else:
+                gradient_of(x, cells[e], grads[e, p], f_p)
+                jac_p = determinant_and_cofactor(f_p, cof_p)
+                call_tangent(law[TANGENT], (moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, tangent))
+            add_blocks(p, weight * w[e, p], tangent, along, local)
+        add_element(weight, dilated, square, h, t, local, e, data, slots)
 
-    @njit(**_JIT)
-    def parameters(x, elements, moduli, indices, forward, along, out):
-        cells, grads, w, group, mean = elements
-        nq = w.shape[1]
-        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        n_p = moduli.shape[1]
-        by, pressure, gradient = np.empty((nq, n_p, 3, 3)), np.empty((nq, n_p)), np.empty((nq, 3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            stress_by_moduli(w[e], volume, theta, mean[g], moduli[g:], f, cof, jac, by, pressure)
-            if forward:
-                rise = 0.0
-                for p in range(nq):
-                    gradient[p] = 0.0
-                    for k in range(n_p):
-                        dot = along[indices[g + row * p, k]]
-                        add_scaled(dot, by[p, k], gradient[p])
-                        rise += dot * pressure[p, k]
-                for p in range(nq):
-                    add_scaled(rise, cof[p], gradient[p])
-                    scatter(e, p, gradient[p], grads, w, cells, out)
-                continue
-            spread = 0.0
+
+@njit(**_JIT)
+def _stress_by_moduli(law, w, volume, theta, dilated, moduli, f, cof, jac, out, pressure):
+    """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p).
+
+    ``moduli`` begin with those of the element.
+    """
+    f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+    pressure[:] = 0.0
+    for p in range(w.size):
+        if not dilated:
+            call_by_parameters(law[BY_PARAMETERS], (moduli[law[ROWS] * p], f[p], cof[p], jac[p], out[p]))
+            continue
+        s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
+        call_by_parameters(law[BY_PARAMETERS], (moduli[law[ROWS] * p], f_bar, cof_bar, theta, out[p]))
+        for k in range(moduli.shape[1]):
+            tau = contract(out[p, k], f_bar)
+            pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
+            for i in range(3):
+                for m in range(3):
+                    out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
+
+
+@njit(**_JIT)
+def element_parameters(x, elements, moduli, indices, forward, along, out):
+    """Add dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to ``out`` (n,).
+
+    Or backward: add ``along`` (n,) times dr/dmoduli to ``out`` (n_theta,).
+    """
+    cells, grads, w, group, mean, law = elements
+    nq = w.shape[1]
+    f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+    n_p = moduli.shape[1]
+    by, pressure, gradient = np.empty((nq, n_p, 3, 3)), np.empty((nq, n_p)), np.empty((nq, 3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        _stress_by_moduli(law, w[e], volume, theta, mean[g], moduli[g:], f, cof, jac, by, pressure)
+        if forward:
+            rise = 0.0
             for p in range(nq):
-                gradient_of(along, cells[e], grads[e, p], gradient[p])
-                spread += w[e, p] * contract(cof[p], gradient[p])
-            for p in range(nq):
+                gradient[p] = 0.0
                 for k in range(n_p):
-                    bar = w[e, p] * contract(by[p, k], gradient[p]) + pressure[p, k] * spread
-                    out[indices[g + row * p, k]] += bar
-
-    return parameters
-
-
-def _cauchy_stress(law: Material, dilated_stress: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the loop of `ElementLoops.cauchy_stress`."""
-    kept = _JIT | {"cache": True, "variant": law.name}
-    row = 1 if law.by_point else 0
-    law_stress = law.functions.stress
-
-    @njit(**kept)
-    def cauchy_stress(x, elements, moduli):
-        cells, grads, w, group, mean = elements
-        nq = w.shape[1]
-        f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
-        out = np.zeros((cells.shape[0], 3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            if mean[g]:
-                dilated_stress(w[e], volume, theta, moduli, g, f, cof, jac, stress)
+                    dot = along[indices[g + law[ROWS] * p, k]]
+                    add_scaled(dot, by[p, k], gradient[p])
+                    rise += dot * pressure[p, k]
             for p in range(nq):
-                if not mean[g]:
-                    law_stress(moduli[g + row * p], f[p], cof[p], jac[p], stress[p])
-                for i in range(3):
-                    for j in range(3):
-                        for k in range(3):
-                            out[e, i, j] += w[e, p] / (jac[p] * volume) * stress[p, i, k] * f[p, j, k]
-        return out
-
-    return cauchy_stress
-
-
-def _linear_moduli(law: Material) -> Callable[..., Any]:
-    """Return the function of `ElementLoops.linear_moduli`."""
-    kept = _JIT | {"cache": True, "variant": law.name}
-    law_linear_moduli = law.functions.linear_moduli
-
-    @njit(**kept)
-    def linear_moduli(moduli):
-        lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
-        for g in range(moduli.shape[0]):
-            lame[g, 0], lame[g, 1] = law_linear_moduli(moduli[g], slopes[g])
-        return lame, slopes
-
-    return linear_moduli
+                add_scaled(rise, cof[p], gradient[p])
+                scatter(e, p, gradient[p], grads, w, cells, out)
+            continue
+        spread = 0.0
+        for p in range(nq):
+            gradient_of(along, cells[e], grads[e, p], gradient[p])
+            spread += w[e, p] * contract(cof[p], gradient[p])
+        for p in range(nq):
+            for k in range(n_p):
+                bar = w[e, p] * contract(by[p, k], gradient[p]) + pressure[p, k] * spread
+                out[indices[g + law[ROWS] * p, k]] += bar
 
 
-@functools.cache
-def element_loops(law: Material) -> ElementLoops:
-    """Return the loops of a law, compiled when they are called first."""
-    dilated = _dilated_stress(law)
-    return ElementLoops(
-        energy=_energy(law),
-        residual=_residual(law, dilated),
-        jacobian=_jacobian(law, dilated),
-        parameters=_parameters(law),
-        cauchy_stress=_cauchy_stress(law, dilated),
-        linear_moduli=_linear_moduli(law),
-    )
+@njit(**CALLED, nogil=True)
+def cauchy_stress(x, elements, moduli):
+    """Return the volume-averaged Cauchy stress P F^T / J of every element (ne, 3, 3) [Pa]."""
+    cells, grads, w, group, mean, law = elements
+    nq = w.shape[1]
+    f, cof, jac, stress = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((nq, 3, 3))
+    out = np.zeros((cells.shape[0], 3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        if mean[g]:
+            _dilated_stress(law, w[e], volume, theta, moduli, g, f, cof, jac, stress)
+        for p in range(nq):
+            if not mean[g]:
+                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f[p], cof[p], jac[p], stress[p]))
+            for i in range(3):
+                for j in range(3):
+                    for k in range(3):
+                        out[e, i, j] += w[e, p] / (jac[p] * volume) * stress[p, i, k] * f[p, j, k]
+    return out
+
+
+@njit(**CALLED, nogil=True)
+def linear_moduli(law, moduli):
+    """Return the Lame constants of a law at rest (n_groups, 2) [Pa], and their slopes (n_groups, 2, n_p).
+
+    ``law`` is what `add.materials.called.called` returns.
+    """
+    lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
+    for g in range(moduli.shape[0]):
+        lame[g, 0], lame[g, 1] = call_linear_moduli(law[LINEAR_MODULI], (moduli[g], slopes[g]))
+    return lame, slopes

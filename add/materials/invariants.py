@@ -90,12 +90,12 @@ class _Acting(NamedTuple):
         )
 
 
-def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any]) -> Callable[..., None]:
+def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any], kept: Any) -> Callable[..., None]:
     """Return the compiled tangent of a law; ``w_second`` gives the first and second derivatives of W."""
     by_two, coupled, curved, both, volume = acting
     measured, add_tangent = further.measured, further.add_tangent
 
-    @njit(**_JIT)
+    @njit(**_JIT, **kept)
     def tangent(p, f, cof, jac, out):
         i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, fibres[0])
@@ -176,9 +176,8 @@ def _functions(
     w_mixed = compiled("w_mixed", "p, i1, i2, jac, v, out", [one for row in mixed for one in row],
                        into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
     slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
-    linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
+    of_linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
 
-    # What Python calls by itself is kept, but for the tangent: others contain it, and none may have its symbol.
     kept: dict[str, Any] = {"cache": True, "variant": name}
 
     acting = _Acting.of(first, second)
@@ -203,5 +202,10 @@ def _functions(
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
         add_by_parameters(p, i1, i2, jac, fibres, f, cof, by_two, out)
 
-    tangent = _tangent(acting, further, w_second)
+    @njit(**_JIT, **kept)
+    def linear_moduli(p, slopes):
+        mu, lame = of_linear_moduli(p, slopes)
+        return float(mu), float(lame)
+
+    tangent = _tangent(acting, further, w_second, kept)
     return LawFunctions(energy, stress, tangent, by_parameters, linear_moduli)

@@ -11,7 +11,7 @@ from add.laws import parse
 from add.materials.formulas import LAME, Formula, LawFunctions, Material, Modulus
 from add.materials.invariants import by_invariants
 
-_INLINE = {"nogil": True, "error_model": "numpy", "inline": "always"}
+_INLINE = {"cache": True, "nogil": True, "error_model": "numpy", "inline": "always"}
 
 
 @njit(**_INLINE)

@@ -17,14 +17,13 @@ so that it has the loops, the tangent and the mean dilatation of elastic laws (`
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import gradient_of
+from add.materials.called import BY_PARAMETERS, STRESS, TANGENT, call_by_parameters, call_stress, call_tangent
 from add.materials.dilatation import contract, dilatation, dilate
 from add.materials.formulas import LawFunctions, Material, Modulus
 
@@ -43,8 +42,9 @@ def relaxing(law: Material) -> Material:
     """Return the law of a step: the numbers of ``law``, kappa, and M at every point."""
     n = len(law.parameters)
     law_energy, law_stress, law_tangent, law_by_parameters, law_linear_moduli = law.functions
+    kept = CALLED | {"nogil": True, "variant": f"{law.name}-relaxing"}
 
-    @njit(**_JIT)
+    @njit(**kept)
     def energy(p, f, cof, jac):
         out = (1.0 - p[n]) * law_energy(p, f, cof, jac)
         for k in range(N):
@@ -54,7 +54,7 @@ def relaxing(law: Material) -> Material:
                 out -= both * f[i, r] * f[i, c] * p[n + 1 + k]
         return out
 
-    @njit(**_JIT)
+    @njit(**kept)
     def stress(p, f, cof, jac, out):
         law_stress(p, f, cof, jac, out)
         for i in range(3):
@@ -66,7 +66,7 @@ def relaxing(law: Material) -> Material:
                 if r != c:
                     out[i, c] -= f[i, r] * p[n + 1 + k]
 
-    @njit(**_JIT)
+    @njit(**kept)
     def tangent(p, f, cof, jac, out):
         law_tangent(p, f, cof, jac, out)
         for i in range(3):
@@ -80,7 +80,7 @@ def relaxing(law: Material) -> Material:
                 if r != c:
                     out[i, i, c, r] -= p[n + 1 + k]
 
-    @njit(**_JIT)
+    @njit(**kept)
     def by_parameters(p, f, cof, jac, out):
         law_by_parameters(p, f, cof, jac, out)
         law_stress(p, f, cof, jac, out[n])
@@ -97,7 +97,7 @@ def relaxing(law: Material) -> Material:
                 if r != c:
                     out[n + 1 + k, i, c] -= f[i, r]
 
-    @njit(**_JIT)
+    @njit(**kept)
     def linear_moduli(p, slopes):
         mu, lame = law_linear_moduli(p, slopes)
         slopes[:, :n] *= 1.0 - p[n]
@@ -111,26 +111,6 @@ def relaxing(law: Material) -> Material:
     return replace(law, name=f"{law.name}-relaxing", parameters=numbers, make=lambda: functions, by_point=True)
 
 
-class StressLoops(NamedTuple):
-    """The second Piola stress S = F^-1 P of a law at all points, with mean dilatation at F-bar, and its derivatives.
-
-    All take x, elements, moduli as `ElementLoops` do.
-
-    Attributes
-    ----------
-    stress : (..., out)
-        Writes S (ne, nq, 6) [Pa].
-    push : (..., x_dot, moduli_dot, out)
-        Writes its tangent.
-    pull : (..., bar, x_bar, moduli_bar)
-        Adds the cotangents (3 n,) and (n_groups, n_p) of that of S (ne, nq, 6).
-    """
-
-    stress: Callable[..., None]
-    push: Callable[..., None]
-    pull: Callable[..., None]
-
-
 @njit(**_INLINE)
 def _place(mean, theta, f, cof, jac, f_bar, cof_bar):
     """Write where the law is evaluated; return the factor s of F and det F there."""
@@ -140,43 +120,33 @@ def _place(mean, theta, f, cof, jac, f_bar, cof_bar):
     return 1.0, jac
 
 
-def _stress(law: Material) -> Callable[..., None]:
-    """Return the loop of `StressLoops.stress`."""
-    law_stress = law.functions.stress
-
-    @njit(**_JIT, cache=True, variant=law.name)
-    def stress(x, elements, moduli, out):
-        cells, grads, w, group, mean = elements
-        nq = w.shape[1]
-        f, cof, jac, piola = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((3, 3))
-        f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            for p in range(nq):
-                _, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
-                law_stress(moduli[g], f_bar, cof_bar, det, piola)
-                _write(cof_bar, piola, det, out[e, p])
-
-    return stress
+@njit(**CALLED, nogil=True)
+def remembered_stress(x, elements, moduli, out):
+    """Write the second Piola stress S = F^-1 P of a law (ne, nq, 6) [Pa], with mean dilatation at F-bar."""
+    cells, grads, w, group, mean, law = elements
+    nq = w.shape[1]
+    f, cof, jac, piola = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq), np.empty((3, 3))
+    f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        for p in range(nq):
+            _, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+            call_stress(law[STRESS], (moduli[g], f_bar, cof_bar, det, piola))
+            _write(cof_bar, piola, det, out[e, p])
 
 
-def _slopes(law: Material) -> Callable[..., None]:
-    """Return the function that fills P, its tangent, its derivatives by the numbers, and F^-1 P at a point."""
-    _, law_stress, law_tangent, law_by_parameters, _ = law.functions
-
-    @njit(**_INLINE)
-    def slopes(p, f_bar, cof_bar, det, piola, tangent, by, second):
-        law_stress(p, f_bar, cof_bar, det, piola)
-        law_tangent(p, f_bar, cof_bar, det, tangent)
-        law_by_parameters(p, f_bar, cof_bar, det, by)
-        for i in range(3):
-            for m in range(3):
-                second[i, m] = 0.0
-                for j in range(3):
-                    second[i, m] += cof_bar[j, i] * piola[j, m] / det
-
-    return slopes
+@njit(**_JIT)
+def _slopes(law, p, f_bar, cof_bar, det, piola, tangent, by, second):
+    """Write P, its tangent, its derivatives by the numbers, and F^-1 P at a point."""
+    call_stress(law[STRESS], (p, f_bar, cof_bar, det, piola))
+    call_tangent(law[TANGENT], (p, f_bar, cof_bar, det, tangent))
+    call_by_parameters(law[BY_PARAMETERS], (p, f_bar, cof_bar, det, by))
+    for i in range(3):
+        for m in range(3):
+            second[i, m] = 0.0
+            for j in range(3):
+                second[i, m] += cof_bar[j, i] * piola[j, m] / det
 
 
 @njit(**_INLINE)
@@ -195,101 +165,85 @@ def _write(cof_bar, piola, det, out):
             out[k] += cof_bar[i, r] * piola[i, c] / det
 
 
-def _push(law: Material) -> Callable[..., None]:
-    """Return the loop of `StressLoops.push`."""
-    slopes = _slopes(law)
+@njit(**CALLED, nogil=True)
+def push_remembered_stress(x, elements, moduli, x_dot, moduli_dot, out):
+    """Write the tangent of `remembered_stress` along places and moduli."""
+    cells, grads, w, group, mean, law = elements
+    nq, n_p = w.shape[1], moduli.shape[1]
+    f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+    f_dot, jac_dot = np.empty((nq, 3, 3)), np.empty(nq)
+    f_bar, cof_bar, piola, s_f = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    tangent, by, second = np.empty((3, 3, 3, 3)), np.empty((n_p, 3, 3)), np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        theta_dot = 0.0
+        for p in range(nq):
+            gradient_of(x_dot, cells[e], grads[e, p], f_dot[p])
+            jac_dot[p] = contract(cof[p], f_dot[p])
+            theta_dot += w[e, p] * jac_dot[p] / volume
+        for p in range(nq):
+            s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+            s_dot = s / 3.0 * (theta_dot / theta - jac_dot[p] / jac[p]) if mean[g] else 0.0
+            _slopes(law, moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
+            for i in range(3):
+                for m in range(3):
+                    s_f[i, m] = s * f_dot[p, i, m] + s_dot * f[p, i, m]
+            for i in range(3):
+                for m in range(3):
+                    piola[i, m] = 0.0
+                    for k in range(n_p):
+                        piola[i, m] += moduli_dot[g, k] * by[k, i, m]
+                    for j in range(3):
+                        piola[i, m] -= s_f[i, j] * second[j, m]
+                        for n in range(3):
+                            piola[i, m] += _upper(tangent, i, j, m, n) * s_f[j, n]
+            _write(cof_bar, piola, det, out[e, p])
 
-    @njit(**_JIT, cache=True, variant=law.name)
-    def push(x, elements, moduli, x_dot, moduli_dot, out):
-        cells, grads, w, group, mean = elements
-        nq, n_p = w.shape[1], moduli.shape[1]
-        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        f_dot, jac_dot = np.empty((nq, 3, 3)), np.empty(nq)
-        f_bar, cof_bar, piola, s_f = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-        tangent, by, second = np.empty((3, 3, 3, 3)), np.empty((n_p, 3, 3)), np.empty((3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            theta_dot = 0.0
-            for p in range(nq):
-                gradient_of(x_dot, cells[e], grads[e, p], f_dot[p])
-                jac_dot[p] = contract(cof[p], f_dot[p])
-                theta_dot += w[e, p] * jac_dot[p] / volume
-            for p in range(nq):
-                s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
-                s_dot = s / 3.0 * (theta_dot / theta - jac_dot[p] / jac[p]) if mean[g] else 0.0
-                slopes(moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
+
+@njit(**CALLED, nogil=True)
+def pull_remembered_stress(x, elements, moduli, bar, x_bar, moduli_bar):
+    """Add the cotangents (3 n,) and (n_groups, n_p) of that of S (ne, nq, 6)."""
+    cells, grads, w, group, mean, law = elements
+    nq, n_p = w.shape[1], moduli.shape[1]
+    f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
+    by_f, by_jac = np.empty((nq, 3, 3)), np.empty(nq)
+    f_bar, cof_bar, piola, y = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    tangent, by, second = np.empty((3, 3, 3, 3)), np.empty((n_p, 3, 3)), np.empty((3, 3))
+    along = np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        g = group[e]
+        volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
+        by_theta = 0.0
+        for p in range(nq):
+            s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
+            _slopes(law, moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
+            y[:] = 0.0
+            for k in range(N):
+                r, c = _ROW[k], _COLUMN[k]
                 for i in range(3):
+                    y[i, c] += cof_bar[i, r] / det * bar[e, p, k]
+            for k in range(n_p):
+                moduli_bar[g, k] += contract(y, by[k])
+            for j in range(3):
+                for n in range(3):
+                    along[j, n] = 0.0
                     for m in range(3):
-                        s_f[i, m] = s * f_dot[p, i, m] + s_dot * f[p, i, m]
-                for i in range(3):
-                    for m in range(3):
-                        piola[i, m] = 0.0
-                        for k in range(n_p):
-                            piola[i, m] += moduli_dot[g, k] * by[k, i, m]
-                        for j in range(3):
-                            piola[i, m] -= s_f[i, j] * second[j, m]
-                            for n in range(3):
-                                piola[i, m] += _upper(tangent, i, j, m, n) * s_f[j, n]
-                _write(cof_bar, piola, det, out[e, p])
-
-    return push
-
-
-def _pull(law: Material) -> Callable[..., None]:
-    """Return the loop of `StressLoops.pull`."""
-    slopes = _slopes(law)
-
-    @njit(**_JIT, cache=True, variant=law.name)
-    def pull(x, elements, moduli, bar, x_bar, moduli_bar):
-        cells, grads, w, group, mean = elements
-        nq, n_p = w.shape[1], moduli.shape[1]
-        f, cof, jac = np.empty((nq, 3, 3)), np.empty((nq, 3, 3)), np.empty(nq)
-        by_f, by_jac = np.empty((nq, 3, 3)), np.empty(nq)
-        f_bar, cof_bar, piola, y = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-        tangent, by, second = np.empty((3, 3, 3, 3)), np.empty((n_p, 3, 3)), np.empty((3, 3))
-        along = np.empty((3, 3))
-        for e in range(cells.shape[0]):
-            g = group[e]
-            volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-            by_theta = 0.0
-            for p in range(nq):
-                s, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
-                slopes(moduli[g], f_bar, cof_bar, det, piola, tangent, by, second)
-                y[:] = 0.0
-                for k in range(N):
-                    r, c = _ROW[k], _COLUMN[k]
-                    for i in range(3):
-                        y[i, c] += cof_bar[i, r] / det * bar[e, p, k]
-                for k in range(n_p):
-                    moduli_bar[g, k] += contract(y, by[k])
-                for j in range(3):
-                    for n in range(3):
-                        along[j, n] = 0.0
-                        for m in range(3):
-                            along[j, n] -= y[j, m] * second[n, m]
-                            for i in range(3):
-                                along[j, n] += _upper(tangent, i, j, m, n) * y[i, m]
-                by_jac[p] = 0.0
-                for i in range(3):
-                    for m in range(3):
-                        by_f[p, i, m] = s * along[i, m]
-                if mean[g]:
-                    by_s = contract(along, f[p])
-                    by_jac[p] = -by_s * s / (3.0 * jac[p])
-                    by_theta += by_s * s / (3.0 * theta)
-            for p in range(nq):
-                factor = by_jac[p] + by_theta * w[e, p] / volume
-                for i in range(3):
-                    for m in range(3):
-                        value = by_f[p, i, m] + factor * cof[p, i, m]
-                        for a in range(cells.shape[1]):
-                            x_bar[3 * cells[e, a] + i] += value * grads[e, p, a, m]
-
-    return pull
-
-
-@functools.cache
-def stress_loops(law: Material) -> StressLoops:
-    """Return the loops of a law, compiled when they are called first."""
-    return StressLoops(_stress(law), _push(law), _pull(law))
+                        along[j, n] -= y[j, m] * second[n, m]
+                        for i in range(3):
+                            along[j, n] += _upper(tangent, i, j, m, n) * y[i, m]
+            by_jac[p] = 0.0
+            for i in range(3):
+                for m in range(3):
+                    by_f[p, i, m] = s * along[i, m]
+            if mean[g]:
+                by_s = contract(along, f[p])
+                by_jac[p] = -by_s * s / (3.0 * jac[p])
+                by_theta += by_s * s / (3.0 * theta)
+        for p in range(nq):
+            factor = by_jac[p] + by_theta * w[e, p] / volume
+            for i in range(3):
+                for m in range(3):
+                    value = by_f[p, i, m] + factor * cof[p, i, m]
+                    for a in range(cells.shape[1]):
+                        x_bar[3 * cells[e, a] + i] += value * grads[e, p, a, m]

@@ -13,7 +13,16 @@ from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Int
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
-from add.materials import ElementLoops, Elements, Material, element_loops
+from add.materials import (
+    Elements,
+    Material,
+    called,
+    element_energy,
+    element_jacobian,
+    element_parameters,
+    element_residual,
+    linear_moduli,
+)
 from add.materials.strain_loops import strain_loops
 from add.materials.strains import StrainLaw
 from add.typing import BoolArray, FloatArray, IntArray
@@ -51,14 +60,10 @@ class ElementBatch:
         object.__setattr__(self, "pattern", node_blocks(self.cells))
 
     @property
-    def loops(self) -> ElementLoops:
-        """The compiled loops of the law."""
-        return element_loops(self.law)
-
-    @property
     def elements(self) -> Elements:
         """The elements as loops take them."""
-        return Elements(self.cells, self.gradients, self.weights, self.group, self.mean_dilatation.astype(np.int64))
+        mean = self.mean_dilatation.astype(np.int64)
+        return Elements(self.cells, self.gradients, self.weights, self.group, mean, called(self.law))
 
 
 class _Arrays(NamedTuple):
@@ -67,6 +72,7 @@ class _Arrays(NamedTuple):
     weights: Floats2
     group: Ints
     mean: Ints
+    law: Ints
     moduli: Ints2
 
 
@@ -86,7 +92,7 @@ def gathered(theta, indices):
 @njit(**FAMILY)
 def elements_of(own):
     """Return the elements of a family's own arrays."""
-    return Elements(own.cells, own.gradients, own.weights, own.group, own.mean)
+    return Elements(own.cells, own.gradients, own.weights, own.group, own.mean, own.law)
 
 
 @njit(**FAMILY)
@@ -96,34 +102,31 @@ def element_slots(cells, slots):
     return borrowed(slots, 0, (cells.shape[0], n, n))
 
 
-@functools.cache
-def elastic_kind(law: Material) -> Kind:
-    """Return the family of elements with a law."""
-    loops = element_loops(law)
-    residual, jacobian, by_parameters = loops.residual, loops.jacobian, loops.parameters
+@njit(**FAMILY)
+def _elastic_forces(arena, k, at, replay, rows, out):
+    body = _own(arena, arena.families[k, FIELD])
+    moduli = gathered(at.theta, body.moduli)
+    element_residual(at.q, elements_of(body), moduli, out)
+    return rows
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        body = _own(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, body.moduli)
-        residual(at.q, elements_of(body), moduli, out)
-        return rows
 
-    @njit(**FAMILY)
-    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q == 0.0:
-            return
-        body = _own(arena, arena.families[k, FIELD])
-        moduli, places = gathered(at.theta, body.moduli), element_slots(body.cells, slots)
-        jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
+@njit(**FAMILY)
+def _elastic_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q == 0.0:
+        return
+    body = _own(arena, arena.families[k, FIELD])
+    moduli, places = gathered(at.theta, body.moduli), element_slots(body.cells, slots)
+    element_jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
 
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        body = _own(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, body.moduli)
-        by_parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
 
-    return Kind(f"elastic_{law.name}", _Arrays, forces, parameters, matrix, law=law)
+@njit(**FAMILY)
+def _elastic_parameters(arena, k, at, rows, forward, along, out):
+    body = _own(arena, arena.families[k, FIELD])
+    moduli = gathered(at.theta, body.moduli)
+    element_parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
+
+
+ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix)
 
 
 @final
@@ -145,13 +148,13 @@ class Elastic(FamilyTerm):
     def family(self) -> Family:
         """Return dense element blocks."""
         b, e = self.batch, self.batch.elements
-        arrays = _Arrays(e.cells, e.gradients, e.weights, e.group, e.mean, b.moduli)
-        return Family(elastic_kind(b.law), arrays, b.pattern)
+        arrays = _Arrays(*e, b.moduli)
+        return Family(ELASTIC, arrays, b.pattern)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
         batch = self.batch
-        return float(batch.loops.energy(kin.q, batch.elements, theta[batch.moduli]))
+        return float(element_energy(kin.q, batch.elements, theta[batch.moduli]))
 
 
 class _Viscous(NamedTuple):
@@ -160,6 +163,7 @@ class _Viscous(NamedTuple):
     weights: Floats2
     group: Ints
     mean: Ints
+    law: Ints
     moduli: Ints2
     viscosity: Ints
     beta: Ints
@@ -169,72 +173,70 @@ class _Viscous(NamedTuple):
 _viscous = unpacker(_Viscous)
 
 
-@functools.cache
-def viscous_kind(law: Material) -> Kind:
-    """Return the family of elements with a law."""
-    linear_moduli = law.functions.linear_moduli
+@njit(error_model="numpy", nogil=True)
+def _viscosities(theta, own):
+    """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
+    lame, _ = linear_moduli(own.law, gathered(theta, own.moduli))
+    out = np.empty(4 * own.beta.size)
+    for g in range(own.beta.size):
+        beta = theta[own.beta[g]]
+        out[4 * g], out[4 * g + 1] = 2.0 * beta * lame[g, 0], beta * lame[g, 1]
+        out[4 * g + 2] = theta[own.viscosity[g]]
+        out[4 * g + 3] = theta[own.exponent[g]] if own.exponent[g] >= 0 else 2.0
+    return out
 
-    @njit(error_model="numpy", nogil=True)
-    def viscosities(theta, own):
-        """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
-        moduli = gathered(theta, own.moduli)
-        out, slopes = np.empty(4 * own.beta.size), np.empty((2, moduli.shape[1]))
-        for g in range(own.beta.size):
-            mu, lame = linear_moduli(moduli[g], slopes)
-            beta = theta[own.beta[g]]
-            out[4 * g], out[4 * g + 1], out[4 * g + 2] = 2.0 * beta * mu, beta * lame, theta[own.viscosity[g]]
-            out[4 * g + 3] = theta[own.exponent[g]] if own.exponent[g] >= 0 else 2.0
-        return out
 
-    @njit(error_model="numpy", nogil=True)
-    def add_slopes(theta, own, forward, along, out):
-        """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
-        moduli = gathered(theta, own.moduli)
-        slopes = np.empty((2, moduli.shape[1]))
-        for g in range(own.beta.size):
-            both = linear_moduli(moduli[g], slopes)
-            add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
-            if own.exponent[g] >= 0:
-                add_entry(forward, 4 * g + 3, own.exponent[g], 1.0, along, out)
-            for i in range(2):
-                factor = 2.0 if i == 0 else 1.0
-                add_entry(forward, 4 * g + i, own.beta[g], factor * both[i], along, out)
-                for p in range(moduli.shape[1]):
-                    value = factor * theta[own.beta[g]] * slopes[i, p]
-                    add_entry(forward, 4 * g + i, own.moduli[g, p], value, along, out)
+@njit(error_model="numpy", nogil=True)
+def _add_slopes(theta, own, forward, along, out):
+    """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
+    lame, slopes = linear_moduli(own.law, gathered(theta, own.moduli))
+    for g in range(own.beta.size):
+        add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
+        if own.exponent[g] >= 0:
+            add_entry(forward, 4 * g + 3, own.exponent[g], 1.0, along, out)
+        for i in range(2):
+            factor = 2.0 if i == 0 else 1.0
+            add_entry(forward, 4 * g + i, own.beta[g], factor * lame[g, i], along, out)
+            for p in range(own.moduli.shape[1]):
+                value = factor * theta[own.beta[g]] * slopes[g, i, p]
+                add_entry(forward, 4 * g + i, own.moduli[g, p], value, along, out)
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        body = _viscous(arena, arena.families[k, FIELD])
-        given = viscosities(at.theta, body)
-        along = given.copy()
-        along[3::4] = 0.0
-        viscous_residual(at.q, at.v, elements_of(body), given, along, out)
-        return rows
 
-    @njit(**FAMILY)
-    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q == 0.0 and weight_v == 0.0:
-            return
-        body = _viscous(arena, arena.families[k, FIELD])
-        viscous_jacobian(
-            at.q, at.v, elements_of(body), viscosities(at.theta, body),
-            weight_q, weight_v, data, element_slots(body.cells, slots),
-        )  # fmt: skip
+@njit(**FAMILY)
+def _viscous_forces(arena, k, at, replay, rows, out):
+    body = _viscous(arena, arena.families[k, FIELD])
+    given = _viscosities(at.theta, body)
+    along = given.copy()
+    along[3::4] = 0.0
+    viscous_residual(at.q, at.v, elements_of(body), given, along, out)
+    return rows
 
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        body = _viscous(arena, arena.families[k, FIELD])
-        given = viscosities(at.theta, body)
-        rates = np.zeros(given.size)
-        if forward:
-            add_slopes(at.theta, body, True, along, rates)
-            viscous_residual(at.q, at.v, elements_of(body), given, rates, out)
-        else:
-            viscous_pullback(at.q, at.v, along, elements_of(body), given, rates)
-            add_slopes(at.theta, body, False, rates, out)
 
-    return Kind(f"viscous_{law.name}", _Viscous, forces, parameters, matrix, law=law)
+@njit(**FAMILY)
+def _viscous_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q == 0.0 and weight_v == 0.0:
+        return
+    body = _viscous(arena, arena.families[k, FIELD])
+    viscous_jacobian(
+        at.q, at.v, elements_of(body), _viscosities(at.theta, body),
+        weight_q, weight_v, data, element_slots(body.cells, slots),
+    )  # fmt: skip
+
+
+@njit(**FAMILY)
+def _viscous_parameters(arena, k, at, rows, forward, along, out):
+    body = _viscous(arena, arena.families[k, FIELD])
+    given = _viscosities(at.theta, body)
+    rates = np.zeros(given.size)
+    if forward:
+        _add_slopes(at.theta, body, True, along, rates)
+        viscous_residual(at.q, at.v, elements_of(body), given, rates, out)
+    else:
+        viscous_pullback(at.q, at.v, along, elements_of(body), given, rates)
+        _add_slopes(at.theta, body, False, rates, out)
+
+
+VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix)
 
 
 @final
@@ -271,8 +273,8 @@ class Viscous(FamilyTerm):
         """Return dense element blocks."""
         b, e = self.batch, self.batch.elements
         numbers = b.moduli, self.viscosity, self.beta, self.exponent
-        arrays = _Viscous(e.cells, e.gradients, e.weights, e.group, e.mean, *numbers)
-        return Family(viscous_kind(b.law), arrays, b.pattern)
+        arrays = _Viscous(*e, *numbers)
+        return Family(VISCOUS, arrays, b.pattern)
 
 
 class Stencils(NamedTuple):

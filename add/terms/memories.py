@@ -9,7 +9,8 @@ import numpy as np
 
 from add.equations.memory import Memory, Pair, Timing
 from add.equations.signals import Signal
-from add.materials import Elements, Material, StressLoops, stress_loops
+from add.materials import Elements, Material, called
+from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
 from add.typing import FloatArray, IntArray
 
 
@@ -74,12 +75,8 @@ class Relaxation(Memory):
         """Entries of kappa and M in theta."""
         return np.concatenate([self.relaxed, self.stress.ravel()])
 
-    @property
-    def _loops(self) -> StressLoops:
-        return stress_loops(self.law)
-
     def _arguments(self, q: FloatArray, theta: FloatArray) -> tuple[object, ...]:
-        elements = Elements(self.cells, self.gradients, self.weights, self.group, self.mean)
+        elements = Elements(self.cells, self.gradients, self.weights, self.group, self.mean, called(self.law))
         return q[self._rows].copy(), elements, theta[self.moduli]
 
     @property
@@ -128,7 +125,7 @@ class Relaxation(Memory):
 
     def _stress(self, q: FloatArray, theta: FloatArray) -> FloatArray:
         out = np.empty(self.stress.shape)
-        self._loops.stress(*self._arguments(q, theta), out)
+        remembered_stress(*self._arguments(q, theta), out)
         return out.ravel()
 
     def after_push(self, m: FloatArray | None, m_dot: FloatArray, at: Pair, theta: Pair, step: Timing) -> FloatArray:
@@ -140,7 +137,7 @@ class Relaxation(Memory):
         for j in range(k):
             x_dot, moduli_dot = q_dot[self._rows, j].copy(), dots[self.moduli, j]
             if x_dot.any() or moduli_dot.any():
-                self._loops.push(*arguments, x_dot, moduli_dot, one)
+                push_remembered_stress(*arguments, x_dot, moduli_dot, one)
                 rates[:, j] = one.ravel()
         now, out = self._stress(q, numbers), np.empty((self.n, k))
         for i, part, of, by in self._branches(numbers, step):
@@ -165,7 +162,7 @@ class Relaxation(Memory):
                 out[part] = of.e * bar[part]
                 theta_bar[self.times[i]] += (by.e * m[part] + by.c * now) @ bar[part]
         x_bar, moduli_bar = np.zeros(3 * self.n_nodes), np.zeros(self.moduli.shape)
-        self._loops.pull(*self._arguments(q, theta), stress.reshape(self.stress.shape), x_bar, moduli_bar)
+        pull_remembered_stress(*self._arguments(q, theta), stress.reshape(self.stress.shape), x_bar, moduli_bar)
         q_bar[self._rows] += x_bar
         np.add.at(theta_bar, self.moduli, moduli_bar)
         return out

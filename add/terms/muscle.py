@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
@@ -39,7 +38,15 @@ from add.kernels.muscles import (
     stretch_of,
     tension,
 )
-from add.materials import Elements, element_loops, formula_law
+from add.materials import (
+    Elements,
+    called,
+    element_energy,
+    element_jacobian,
+    element_parameters,
+    element_residual,
+    formula_law,
+)
 from add.terms.elastic import element_slots
 from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
@@ -290,70 +297,73 @@ class _Cells(NamedTuple):
     gradients: Floats4
     weights: Floats2
     group: Ints
+    law: Ints
     rows: Ints
     numbers: Ints
 
 
-@functools.cache
-def _cell_kind() -> Kind:
-    """Return the family of cells that take a volume."""
-    own_of, loops = unpacker(_Cells), element_loops(_VOLUMETRIC)
-    residual, jacobian, by_moduli = loops.residual, loops.jacobian, loops.parameters
+_own_cells = unpacker(_Cells)
 
-    @njit(**FAMILY)
-    def laws_of(arena, k, at, own):
-        moduli, places = np.empty((1, 2)), np.empty((1, 2), dtype=np.int64)
-        moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], signal_value(arena, k, at, own.rows)
-        places[0, 0], places[0, 1] = 0, 1
-        elements = Elements(own.cells, own.gradients, own.weights, own.group, np.zeros(1, dtype=np.int64))
-        return elements, moduli, places
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        own = own_of(arena, arena.families[k, FIELD])
-        elements, moduli, _ = laws_of(arena, k, at, own)
-        residual(at.q, elements, moduli, out)
-        return rows
+@njit(**FAMILY)
+def _law_of(arena, k, at, own):
+    moduli, places = np.empty((1, 2)), np.empty((1, 2), dtype=np.int64)
+    moduli[0, 0], moduli[0, 1] = at.theta[own.numbers[0]], signal_value(arena, k, at, own.rows)
+    places[0, 0], places[0, 1] = 0, 1
+    elements = Elements(own.cells, own.gradients, own.weights, own.group, np.zeros(1, dtype=np.int64), own.law)
+    return elements, moduli, places
 
-    @njit(**FAMILY)
-    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q != 0.0:
-            own = own_of(arena, arena.families[k, FIELD])
-            elements, moduli, _ = laws_of(arena, k, at, own)
-            places = element_slots(own.cells, slots)
-            jacobian(at.q, elements, moduli, weight_q, data, places)
 
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        own = own_of(arena, arena.families[k, FIELD])
-        first, weights = window(arena, k, at)
-        # The two numbers of the law, the stiffness and the target: theta's, and the signal's.
-        pair = np.zeros(2)
-        elements, moduli, indices = laws_of(arena, k, at, own)
-        if forward:
-            pair[0] = along[own.numbers[0]]
-            for j in range(weights.size):
-                pair[1] += weights[j] * along[own.rows[first + j]]
-            by_moduli(at.q, elements, moduli, indices, True, pair, out)
-        else:
-            by_moduli(at.q, elements, moduli, indices, False, along, pair)
-            out[own.numbers[0]] += pair[0]
-            for j in range(weights.size):
-                out[own.rows[first + j]] += weights[j] * pair[1]
+@njit(**FAMILY)
+def _cell_forces(arena, k, at, replay, rows, out):
+    own = _own_cells(arena, arena.families[k, FIELD])
+    elements, moduli, _ = _law_of(arena, k, at, own)
+    element_residual(at.q, elements, moduli, out)
+    return rows
 
-    @njit(**FAMILY)
-    def inputs(arena, k, at, rows, indptr, found):
-        own = own_of(arena, arena.families[k, FIELD])
-        first, weights = window(arena, k, at)
-        elements, moduli, indices = laws_of(arena, k, at, own)
-        pair = np.zeros(2)
+
+@njit(**FAMILY)
+def _cell_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q != 0.0:
+        own = _own_cells(arena, arena.families[k, FIELD])
+        elements, moduli, _ = _law_of(arena, k, at, own)
+        places = element_slots(own.cells, slots)
+        element_jacobian(at.q, elements, moduli, weight_q, data, places)
+
+
+@njit(**FAMILY)
+def _cell_parameters(arena, k, at, rows, forward, along, out):
+    own = _own_cells(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    # The two numbers of the law, the stiffness and the target: theta's, and the signal's.
+    pair = np.zeros(2)
+    elements, moduli, indices = _law_of(arena, k, at, own)
+    if forward:
+        pair[0] = along[own.numbers[0]]
         for j in range(weights.size):
-            to = row_of(own.rows[first + j], indptr, found)
-            if to >= 0:
-                pair[1] = weights[j]
-                by_moduli(at.q, elements, moduli, indices, True, pair, found.values[to])
+            pair[1] += weights[j] * along[own.rows[first + j]]
+        element_parameters(at.q, elements, moduli, indices, True, pair, out)
+    else:
+        element_parameters(at.q, elements, moduli, indices, False, along, pair)
+        out[own.numbers[0]] += pair[0]
+        for j in range(weights.size):
+            out[own.rows[first + j]] += weights[j] * pair[1]
 
-    return Kind("volumetric_actuator", _Cells, forces, parameters, matrix, inputs)
+
+@njit(**FAMILY)
+def _cell_inputs(arena, k, at, rows, indptr, found):
+    own = _own_cells(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    elements, moduli, indices = _law_of(arena, k, at, own)
+    pair = np.zeros(2)
+    for j in range(weights.size):
+        to = row_of(own.rows[first + j], indptr, found)
+        if to >= 0:
+            pair[1] = weights[j]
+            element_parameters(at.q, elements, moduli, indices, True, pair, found.values[to])
+
+
+_CELLS = Kind("volumetric_actuator", _Cells, _cell_forces, _cell_parameters, _cell_matrix, _cell_inputs)
 
 
 @final
@@ -386,13 +396,14 @@ class VolumetricActuator(FamilyTerm):
     def family(self) -> Family:
         """Return dense element blocks."""
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
-        arrays = _Cells(self.cells, self.gradients, self.weights, group, self.rows, np.array([self.stiffness]))
-        return Family(_cell_kind(), arrays, node_blocks(self.cells), self.signal, followers=1)
+        own = self.cells, self.gradients, self.weights, group, called(_VOLUMETRIC)
+        arrays = _Cells(*own, self.rows, np.array([self.stiffness]))
+        return Family(_CELLS, arrays, node_blocks(self.cells), self.signal, followers=1)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy [J]."""
         target = float(self.signal.weights(kin.t) @ theta[self.rows])
         moduli, mean = np.array([[theta[self.stiffness], target]]), np.zeros(1, dtype=np.int64)
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
-        loops = element_loops(_VOLUMETRIC)
-        return float(loops.energy(kin.q, Elements(self.cells, self.gradients, self.weights, group, mean), moduli))
+        own = self.cells, self.gradients, self.weights, group, mean, called(_VOLUMETRIC)
+        return float(element_energy(kin.q, Elements(*own), moduli))

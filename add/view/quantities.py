@@ -10,7 +10,7 @@ from add.geometry import QuadratureGeometry, quadrature_geometry
 from add.geometry.shapes import BALL, shape_of
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, MassSpringData, SolidData
-from add.materials import Elements, element_loops
+from add.materials import Elements, called, cauchy_stress
 from add.typing import FloatArray
 
 _MOST = 400
@@ -179,8 +179,8 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
     geometry : of its rest mesh
     """
     mean = np.full(len(body.moduli), body.mean_dilatation, dtype=np.int64)
-    elements = Elements(body.cells, geometry.gradients, geometry.weights, body.group, mean)
-    sigma = element_loops(body.law).cauchy_stress(np.ascontiguousarray(q), elements, body.moduli)
+    elements = Elements(body.cells, geometry.gradients, geometry.weights, body.group, mean, called(body.law))
+    sigma = cauchy_stress(np.ascontiguousarray(q), elements, np.ascontiguousarray(body.moduli))
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
     return _at_nodes(body, np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator)), geometry)
 

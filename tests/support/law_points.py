@@ -1,24 +1,10 @@
 """Elastic laws at one point, and differences of their functions."""
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
-from add.kernels.caching import njit
 from add.materials import Material
-
-
-@functools.cache
-def kept_tangent(law: Material) -> Callable[..., None]:
-    """The tangent of a law, kept on disk: the package keeps it within the loops over elements alone."""
-    tangent = law.functions.tangent
-
-    @njit(cache=True, variant=law.name, error_model="numpy")
-    def kept(p, f, cof, jac, out):
-        tangent(p, f, cof, jac, out)
-
-    return kept
 
 
 class Point:
@@ -40,7 +26,7 @@ class Point:
     def tangent(self) -> np.ndarray:
         """dP_im/dF_jn as [i, m, j, n]."""
         blocks = np.full((3, 3, 3, 3), np.nan)
-        kept_tangent(self.law)(self.p, self.f, self.cof, self.jac, blocks)
+        self.law.functions.tangent(self.p, self.f, self.cof, self.jac, blocks)
         for i, j in ((1, 0), (2, 0), (2, 1)):
             blocks[i, j] = blocks[j, i].T
         return blocks.transpose(0, 2, 1, 3)

@@ -10,7 +10,7 @@ from add.bodies.nodal import MATERIAL_SCALARS
 from add.equations.memory import Memory
 from add.errors import InputError
 from add.geometry import SoftMesh, laplace_gradient
-from add.materials import DIRECTIONS, Formula, element_loops
+from add.materials import DIRECTIONS, Formula, called, linear_moduli
 from add.model import Model
 from add.scene.build.selections import select
 from add.scene.build.ties import Derived, OfScene, SceneParts
@@ -276,7 +276,7 @@ def _require_stable(at: str, material: AnyMaterialSpec, moduli: FloatArray, sour
     law = material.law
     padded = np.zeros((len(moduli), len(law.parameters)))
     padded[:, : moduli.shape[1]] = moduli
-    mu, lame = element_loops(law).linear_moduli(padded)[0].T
+    mu, lame = linear_moduli(called(law), padded)[0].T
     bulk = lame + 2.0 / 3.0 * mu
     with np.errstate(invalid="ignore"):
         wrong = ~((mu > 0.0) & (bulk > 0.0) & np.isfinite(mu + bulk))

@@ -10,7 +10,7 @@ from add.bodies import Pin, SoftBody
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Constant, SignalParameter
 from add.geometry import FAMILIES, TET4, SoftMesh, box_mesh, quadrature_geometry, surface, to_tet10
-from add.materials import MATERIALS, Elements, element_loops
+from add.materials import MATERIALS, Elements, called, cauchy_stress
 from add.simulation.start import EquilibriumStart
 
 SIZE = np.array([0.12, 0.1, 0.08])
@@ -78,10 +78,9 @@ def test_affine_boundary(family: str, mean: bool, form: int) -> None:
     assert np.abs(r.reshape(-1, 3)[inside]).max() < 1e-9
 
     geometry = quadrature_geometry(mesh)
-    cauchy = element_loops(MATERIALS[form]).cauchy_stress(
-        q, Elements(mesh.cells, geometry.gradients, geometry.weights, np.zeros(mesh.n_elements, dtype=np.int64),
-                    np.array([int(mean)])), np.array([[mu, lam]]),
-    )  # fmt: skip
+    group, of_group = np.zeros(mesh.n_elements, dtype=np.int64), np.array([int(mean)])
+    elements = Elements(mesh.cells, geometry.gradients, geometry.weights, group, of_group, called(MATERIALS[form]))
+    cauchy = cauchy_stress(q, elements, np.array([[mu, lam]]))
     exact = stress @ f.T / np.linalg.det(f)
     cauchy = cauchy.reshape(-1, *exact.shape)
     np.testing.assert_allclose(cauchy, np.broadcast_to(exact, cauchy.shape), atol=1e-8 * np.abs(exact).max(), rtol=0)

@@ -9,7 +9,7 @@ from add.equations.kinematics import Kinematics, Weights
 from add.equations.term import Term
 from add.geometry import HEX8, TET4, TET10, ElementFamily, SoftMesh, box_mesh, quadrature_geometry
 from add.kernels.rotation import rotation_matrix, skew
-from add.materials import MATERIALS
+from add.materials import MATERIALS, cauchy_stress
 from add.terms import Elastic, ElementBatch, Viscous
 from add.testing import taylor_rates
 
@@ -92,7 +92,7 @@ class Body:
 
     def cauchy(self, x: np.ndarray) -> np.ndarray:
         b = self.batch
-        return b.loops.cauchy_stress(x.ravel(), b.elements, self.theta[b.moduli])
+        return cauchy_stress(x.ravel(), b.elements, self.theta[b.moduli])
 
     def linear_stiffness(self, mean: bool) -> np.ndarray:
         """The stiffness matrix of linear elasticity, by its textbook formula: B^T C B."""

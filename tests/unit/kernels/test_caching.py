@@ -402,16 +402,16 @@ def test_no_module_compiles_without_the_stamp():
 
 
 def test_variants_of_one_text_are_kept_apart(tmp_path):
-    """The loops of each elastic law come from the cache in the next process, each those of its own law."""
+    """The functions of each elastic law come from the cache in the next process, each those of its own law."""
     copied(tmp_path, "kernels", "laws", "materials")
     shutil.copy(PACKAGE / "typing.py", tmp_path / "add")
     code = (
         "import numpy as np\n"
-        "from add.materials import MATERIALS, element_loops, formula_law\n"
+        "from add.materials import MATERIALS, formula_law\n"
         "written = [formula_law(f'{k}*a*(I1b - 3) + b*(J - 1)**2') for k in (1, 2)]\n"
         "for law in (*MATERIALS[:1], *MATERIALS[2:4], *written):\n"
-        "    f = element_loops(law).linear_moduli\n"
-        "    print(f(np.array([[1.0, 2.0, 3.0][: len(law.parameters)]]))[0][0, 0], f.stats.cache_hits.total())"
+        "    f, p = law.functions.linear_moduli, np.array([1.0, 2.0, 3.0][: len(law.parameters)])\n"
+        "    print(f(p, np.zeros((2, p.size)))[0], f.stats.cache_hits.total())"
     )
     first, again = printed(tmp_path, code), printed(tmp_path, code)
     assert first == ["1.0", "0", "1.0", "0", "6.0", "0", "2.0", "0", "4.0", "0"]

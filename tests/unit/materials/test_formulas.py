@@ -8,7 +8,7 @@ from support.law_points import Point, by_each, deformation, differences
 from support.places import SPECS
 
 from add.errors import InputError
-from add.materials import DIRECTIONS, MOONEY_RIVLIN, Formula, element_loops, formula_law
+from add.materials import DIRECTIONS, MOONEY_RIVLIN, Formula, called, formula_law, linear_moduli
 
 TABLES = SPECS / "deformables/reference"
 GENT = "-mu/2*J_m*log(1 - (I1b - 3)/J_m) + K/2*((J**2 - 1)/2 - log(J))"
@@ -94,12 +94,12 @@ def test_derivatives_of_a_rich_law(rng: np.random.Generator) -> None:
     by_p = by_each(lambda x: Point(law, x, f).stress(), p, p)
     np.testing.assert_allclose(point.by_parameters() * p, by_p * p, rtol=0, atol=1e-9 * np.abs(by_p * p).max())
     assert np.abs(by_p).max(axis=(0, 1)).min() > 1e-3  # every number is at work
-    loops, eye = element_loops(law), np.eye(3)
-    (mu, lam), slopes = (part[0] for part in loops.linear_moduli(p[None]))
+    eye = np.eye(3)
+    (mu, lam), slopes = (part[0] for part in linear_moduli(called(law), p[None]))
     hooke = lam * np.einsum("im,jn->imjn", eye, eye)
     hooke += mu * (np.einsum("ij,mn->imjn", eye, eye) + np.einsum("in,mj->imjn", eye, eye))
     np.testing.assert_allclose(Point(law, p, eye).tangent(), hooke, rtol=0, atol=1e-12 * lam)
-    found = by_each(lambda x: loops.linear_moduli(x[None])[0][0], p, p)
+    found = by_each(lambda x: linear_moduli(called(law), x[None])[0][0], p, p)
     np.testing.assert_allclose(slopes * p, found * p, rtol=0, atol=1e-9 * lam)
     Formula.read(RICH, RICH_NUMBERS).require_sound(RICH_NUMBERS)
 
