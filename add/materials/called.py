@@ -10,32 +10,96 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from add.kernels.borrowed import view_at
 from add.kernels.by_address import Callee, address, by_address
+from add.kernels.caching import CALLED, njit
 from add.materials.formulas import LawFunctions, Material
 from add.typing import IntArray
 
-_NUMBERS, _MATRIX = types.float64[::1], types.float64[:, ::1]
-_AT = _NUMBERS, _MATRIX, _MATRIX, types.float64
+
+@njit(error_model="numpy")
+def _view(place, shape):
+    return view_at(np.float64, place, shape)
+
+
+_PLACE, _FLOAT = types.uint64, types.float64
+_AT = _PLACE, types.int64, _PLACE, _PLACE, _FLOAT
+#: Types of arguments and results: addresses of p, F and its cofactor matrix, how many numbers p has; J; where to write.
 _SIGNATURES: tuple[tuple[tuple[Any, ...], Any], ...] = (
-    (_AT, types.float64),
-    ((*_AT, _MATRIX), types.none),
-    ((*_AT, types.float64[:, :, :, ::1]), types.none),
-    ((*_AT, types.float64[:, :, ::1]), types.none),
-    ((_NUMBERS, _MATRIX), types.UniTuple(types.float64, 2)),
+    (_AT, _FLOAT),
+    *(((*_AT, _PLACE), types.none),) * 3,
+    ((_PLACE, types.int64, _PLACE), types.UniTuple(_FLOAT, 2)),
 )
 
-#: Entries of what `called` returns: the addresses of `LawFunctions`, and how many rows of numbers a point has.
-ENERGY, STRESS, TANGENT, BY_PARAMETERS, LINEAR_MODULI, ROWS = range(6)
+#: Entry of what `called` returns, behind the addresses of `LawFunctions`: how many rows of numbers a point has.
+ROWS = 5
+_JIT = {"nogil": True, "error_model": "numpy"}
 
-call_energy, call_stress, call_tangent, call_by_parameters, call_linear_moduli = (
+_energy, _stress, _tangent, _by_parameters, _linear_moduli = (
     by_address(f"law's {name}", functools.partial(Callee, None, *signature))
     for name, signature in zip(LawFunctions._fields, _SIGNATURES, strict=True)
 )
 
 
+@njit(**_JIT)
+def law_energy(law, p, f, cof, jac):
+    """See `LawFunctions.energy`; ``law`` is what `called` returns, here as below."""
+    return _energy(law[0], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac))
+
+
+@njit(**_JIT)
+def law_stress(law, p, f, cof, jac, out):
+    """See `LawFunctions.stress`."""
+    _stress(law[1], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+
+
+@njit(**_JIT)
+def law_tangent(law, p, f, cof, jac, out):
+    """See `LawFunctions.tangent`."""
+    _tangent(law[2], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+
+
+@njit(**_JIT)
+def law_by_parameters(law, p, f, cof, jac, out):
+    """See `LawFunctions.by_parameters`."""
+    _by_parameters(law[3], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+
+
+@njit(**_JIT)
+def law_linear_moduli(law, p, slopes):
+    """See `LawFunctions.linear_moduli`."""
+    return _linear_moduli(law[4], (p.ctypes.data, p.size, slopes.ctypes.data))
+
+
+@functools.cache
 def callees(law: Material) -> list[Callee]:
-    """Return the functions of a law with their types."""
-    return [Callee(function, *signature) for function, signature in zip(law.functions, _SIGNATURES, strict=True)]
+    """Return the functions of a law by address, with their types."""
+    of_energy, of_stress, of_tangent, of_numbers, of_rest = law.functions
+    kept = CALLED | {"nogil": True, "variant": law.name}
+
+    @njit(**kept)
+    def energy(p, n, f, cof, jac):
+        return of_energy(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac)
+
+    @njit(**kept)
+    def stress(p, n, f, cof, jac, out):
+        of_stress(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (3, 3)))
+
+    @njit(**kept)
+    def tangent(p, n, f, cof, jac, out):
+        of_tangent(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (3, 3, 3, 3)))
+
+    @njit(**kept)
+    def by_parameters(p, n, f, cof, jac, out):
+        of_numbers(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (n, 3, 3)))
+
+    @njit(**kept)
+    def linear_moduli(p, n, slopes):
+        mu, lame = of_rest(_view(p, (n,)), _view(slopes, (2, n)))
+        return float(mu), float(lame)
+
+    functions = energy, stress, tangent, by_parameters, linear_moduli
+    return [Callee(function, *signature) for function, signature in zip(functions, _SIGNATURES, strict=True)]
 
 
 @functools.cache

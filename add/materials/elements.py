@@ -15,17 +15,12 @@ import numpy as np
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
 from add.materials.called import (
-    BY_PARAMETERS,
-    ENERGY,
-    LINEAR_MODULI,
     ROWS,
-    STRESS,
-    TANGENT,
-    call_by_parameters,
-    call_energy,
-    call_linear_moduli,
-    call_stress,
-    call_tangent,
+    law_by_parameters,
+    law_energy,
+    law_linear_moduli,
+    law_stress,
+    law_tangent,
 )
 from add.materials.dilatation import (
     add_blocks,
@@ -69,7 +64,7 @@ def _dilated_stress(law, w, volume, theta, moduli, g, f, cof, jac, stress):
     pressure = 0.0
     for p in range(w.size):
         s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-        call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_bar, cof_bar, theta, stress[p]))
+        law_stress(law, moduli[g + law[ROWS] * p], f_bar, cof_bar, theta, stress[p])
         tau = contract(stress[p], f_bar)
         pressure += w[p] * tau / (3.0 * volume * theta)
         for i in range(3):
@@ -98,9 +93,9 @@ def element_energy(x, elements, moduli):
         for p in range(nq):
             if mean[g]:
                 dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-                total += w[e, p] * call_energy(law[ENERGY], (moduli[g + law[ROWS] * p], f_bar, cof_bar, theta))
+                total += w[e, p] * law_energy(law, moduli[g + law[ROWS] * p], f_bar, cof_bar, theta)
             else:
-                total += w[e, p] * call_energy(law[ENERGY], (moduli[g + law[ROWS] * p], f[p], cof[p], jac[p]))
+                total += w[e, p] * law_energy(law, moduli[g + law[ROWS] * p], f[p], cof[p], jac[p])
     return total
 
 
@@ -123,7 +118,7 @@ def element_residual(x, elements, moduli, out):
             gradient_of(x, cells[e], grads[e, p], f_p)
             jac_p = determinant_and_cofactor(f_p, cof_p)
             if jac_p > 0.0:
-                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, stress_p))
+                law_stress(law, moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, stress_p)
             else:
                 stress_p[:] = np.nan
             scatter(e, p, stress_p, grads, w, cells, out)
@@ -155,8 +150,8 @@ def element_jacobian(x, elements, moduli, weight, data, slots):
                     along[i, a] = grads[e, p, a, i]
             if dilated:
                 s = dilate(f[p], cof[p], jac[p], theta, f_p, cof_p)
-                call_tangent(law[TANGENT], (moduli[g + law[ROWS] * p], f_p, cof_p, theta, tangent))
-                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f_p, cof_p, theta, u))
+                law_tangent(law, moduli[g + law[ROWS] * p], f_p, cof_p, theta, tangent)
+                law_stress(law, moduli[g + law[ROWS] * p], f_p, cof_p, theta, u)
                 square += w[e, p] / 9.0 * dilated_tangent(s, jac[p], pressure, f_p, cof[p], u, tangent)
                 for i in range(3):
                     for m in range(3):
@@ -167,7 +162,7 @@ def element_jacobian(x, elements, moduli, weight, data, slots):
             else:
                 gradient_of(x, cells[e], grads[e, p], f_p)
                 jac_p = determinant_and_cofactor(f_p, cof_p)
-                call_tangent(law[TANGENT], (moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, tangent))
+                law_tangent(law, moduli[g + law[ROWS] * p], f_p, cof_p, jac_p, tangent)
             add_blocks(p, weight * w[e, p], tangent, along, local)
         add_element(weight, dilated, square, h, t, local, e, data, slots)
 
@@ -182,10 +177,10 @@ def _stress_by_moduli(law, w, volume, theta, dilated, moduli, f, cof, jac, out, 
     pressure[:] = 0.0
     for p in range(w.size):
         if not dilated:
-            call_by_parameters(law[BY_PARAMETERS], (moduli[law[ROWS] * p], f[p], cof[p], jac[p], out[p]))
+            law_by_parameters(law, moduli[law[ROWS] * p], f[p], cof[p], jac[p], out[p])
             continue
         s = dilate(f[p], cof[p], jac[p], theta, f_bar, cof_bar)
-        call_by_parameters(law[BY_PARAMETERS], (moduli[law[ROWS] * p], f_bar, cof_bar, theta, out[p]))
+        law_by_parameters(law, moduli[law[ROWS] * p], f_bar, cof_bar, theta, out[p])
         for k in range(moduli.shape[1]):
             tau = contract(out[p, k], f_bar)
             pressure[p, k] = w[p] * tau / (3.0 * volume * theta)
@@ -245,7 +240,7 @@ def cauchy_stress(x, elements, moduli):
             _dilated_stress(law, w[e], volume, theta, moduli, g, f, cof, jac, stress)
         for p in range(nq):
             if not mean[g]:
-                call_stress(law[STRESS], (moduli[g + law[ROWS] * p], f[p], cof[p], jac[p], stress[p]))
+                law_stress(law, moduli[g + law[ROWS] * p], f[p], cof[p], jac[p], stress[p])
             for i in range(3):
                 for j in range(3):
                     for k in range(3):
@@ -261,5 +256,5 @@ def linear_moduli(law, moduli):
     """
     lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
     for g in range(moduli.shape[0]):
-        lame[g, 0], lame[g, 1] = call_linear_moduli(law[LINEAR_MODULI], (moduli[g], slopes[g]))
+        lame[g, 0], lame[g, 1] = law_linear_moduli(law, moduli[g], slopes[g])
     return lame, slopes

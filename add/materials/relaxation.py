@@ -23,7 +23,7 @@ import numpy as np
 
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import gradient_of
-from add.materials.called import BY_PARAMETERS, STRESS, TANGENT, call_by_parameters, call_stress, call_tangent
+from add.materials.called import law_by_parameters, law_stress, law_tangent
 from add.materials.dilatation import contract, dilatation, dilate
 from add.materials.formulas import LawFunctions, Material, Modulus
 
@@ -132,16 +132,16 @@ def remembered_stress(x, elements, moduli, out):
         _, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
         for p in range(nq):
             _, det = _place(mean[g], theta, f[p], cof[p], jac[p], f_bar, cof_bar)
-            call_stress(law[STRESS], (moduli[g], f_bar, cof_bar, det, piola))
+            law_stress(law, moduli[g], f_bar, cof_bar, det, piola)
             _write(cof_bar, piola, det, out[e, p])
 
 
 @njit(**_JIT)
 def _slopes(law, p, f_bar, cof_bar, det, piola, tangent, by, second):
     """Write P, its tangent, its derivatives by the numbers, and F^-1 P at a point."""
-    call_stress(law[STRESS], (p, f_bar, cof_bar, det, piola))
-    call_tangent(law[TANGENT], (p, f_bar, cof_bar, det, tangent))
-    call_by_parameters(law[BY_PARAMETERS], (p, f_bar, cof_bar, det, by))
+    law_stress(law, p, f_bar, cof_bar, det, piola)
+    law_tangent(law, p, f_bar, cof_bar, det, tangent)
+    law_by_parameters(law, p, f_bar, cof_bar, det, by)
     for i in range(3):
         for m in range(3):
             second[i, m] = 0.0
