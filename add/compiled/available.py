@@ -19,8 +19,10 @@ from add.compiled.walk import no_choices
 from add.contact import body_family
 from add.equations.family import Kind, NotCompiled
 from add.equations.system import System
+from add.joints import law as joint_law
 from add.joints.laws import TERMS
 from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
+from add.kernels.by_address import Callee
 from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
 from add.materials import MATERIALS
@@ -40,11 +42,11 @@ from add.terms import (
 _ALONE: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS,
     inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
-    joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
+    joint_law.KIND, joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
-_LAWS = {*_STRAINED, *(term.law for term in TERMS)}
+_LAWS = frozenset(_STRAINED)
 
 
 @cache
@@ -53,7 +55,6 @@ def own_kinds() -> tuple[Kind, ...]:
     return (
         *_ALONE,
         *(elastic.strained_kind(law) for law in _STRAINED),
-        *(term.law.kind for term in TERMS),
     )
 
 
@@ -112,8 +113,11 @@ def functions(
     implicit, of_stages = _calls()
     calls = (*implicit, *of_stages) if explicit else implicit
     of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
-    laws = [one[:2] for law in (MATERIALS if kinds is None else ()) for one in of_material(law)]
-    return [*of_callees, *of_calls, *laws, *_of_kinds(own_kinds() if kinds is None else kinds)]
+    of_laws: list[Callee] = []
+    if kinds is None:
+        of_laws = [one for law in MATERIALS for one in of_material(law)]
+        of_laws += [one for term in TERMS for one in joint_law.callees(term.law)]
+    return [*of_callees, *of_calls, *(one[:2] for one in of_laws), *_of_kinds(own_kinds() if kinds is None else kinds)]
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:

@@ -15,7 +15,7 @@ from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.tree_embedding import TreeEmbedding
-from add.kernels.arena import COLUMNS, FIELD, INPUTS, SLOTS, Arena, fields_of, packed
+from add.kernels.arena import COLUMNS, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
 from add.kernels.trees import Tree
 from add.linalg.multifrontal import analysis_of
 from add.linalg.pattern import Pattern, PatternCache
@@ -104,7 +104,7 @@ class PackedSystem:
         """The arena with the addresses of this process; what is not on disk is compiled."""
         table = self.table.copy()
         for row, kind in zip(table, self.kinds, strict=True):
-            row[: INPUTS + 1] = [kind.address(k) for k in range(INPUTS + 1)]
+            row[: INPUTS + 1] = [0 if k == INPUTS and row[SIGNAL] < 0 else kind.address(k) for k in range(INPUTS + 1)]
         return Arena(*self.arrays, table)
 
     def _others(self, parts: Mapping[int, AnyArray]) -> Others:

@@ -3,27 +3,31 @@
 r = -J^T f(y, y_dot; p), f (n, arity, 3) forces on the sites of n interactions; `add.kernels.sites` has the equations.
 """
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numba import types
 
 from add.equations.family import Family, Kind
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.kernels import sites as kernel
 from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
-from add.kernels.borrowed import borrowed
+from add.kernels.borrowed import borrowed, view_at
+from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.kernels.site_points import parameter_jvp, parameter_vjp
 from add.kernels.sites import LawNumbers, SiteArrays
-from add.typing import AnyArray, FloatArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 #: What may stand in a slot.
 PLACE = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.POINT})
 VECTOR = frozenset({SiteKind.WORLD, SiteKind.NODES, SiteKind.DIRECTION})
 TURNING = frozenset({SiteKind.WORLD, SiteKind.SPIN})
 Slots = tuple[frozenset[SiteKind], ...]
+_CODES = np.int8
 
 
 class _Arrays(NamedTuple):
@@ -35,22 +39,28 @@ class _Arrays(NamedTuple):
     place: Ints2
     numbers: Ints2
     rows: Ints3
+    law: Ints
 
 
 _own = unpacker(_Arrays)
 evaluate, pull, assemble = kernel.evaluate, kernel.pull, kernel.assemble
 
 
+@njit(error_model="numpy")
+def _floats(place, shape):
+    return view_at(np.float64, place, shape)
+
+
 @njit(**FAMILY)
 def _arrays(arena, k, at):
-    """Return the sites of a family, and where its law's numbers stand at this instant."""
+    """Return the sites of a family, where its law's numbers stand at this instant, and `called` of that law."""
     arrays = _own(arena, arena.families[k, FIELD])
     first, weights = window(arena, k, at)
     _, n, n_s = arrays.rows.shape
     begin = arena.fields[arena.families[k, FIELD] + 5, 0]
     rows = borrowed(arena.ints, begin + first * n * n_s, (weights.size, n, n_s))
     sites = SiteArrays(arrays.kind, arrays.dofs, arrays.shares, arrays.place)
-    return sites, LawNumbers(arrays.numbers, weights, rows)
+    return sites, LawNumbers(arrays.numbers, weights, rows), arrays.law
 
 
 @njit(**CALLED)
@@ -101,7 +111,6 @@ class Law:
     reads_rates : whether y_dot matters
     driven : whether numbers may follow a signal
     energy : (y (n, r, 3), p, codes) -> the energy stored [J]
-    kind : of its families, made
     """
 
     name: str
@@ -113,69 +122,119 @@ class Law:
     reads_rates: bool = True
     driven: bool = False
     energy: Callable[[FloatArray, FloatArray, AnyArray], float] = lambda y, p, codes: 0.0
-    kind: Kind = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", _kind(self))
 
 
-def _kind(law: Law) -> Kind:
-    """Return the compiled functions of families of a law."""
-    law_force, law_derivatives = law.force, law.derivatives
-    arity, branches, reads_rates = len(law.slots), law.branches, law.reads_rates
+_PLACE, _COUNT = types.uint64, types.int64
+#: Addresses of y, y_dot and p, how many sites and columns; whether imposed; codes, how many; where forces go.
+_FORCE = (_PLACE,) * 3, (_COUNT,) * 2, (types.boolean, _PLACE, _COUNT, _PLACE)
+_DERIVATIVES = (_PLACE,) * 3, (_COUNT,) * 2, (_PLACE, _COUNT), (_PLACE,) * 4
+_SIGNATURES = (sum(_FORCE, ()), types.int64), (sum(_DERIVATIVES, ()), types.none)
+_force, _derivatives = (
+    by_address(f"law's {name}", functools.partial(Callee, None, *signature))
+    for name, signature in zip(("force", "derivatives"), _SIGNATURES, strict=True)
+)
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        sites, numbers = _arrays(arena, k, at)
-        y, y_dot, frame, p, f = _evaluated(sites, numbers, arity, at)
-        codes = codes_of(p.shape[0] if branches else 0, rows)
-        if law_force(y, y_dot, p, replay, codes, f):
-            pull(-1.0, at.q, sites, frame, f, out)
-        return rows if replay or not branches else rows_of(codes)
 
-    @njit(variant=law.name, **CALLED)
-    def linearised(sites, numbers, at, rows):
-        y, y_dot, frame, p, f = _evaluated(sites, numbers, arity, at)
-        n, size = p.shape[0], 3 * arity
-        f_y, f_v, f_p = np.zeros((n, size, size)), np.zeros((n, size, size)), np.zeros((n, size, p.shape[1]))
-        law_derivatives(y, y_dot, p, codes_of(n if branches else 0, rows), f, f_y, f_v, f_p)
-        return frame, f, f_y, f_v, f_p
+@functools.cache
+def callees(law: Law) -> tuple[Callee, ...]:
+    """Return the functions of a law by address, with their types: walks over sites are compiled once for all laws."""
+    law_force, law_derivatives, arity, size = law.force, law.derivatives, len(law.slots), 3 * len(law.slots)
+    kept = CALLED | {"variant": law.name}
 
-    @njit(**FAMILY)
-    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q == 0.0 and (weight_v == 0.0 or not reads_rates):
-            return
-        sites, numbers = _arrays(arena, k, at)
-        frame, f, f_y, f_v, _ = linearised(sites, numbers, at, rows)
-        assemble((weight_q, weight_v), at.q, at.v, sites, frame, f, f_y, f_v, data, slots)
+    @njit(**kept)
+    def force(y, y_dot, p, n, n_p, imposed, codes, n_codes, f):
+        sites, rates, numbers = _floats(y, (n, 3)), _floats(y_dot, (n, 3)), _floats(p, (n // arity, n_p))
+        return int(law_force(sites, rates, numbers, imposed, view_at(_CODES, codes, (n_codes,)), _floats(f, (n, 3))))
 
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        sites, numbers = _arrays(arena, k, at)
-        frame, f, f_y, f_v, f_p = linearised(sites, numbers, at, rows)
-        if forward:
-            parameter_jvp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
-        else:
-            parameter_vjp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
+    @njit(**kept)
+    def derivatives(y, y_dot, p, n, n_p, codes, n_codes, f, f_y, f_v, f_p):
+        sites, rates, numbers = _floats(y, (n, 3)), _floats(y_dot, (n, 3)), _floats(p, (n // arity, n_p))
+        by_y, by_v = _floats(f_y, (n // arity, size, size)), _floats(f_v, (n // arity, size, size))
+        by_p, branch = _floats(f_p, (n // arity, size, n_p)), view_at(_CODES, codes, (n_codes,))
+        law_derivatives(sites, rates, numbers, branch, _floats(f, (n, 3)), by_y, by_v, by_p)
 
-    @njit(**FAMILY)
-    def inputs(arena, k, at, rows, indptr, found):
-        sites, numbers = _arrays(arena, k, at)
-        n_i, n_s = numbers.index.shape[1], numbers.rows.shape[2]
-        frame, _, _, _, f_p = linearised(sites, numbers, at, rows)
-        f = np.empty((arity, 3))
-        for e in range(f_p.shape[0]):
-            part = slice(arity * e, arity * e + arity)
-            for s in range(n_s):
-                for i in range(3 * arity):
-                    f[i // 3, i % 3] = f_p[e, i, n_i + s]
-                for j in range(numbers.weights.size):
-                    to = row_of(numbers.rows[j, e, s], indptr, found)
-                    if to >= 0:
-                        one = SiteArrays(sites.kind[part], sites.dofs[part], sites.shares[part], sites.place[part])
-                        pull(-numbers.weights[j], at.q, one, frame[part], f, found.values[to])
+    return tuple(Callee(one, *signature) for one, signature in zip((force, derivatives), _SIGNATURES, strict=True))
 
-    return Kind(law.name, _Arrays, forces, parameters, jacobian, inputs if law.driven else None, law=law)
+
+@functools.cache
+def called(law: Law) -> IntArray:
+    """Return the addresses of a law's functions in this process, how many sites, whether branches and rates matter."""
+    return np.array([*map(address, callees(law)), len(law.slots), law.branches, law.reads_rates])
+
+
+@njit(**CALLED)
+def _forced(law, y, y_dot, p, imposed, codes, f):
+    """Fill the forces; return how many act."""
+    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data, y.shape[0], p.shape[1]
+    return _force(law[0], (*at, imposed, codes.ctypes.data, codes.size, f.ctypes.data))
+
+
+@njit(**CALLED)
+def _linearised(law, sites, numbers, at, rows):
+    """Return the frames of the sites, the forces, and their derivatives by y, y_dot and p."""
+    y, y_dot, frame, p, f = _evaluated(sites, numbers, law[2], at)
+    n, size = p.shape[0], 3 * law[2]
+    f_y, f_v, f_p = np.zeros((n, size, size)), np.zeros((n, size, size)), np.zeros((n, size, p.shape[1]))
+    _differentiated(law, y, y_dot, p, codes_of(n if law[3] else 0, rows), f, f_y, f_v, f_p)
+    return frame, f, f_y, f_v, f_p
+
+
+@njit(**CALLED)
+def _differentiated(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
+    """Fill the forces and their derivatives."""
+    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data, y.shape[0], p.shape[1]
+    out = f.ctypes.data, f_y.ctypes.data, f_v.ctypes.data, f_p.ctypes.data
+    _derivatives(law[1], (*at, codes.ctypes.data, codes.size, *out))
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    sites, numbers, law = _arrays(arena, k, at)
+    y, y_dot, frame, p, f = _evaluated(sites, numbers, law[2], at)
+    codes = codes_of(p.shape[0] if law[3] else 0, rows)
+    if _forced(law, y, y_dot, p, replay, codes, f):
+        pull(-1.0, at.q, sites, frame, f, out)
+    return rows if replay or not law[3] else rows_of(codes)
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    sites, numbers, law = _arrays(arena, k, at)
+    if weight_q == 0.0 and (weight_v == 0.0 or not law[4]):
+        return
+    frame, f, f_y, f_v, _ = _linearised(law, sites, numbers, at, rows)
+    assemble((weight_q, weight_v), at.q, at.v, sites, frame, f, f_y, f_v, data, slots)
+
+
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, forward, along, out):
+    sites, numbers, law = _arrays(arena, k, at)
+    frame, f, f_y, f_v, f_p = _linearised(law, sites, numbers, at, rows)
+    if forward:
+        parameter_jvp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
+    else:
+        parameter_vjp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
+
+
+@njit(**FAMILY)
+def _inputs(arena, k, at, rows, indptr, found):
+    sites, numbers, law = _arrays(arena, k, at)
+    arity, n_i, n_s = law[2], numbers.index.shape[1], numbers.rows.shape[2]
+    frame, _, _, _, f_p = _linearised(law, sites, numbers, at, rows)
+    f = np.empty((arity, 3))
+    for e in range(f_p.shape[0]):
+        part = slice(arity * e, arity * e + arity)
+        for s in range(n_s):
+            for i in range(3 * arity):
+                f[i // 3, i % 3] = f_p[e, i, n_i + s]
+            for j in range(numbers.weights.size):
+                to = row_of(numbers.rows[j, e, s], indptr, found)
+                if to >= 0:
+                    one = SiteArrays(sites.kind[part], sites.dofs[part], sites.shares[part], sites.place[part])
+                    pull(-numbers.weights[j], at.q, one, frame[part], f, found.values[to])
+
+
+KIND = Kind("joint_law", _Arrays, _forces, _parameters, _jacobian, _inputs)
 
 
 def grouped(law: Law, sites: Sites, values: LawValues) -> Sites:
@@ -196,6 +255,6 @@ def grouped(law: Law, sites: Sites, values: LawValues) -> Sites:
 
 def family_of(law: Law, sites: Sites, values: LawValues) -> Family:
     """Return the family of interactions of a law."""
-    arrays = _Arrays(sites.kind, sites.dofs, sites.weights, sites.place, values.index, values.rows)
+    arrays = _Arrays(sites.kind, sites.dofs, sites.weights, sites.place, values.index, values.rows, called(law))
     followers = values.rows.shape[1] * values.rows.shape[2]
-    return Family(law.kind, arrays, sites.pattern, values.signal, followers)
+    return Family(KIND, arrays, sites.pattern, values.signal, followers)

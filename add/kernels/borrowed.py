@@ -1,8 +1,10 @@
 """Views of parts of a flat array that count no references, which kernels make by the dozen, and copies of arrays."""
 
+import ctypes
 import math
 from typing import Any
 
+import numpy as np
 from numba.core import config, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -70,8 +72,7 @@ def put(values, out):
                 out[i, j] = values[i, j]
 
 
-@intrinsic
-def view_at(typingctx: Any, dtype: Any, address: Any, shape: Any) -> Any:
+def _view_at(typingctx: Any, dtype: Any, address: Any, shape: Any) -> Any:
     """Return the array of a type and shape that begins at an address; what is there must outlive it."""
     view = types.Array(dtype.dtype, len(shape), "C")
 
@@ -80,6 +81,15 @@ def view_at(typingctx: Any, dtype: Any, address: Any, shape: Any) -> Any:
         return _filled(context, builder, view, builder.inttoptr(values[1], kind.as_pointer()), signature, values)
 
     return view(dtype, address, shape), generate
+
+
+def _viewed(dtype: Any, address: int, shape: tuple[int, ...]) -> Any:
+    """Return the same without compilation, for a debugger."""
+    room = (ctypes.c_char * (np.dtype(dtype).itemsize * math.prod(shape))).from_address(int(address))
+    return np.ndarray(shape, dtype, room)
+
+
+view_at = _viewed if config.DISABLE_JIT else intrinsic(_view_at)
 
 
 @intrinsic

@@ -72,7 +72,7 @@ def law_linear_moduli(law, p, slopes):
 
 
 @functools.cache
-def callees(law: Material) -> list[Callee]:
+def callees(law: Material) -> tuple[Callee, ...]:
     """Return the functions of a law by address, with their types."""
     of_energy, of_stress, of_tangent, of_numbers, of_rest = law.functions
     kept = CALLED | {"nogil": True, "variant": law.name}
@@ -99,7 +99,7 @@ def callees(law: Material) -> list[Callee]:
         return float(mu), float(lame)
 
     functions = energy, stress, tangent, by_parameters, linear_moduli
-    return [Callee(function, *signature) for function, signature in zip(functions, _SIGNATURES, strict=True)]
+    return tuple(Callee(function, *signature) for function, signature in zip(functions, _SIGNATURES, strict=True))
 
 
 @functools.cache
