@@ -1,7 +1,6 @@
 """Whether compiled steps are there: kept on disk from an earlier time, so that no run waits for their compilation."""
 
 from functools import cache
-from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
 from add.materials import MATERIALS
 from add.materials.called import callees as of_material
+from add.materials.strain_loops import callees as of_strains
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
     ball_laws,
@@ -38,28 +38,14 @@ from add.terms import (
     rigid_inertia,
 )  # fmt: skip
 
-#: The kinds of families of this package that are alone, and the laws that one text makes kinds for.
-_ALONE: tuple[Kind, ...] = (
-    rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS,
+#: The kinds of families of this package.
+OWN_KINDS: tuple[Kind, ...] = (
+    rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS, elastic.STRAINED,
     inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
     joint_law.KIND, joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
-_LAWS = frozenset(_STRAINED)
-
-
-@cache
-def own_kinds() -> tuple[Kind, ...]:
-    """Return the kinds of families of this package, all of them: to make them takes a moment."""
-    return (
-        *_ALONE,
-        *(elastic.strained_kind(law) for law in _STRAINED),
-    )
-
-
-def _is_own(kind: Kind) -> bool:
-    return kind in _ALONE or kind.law in _LAWS
 
 
 @cache
@@ -76,10 +62,10 @@ def packed_or_reason(system: System, needed: bool) -> PackedSystem | str:
         packed = pack(system)
     except NotCompiled as reason:
         return str(reason)
-    known = tuple(filter(_is_own, packed.kinds))
+    known, others = (tuple(kind for kind in packed.kinds if (kind in OWN_KINDS) == own) for own in (True, False))
     if config.DISABLE_JIT or not (needed or available(known, packed.trees, packed.sparse)):
         return "compiled steps are not kept on disk: run `add warm` once"
-    for function, signature in _of_kinds(packed.kinds if needed else tuple(filterfalse(_is_own, packed.kinds))):
+    for function, signature in _of_kinds(packed.kinds if needed else others):
         executable(function, signature)  # of a formula or an extension, which `add warm` does not know; kept then
     return packed
 
@@ -113,11 +99,17 @@ def functions(
     implicit, of_stages = _calls()
     calls = (*implicit, *of_stages) if explicit else implicit
     of_calls = [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
-    of_laws: list[Callee] = []
-    if kinds is None:
-        of_laws = [one for law in MATERIALS for one in of_material(law)]
-        of_laws += [one for term in TERMS for one in joint_law.callees(term.law)]
-    return [*of_callees, *of_calls, *(one[:2] for one in of_laws), *_of_kinds(own_kinds() if kinds is None else kinds)]
+    of_laws = _of_laws() if kinds is None else []
+    return [*of_callees, *of_calls, *(one[:2] for one in of_laws), *_of_kinds(OWN_KINDS if kinds is None else kinds)]
+
+
+def _of_laws() -> list[Callee]:
+    """Return the functions of the laws that families call by address."""
+    return [
+        *(one for law in MATERIALS for one in of_material(law)),
+        *(one for law in _STRAINED for one in of_strains(law)),
+        *(one for term in TERMS for one in joint_law.callees(term.law)),
+    ]
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:

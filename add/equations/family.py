@@ -1,7 +1,6 @@
 """Force families as compiled steps take them: arrays, and the functions that walk over them."""
 
 import functools
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -44,7 +43,6 @@ class Kind:
     forces, parameters : compiled functions
     jacobian : compiled function, or None where no force depends on the motion
     inputs : compiled function, or None where nothing follows a signal
-    law : what it evaluates, where one text makes kinds for many laws
     """
 
     name: str
@@ -53,7 +51,6 @@ class Kind:
     parameters: Any
     jacobian: Any = None
     inputs: Any = None
-    law: Hashable = None
 
     @functools.cached_property
     def functions(self) -> tuple[Any, Any, Any, Any]:

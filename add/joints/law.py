@@ -15,7 +15,7 @@ from add.equations.family import Family, Kind
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.kernels import sites as kernel
 from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
-from add.kernels.borrowed import borrowed, view_at
+from add.kernels.borrowed import borrowed, floats_at, view_at
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.kernels.site_points import parameter_jvp, parameter_vjp
@@ -44,11 +44,6 @@ class _Arrays(NamedTuple):
 
 _own = unpacker(_Arrays)
 evaluate, pull, assemble = kernel.evaluate, kernel.pull, kernel.assemble
-
-
-@njit(error_model="numpy")
-def _floats(place, shape):
-    return view_at(np.float64, place, shape)
 
 
 @njit(**FAMILY)
@@ -143,15 +138,15 @@ def callees(law: Law) -> tuple[Callee, ...]:
 
     @njit(**kept)
     def force(y, y_dot, p, n, n_p, imposed, codes, n_codes, f):
-        sites, rates, numbers = _floats(y, (n, 3)), _floats(y_dot, (n, 3)), _floats(p, (n // arity, n_p))
-        return int(law_force(sites, rates, numbers, imposed, view_at(_CODES, codes, (n_codes,)), _floats(f, (n, 3))))
+        sites, rates, numbers = floats_at(y, (n, 3)), floats_at(y_dot, (n, 3)), floats_at(p, (n // arity, n_p))
+        return int(law_force(sites, rates, numbers, imposed, view_at(_CODES, codes, (n_codes,)), floats_at(f, (n, 3))))
 
     @njit(**kept)
     def derivatives(y, y_dot, p, n, n_p, codes, n_codes, f, f_y, f_v, f_p):
-        sites, rates, numbers = _floats(y, (n, 3)), _floats(y_dot, (n, 3)), _floats(p, (n // arity, n_p))
-        by_y, by_v = _floats(f_y, (n // arity, size, size)), _floats(f_v, (n // arity, size, size))
-        by_p, branch = _floats(f_p, (n // arity, size, n_p)), view_at(_CODES, codes, (n_codes,))
-        law_derivatives(sites, rates, numbers, branch, _floats(f, (n, 3)), by_y, by_v, by_p)
+        sites, rates, numbers = floats_at(y, (n, 3)), floats_at(y_dot, (n, 3)), floats_at(p, (n // arity, n_p))
+        by_y, by_v = floats_at(f_y, (n // arity, size, size)), floats_at(f_v, (n // arity, size, size))
+        by_p, branch = floats_at(f_p, (n // arity, size, n_p)), view_at(_CODES, codes, (n_codes,))
+        law_derivatives(sites, rates, numbers, branch, floats_at(f, (n, 3)), by_y, by_v, by_p)
 
     return tuple(Callee(one, *signature) for one, signature in zip((force, derivatives), _SIGNATURES, strict=True))
 

@@ -92,6 +92,12 @@ def _viewed(dtype: Any, address: int, shape: tuple[int, ...]) -> Any:
 view_at = _viewed if config.DISABLE_JIT else intrinsic(_view_at)
 
 
+@njit(error_model="numpy")
+def floats_at(address, shape):
+    """Return the array of floats of a shape that begins at an address."""
+    return view_at(np.float64, address, shape)
+
+
 @intrinsic
 def uncounted(typingctx: Any, values: Any) -> Any:
     """Return an array, or a tuple of arrays, of tuples and of what is neither, as views that count no references.

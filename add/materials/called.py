@@ -10,17 +10,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from add.kernels.borrowed import view_at
+from add.kernels.borrowed import floats_at
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.materials.formulas import LawFunctions, Material
 from add.typing import IntArray
-
-
-@njit(error_model="numpy")
-def _view(place, shape):
-    return view_at(np.float64, place, shape)
-
 
 _PLACE, _FLOAT = types.uint64, types.float64
 _AT = _PLACE, types.int64, _PLACE, _PLACE, _FLOAT
@@ -79,23 +73,23 @@ def callees(law: Material) -> tuple[Callee, ...]:
 
     @njit(**kept)
     def energy(p, n, f, cof, jac):
-        return of_energy(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac)
+        return of_energy(floats_at(p, (n,)), floats_at(f, (3, 3)), floats_at(cof, (3, 3)), jac)
 
     @njit(**kept)
     def stress(p, n, f, cof, jac, out):
-        of_stress(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (3, 3)))
+        of_stress(floats_at(p, (n,)), floats_at(f, (3, 3)), floats_at(cof, (3, 3)), jac, floats_at(out, (3, 3)))
 
     @njit(**kept)
     def tangent(p, n, f, cof, jac, out):
-        of_tangent(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (3, 3, 3, 3)))
+        of_tangent(floats_at(p, (n,)), floats_at(f, (3, 3)), floats_at(cof, (3, 3)), jac, floats_at(out, (3, 3, 3, 3)))
 
     @njit(**kept)
     def by_parameters(p, n, f, cof, jac, out):
-        of_numbers(_view(p, (n,)), _view(f, (3, 3)), _view(cof, (3, 3)), jac, _view(out, (n, 3, 3)))
+        of_numbers(floats_at(p, (n,)), floats_at(f, (3, 3)), floats_at(cof, (3, 3)), jac, floats_at(out, (n, 3, 3)))
 
     @njit(**kept)
     def linear_moduli(p, n, slopes):
-        mu, lame = of_rest(_view(p, (n,)), _view(slopes, (2, n)))
+        mu, lame = of_rest(floats_at(p, (n,)), floats_at(slopes, (2, n)))
         return float(mu), float(lame)
 
     functions = energy, stress, tangent, by_parameters, linear_moduli

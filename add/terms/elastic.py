@@ -1,6 +1,5 @@
 """Elasticity, viscosity and stiffness-proportional damping of soft bodies, of cloth and of rods."""
 
-import functools
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, final
 
@@ -23,7 +22,14 @@ from add.materials import (
     element_residual,
     linear_moduli,
 )
-from add.materials.strain_loops import strain_loops
+from add.materials.strain_loops import (
+    DAMPED,
+    called_strain,
+    strain_energy,
+    strain_jacobian,
+    strain_parameters,
+    strain_residual,
+)
 from add.materials.strains import StrainLaw
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -297,35 +303,44 @@ class Stencils(NamedTuple):
     moduli: Ints2
 
 
-_stencils = unpacker(Stencils)
+class StrainArrays(NamedTuple):
+    """`Stencils` as loops take them, with what `add.materials.strain_loops.called_strain` returns."""
+
+    cells: Ints2
+    places: Ints2
+    shape: Floats2
+    weights: Floats
+    group: Ints
+    moduli: Ints2
+    law: Ints
 
 
-@functools.cache
-def strained_kind(law: StrainLaw) -> Kind:
-    """Return the family of stencils with a law."""
-    loops = strain_loops(law)
-    residual, jacobian, by_parameters, damped = loops.residual, loops.jacobian, loops.parameters, law.damped
+_stencils = unpacker(StrainArrays)
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        body = _stencils(arena, arena.families[k, FIELD])
-        residual(at.q, body, gathered(at.theta, body.moduli), at.v, out)
-        return rows
 
-    @njit(**FAMILY)
-    def matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        if weight_q == 0.0 and (weight_v == 0.0 or not damped):
-            return
-        body = _stencils(arena, arena.families[k, FIELD])
-        moduli = gathered(at.theta, body.moduli)
-        jacobian(at.q, body, moduli, at.v, weight_q, weight_v, data, element_slots(body.cells, slots))
+@njit(**FAMILY)
+def _strained_forces(arena, k, at, replay, rows, out):
+    body = _stencils(arena, arena.families[k, FIELD])
+    strain_residual(at.q, body, gathered(at.theta, body.moduli), at.v, out)
+    return rows
 
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        body = _stencils(arena, arena.families[k, FIELD])
-        by_parameters(at.q, body, gathered(at.theta, body.moduli), at.v, body.moduli, forward, along, out)
 
-    return Kind(f"strained_{law.strain.name}_{law.name}", Stencils, forces, parameters, matrix, law=law)
+@njit(**FAMILY)
+def _strained_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    body = _stencils(arena, arena.families[k, FIELD])
+    if weight_q == 0.0 and (weight_v == 0.0 or not body.law[DAMPED]):
+        return
+    moduli = gathered(at.theta, body.moduli)
+    strain_jacobian(at.q, body, moduli, at.v, weight_q, weight_v, data, element_slots(body.cells, slots))
+
+
+@njit(**FAMILY)
+def _strained_parameters(arena, k, at, rows, forward, along, out):
+    body = _stencils(arena, arena.families[k, FIELD])
+    strain_parameters(at.q, body, gathered(at.theta, body.moduli), at.v, body.moduli, forward, along, out)
+
+
+STRAINED = Kind("strained", StrainArrays, _strained_forces, _strained_parameters, _strained_matrix)
 
 
 @final
@@ -344,11 +359,15 @@ class Strained(FamilyTerm):
     law: StrainLaw
     stencils: Stencils
 
+    @property
+    def _arrays(self) -> StrainArrays:
+        return StrainArrays(*self.stencils, called_strain(self.law))
+
     def family(self) -> Family:
         """Return dense blocks of stencils."""
-        return Family(strained_kind(self.law), self.stencils, node_blocks(self.stencils.cells))
+        return Family(STRAINED, self._arrays, node_blocks(self.stencils.cells))
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the stored energy [J]."""
         moduli = theta[self.stencils.moduli]
-        return float(strain_loops(self.law).energy(kin.q, self.stencils, moduli))
+        return float(strain_energy(kin.q, self._arrays, moduli))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.robot_files import written
 
-from add.compiled.available import own_kinds
+from add.compiled.available import OWN_KINDS
 from add.compiled.pack import pack
 from add.equations.kinematics import Kinematics
 from add.scene import scene_from_dict
@@ -135,7 +135,7 @@ def test_compiled_steps_know_paths_and_places(path):
     """`add warm` compiles their families with all others of this package."""
     found = {kind.name for kind in pack(scene_from_dict(scene(path, 0.01, 1)).build().model.system).kinds}
     assert {"laws_of_paths", "drive_of_path", "wrench", "drive_of_length"} <= found
-    assert found <= {kind.name for kind in own_kinds()}
+    assert found <= {kind.name for kind in OWN_KINDS}
 
 
 def test_what_is_told_of(tmp_path):
