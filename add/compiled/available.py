@@ -42,7 +42,7 @@ from add.terms import (
 OWN_KINDS: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS, elastic.STRAINED,
     inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
-    joint_law.KIND, joint_laws.AXES, ball_laws.MOTION, ball_laws.FRICTION, ball_laws.LIMIT,
+    joint_law.KIND, joint_laws.AXES, ball_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
@@ -109,6 +109,10 @@ def _of_laws() -> list[Callee]:
         *(one for law in MATERIALS for one in of_material(law)),
         *(one for law in _STRAINED for one in of_strains(law)),
         *(one for term in TERMS for one in joint_law.callees(term.law)),
+        ball_laws.MOTION,
+        ball_laws.FRICTION,
+        ball_laws.LIMIT,
+        lengths.PATH_LENGTH,
     ]
 
 

@@ -2,14 +2,16 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
+from numba import types
 
 from add.equations.family import Family, Kind, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
+from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import njit
 from add.kernels.joint_laws import ball_friction, ball_limit, ball_motion
 from add.kernels.rotation import left_jacobian
@@ -20,62 +22,70 @@ class _Arrays(NamedTuple):
     first: Ints
     numbers: Ints2
     constants: Floats
+    law: Ints
 
 
 _own = unpacker(_Arrays)
 
 
-def _kind(name: str, law: Any) -> Kind:
-    """Return the compiled functions of families of a law of `add.kernels.joint_laws`."""
+#: Laws of `add.kernels.joint_laws`, which are called by address: their arguments.
+_ARGUMENTS = (
+    types.int64[::1], types.float64[:, ::1], types.float64[::1], types.UniTuple(types.float64[::1], 3), types.boolean,
+    types.float64[:, ::1], types.float64[:, :, ::1], types.float64[:, :, :, ::1],
+)  # fmt: skip
+MOTION, FRICTION, LIMIT = (Callee(law, _ARGUMENTS, types.none) for law in (ball_motion, ball_friction, ball_limit))
+_law = by_address("ball's law", lambda: MOTION)
 
-    @njit(**FAMILY)
-    def found(arena, k, at, wanted):
-        balls = _own(arena, arena.families[k, FIELD])
-        m, n = balls.numbers.shape
-        p = np.empty((m, n))
-        for i in range(m):
-            for j in range(n):
-                p[i, j] = at.theta[balls.numbers[i, j]]
-        forces, by_number, by_state = np.empty((m, 3)), np.empty((m, n, 3)), np.zeros((3, m, 3, 3))
-        law(balls.first, p, balls.constants, (at.q, at.v, at.a), wanted, forces, by_number, by_state)
-        return balls, forces, by_number, by_state
 
-    @njit(**FAMILY)
-    def forces(arena, k, at, replay, rows, out):
-        balls, force, _, _ = found(arena, k, at, False)
-        for i in range(balls.first.size):
+@njit(**FAMILY)
+def _found(arena, k, at, wanted):
+    balls = _own(arena, arena.families[k, FIELD])
+    m, n = balls.numbers.shape
+    p = np.empty((m, n))
+    for i in range(m):
+        for j in range(n):
+            p[i, j] = at.theta[balls.numbers[i, j]]
+    forces, by_number, by_state = np.empty((m, 3)), np.empty((m, n, 3)), np.zeros((3, m, 3, 3))
+    state = at.q, at.v, at.a
+    _law(balls.law[0], (balls.first, p, balls.constants, state, wanted, forces, by_number, by_state))
+    return balls, forces, by_number, by_state
+
+
+@njit(**FAMILY)
+def _forces(arena, k, at, replay, rows, out):
+    balls, force, _, _ = _found(arena, k, at, False)
+    for i in range(balls.first.size):
+        for c in range(3):
+            out[balls.first[i] + c] += force[i, c]
+    return rows
+
+
+@njit(**FAMILY)
+def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    balls, _, _, by = _found(arena, k, at, True)
+    for i in range(balls.first.size):
+        for r in range(3):
             for c in range(3):
-                out[balls.first[i] + c] += force[i, c]
-        return rows
-
-    @njit(**FAMILY)
-    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-        balls, _, _, by = found(arena, k, at, True)
-        for i in range(balls.first.size):
-            for r in range(3):
-                for c in range(3):
-                    value = weight_q * by[0, i, r, c] + weight_v * by[1, i, r, c] + weight_a * by[2, i, r, c]
-                    data[slots[9 * i + 3 * r + c]] += value
-
-    @njit(**FAMILY)
-    def parameters(arena, k, at, rows, forward, along, out):
-        balls, _, by_number, _ = found(arena, k, at, False)
-        for i in range(balls.first.size):
-            for j in range(balls.numbers.shape[1]):
-                for c in range(3):
-                    add_entry(forward, balls.first[i] + c, balls.numbers[i, j], by_number[i, j, c], along, out)
-
-    return Kind(name, _Arrays, forces, parameters, jacobian)
+                value = weight_q * by[0, i, r, c] + weight_v * by[1, i, r, c] + weight_a * by[2, i, r, c]
+                data[slots[9 * i + 3 * r + c]] += value
 
 
-MOTION = _kind("balls", ball_motion)
-FRICTION, LIMIT = _kind("ball_friction", ball_friction), _kind("ball_limit", ball_limit)
+@njit(**FAMILY)
+def _parameters(arena, k, at, rows, forward, along, out):
+    balls, _, by_number, _ = _found(arena, k, at, False)
+    for i in range(balls.first.size):
+        for j in range(balls.numbers.shape[1]):
+            for c in range(3):
+                add_entry(forward, balls.first[i] + c, balls.numbers[i, j], by_number[i, j, c], along, out)
+
+
+KIND = Kind("ball_law", _Arrays, _forces, _parameters, _jacobian)
 
 
 class BallLaw(FamilyTerm):
     """A law of `add.kernels.joint_laws` on every ball."""
 
-    kind: ClassVar[Kind]
+    law: ClassVar[Callee]
 
     first: IntArray
 
@@ -97,8 +107,8 @@ class BallLaw(FamilyTerm):
     @final
     def family(self) -> Family:
         """Return one 3 x 3 block a joint."""
-        arrays = _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants)
-        return Family(self.kind, arrays, dense_blocks(self.dofs))
+        arrays = _Arrays(self.first, np.stack(self.numbers, axis=1), self.constants, np.array([address(self.law)]))
+        return Family(KIND, arrays, dense_blocks(self.dofs))
 
 
 @final
@@ -112,7 +122,7 @@ class BallLaws(BallLaw):
     damping, armature : (m,) indices in theta of d [N m s/rad] and I [kg m^2]
     """
 
-    kind: ClassVar[Kind] = MOTION
+    law: ClassVar[Callee] = MOTION
 
     first: IntArray
     damping: IntArray
@@ -140,7 +150,7 @@ class BallFriction(BallLaw):
     friction, slip : (m,) indices in theta of tau [N m] and s [rad/s]
     """
 
-    kind: ClassVar[Kind] = FRICTION
+    law: ClassVar[Callee] = FRICTION
 
     first: IntArray
     friction: IntArray
@@ -166,7 +176,7 @@ class BallLimits(BallLaw):
     onset : (m,) [rad]
     """
 
-    kind: ClassVar[Kind] = LIMIT
+    law: ClassVar[Callee] = LIMIT
 
     first: IntArray
     upper: IntArray

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
+from numba import types
 
 from add.equations.family import Family, Kind
 from add.equations.family_term import FamilyTerm
@@ -11,6 +12,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.borrowed import borrowed
+from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_laws
 from add.kernels.muscles import length_drive
@@ -63,6 +65,7 @@ class _LawsOfPaths(NamedTuple):
     begin: Ints2
     segments: Ints2
     sizes: Floats2
+    measure: Ints
 
 
 class _DriveOfPath(NamedTuple):
@@ -80,6 +83,18 @@ class _DriveOfPath(NamedTuple):
     begin: Ints2
     segments: Ints2
     sizes: Floats2
+    measure: Ints
+
+
+PATH_LENGTH = Callee(
+    path_length,
+    (
+        types.float64[::1], types.int64[::1], types.int64[:, ::1], types.float64[:, ::1], types.float64[::1],
+        types.float64[:, ::1],
+    ),
+    types.float64,
+)  # fmt: skip
+_path_length = by_address("path's length", lambda: PATH_LENGTH)
 
 
 @njit(**FAMILY)
@@ -103,7 +118,8 @@ def _paths(own, m, at):
         n = 3 * (b - a)
         square = borrowed(bent, pair, (n, n))
         part = slice(own.begin[k, 1], own.begin[k + 1, 1])
-        state[0, k] = path_length(at.q, own.places[a:b], own.segments[part], own.sizes[part], g[3 * a : 3 * b], square)
+        path = own.places[a:b], own.segments[part], own.sizes[part]
+        state[0, k] = _path_length(own.measure[0], (at.q, *path, g[3 * a : 3 * b], square))
         for i in range(n):
             v = at.v[own.dof[3 * a + i]]
             state[1, k] += g[3 * a + i] * v
@@ -328,7 +344,8 @@ class OnPaths(FamilyTerm):
         places, segments, weights = (np.concatenate(part) for part in zip(*self.paths, strict=True))
         kinds = (LAWS_OF_PATHS, _LawsOfPaths), (DRIVE_OF_PATH, _DriveOfPath)
         entries = length, dof, left, right
-        return _family(self.law, kinds, entries, (places, begin, segments, weights), (dof[left], dof[right]))
+        of_paths = places, begin, segments, weights, np.array([address(PATH_LENGTH)])
+        return _family(self.law, kinds, entries, of_paths, (dof[left], dof[right]))
 
     @property
     def _dofs(self) -> list[IntArray]:
