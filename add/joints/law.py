@@ -121,9 +121,11 @@ class Law:
 
 _PLACE, _COUNT = types.uint64, types.int64
 #: Addresses of y, y_dot and p, how many sites and columns; whether imposed; codes, how many; where forces go.
-_FORCE = (_PLACE,) * 3, (_COUNT,) * 2, (types.boolean, _PLACE, _COUNT, _PLACE)
-_DERIVATIVES = (_PLACE,) * 3, (_COUNT,) * 2, (_PLACE, _COUNT), (_PLACE,) * 4
-_SIGNATURES = (sum(_FORCE, ()), types.int64), (sum(_DERIVATIVES, ()), types.none)
+_AT, _BRANCH = (types.UniTuple(_PLACE, 3), _COUNT, _COUNT), (_PLACE, _COUNT)
+_SIGNATURES = (
+    ((*_AT, types.boolean, *_BRANCH, _PLACE), types.int64),
+    ((*_AT, *_BRANCH, types.UniTuple(_PLACE, 4)), types.none),
+)
 _force, _derivatives = (
     by_address(f"law's {name}", functools.partial(Callee, None, *signature))
     for name, signature in zip(("force", "derivatives"), _SIGNATURES, strict=True)
@@ -137,16 +139,17 @@ def callees(law: Law) -> tuple[Callee, ...]:
     kept = CALLED | {"variant": law.name}
 
     @njit(**kept)
-    def force(y, y_dot, p, n, n_p, imposed, codes, n_codes, f):
-        sites, rates, numbers = floats_at(y, (n, 3)), floats_at(y_dot, (n, 3)), floats_at(p, (n // arity, n_p))
+    def force(at, n, n_p, imposed, codes, n_codes, f):
+        sites, rates, numbers = floats_at(at[0], (n, 3)), floats_at(at[1], (n, 3)), floats_at(at[2], (n // arity, n_p))
         return int(law_force(sites, rates, numbers, imposed, view_at(_CODES, codes, (n_codes,)), floats_at(f, (n, 3))))
 
     @njit(**kept)
-    def derivatives(y, y_dot, p, n, n_p, codes, n_codes, f, f_y, f_v, f_p):
-        sites, rates, numbers = floats_at(y, (n, 3)), floats_at(y_dot, (n, 3)), floats_at(p, (n // arity, n_p))
-        by_y, by_v = floats_at(f_y, (n // arity, size, size)), floats_at(f_v, (n // arity, size, size))
-        by_p, branch = floats_at(f_p, (n // arity, size, n_p)), view_at(_CODES, codes, (n_codes,))
-        law_derivatives(sites, rates, numbers, branch, floats_at(f, (n, 3)), by_y, by_v, by_p)
+    def derivatives(at, n, n_p, codes, n_codes, out):
+        sites, rates, numbers = floats_at(at[0], (n, 3)), floats_at(at[1], (n, 3)), floats_at(at[2], (n // arity, n_p))
+        f, square = floats_at(out[0], (n, 3)), (n // arity, size, size)
+        f_y, f_v = floats_at(out[1], square), floats_at(out[2], square)
+        f_p, branch = floats_at(out[3], (n // arity, size, n_p)), view_at(_CODES, codes, (n_codes,))
+        law_derivatives(sites, rates, numbers, branch, f, f_y, f_v, f_p)
 
     return tuple(Callee(one, *signature) for one, signature in zip((force, derivatives), _SIGNATURES, strict=True))
 
@@ -160,8 +163,8 @@ def called(law: Law) -> IntArray:
 @njit(**CALLED)
 def _forced(law, y, y_dot, p, imposed, codes, f):
     """Fill the forces; return how many act."""
-    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data, y.shape[0], p.shape[1]
-    return _force(law[0], (*at, imposed, codes.ctypes.data, codes.size, f.ctypes.data))
+    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data
+    return _force(law[0], (at, y.shape[0], p.shape[1], imposed, codes.ctypes.data, codes.size, f.ctypes.data))
 
 
 @njit(**CALLED)
@@ -177,9 +180,9 @@ def _linearised(law, sites, numbers, at, rows):
 @njit(**CALLED)
 def _differentiated(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill the forces and their derivatives."""
-    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data, y.shape[0], p.shape[1]
+    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data
     out = f.ctypes.data, f_y.ctypes.data, f_v.ctypes.data, f_p.ctypes.data
-    _derivatives(law[1], (*at, codes.ctypes.data, codes.size, *out))
+    _derivatives(law[1], (at, y.shape[0], p.shape[1], codes.ctypes.data, codes.size, out))
 
 
 @njit(**FAMILY)

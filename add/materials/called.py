@@ -1,7 +1,8 @@
 """Elastic laws as compiled loops call them, by address: one loop serves all laws, and is compiled once for all.
 
-A law then compiles its own functions alone, in a second or two where the loops took twenty. A call costs some 20 ns at
-a point, where forces of a linear tetrahedron take 100 and derivatives 1000.
+A law then compiles its own functions alone, in a second or two where the loops took twenty. A call takes addresses of
+arrays, as arrays themselves fill some 35 words: it costs 3 ns at a point in place of 32, where forces of a linear
+tetrahedron take 70 and derivatives 400.
 """
 
 import functools

@@ -78,7 +78,7 @@ def _dilated_stress(law, w, volume, theta, moduli, g, f, cof, jac, stress):
 
 
 @njit(**CALLED, nogil=True)
-def element_energy(x, elements, moduli):
+def energy(x, elements, moduli):
     """Return the stored energy [J]; NaN where a point is inverted."""
     cells, grads, w, group, mean, law = elements
     nq = w.shape[1]
@@ -100,7 +100,7 @@ def element_energy(x, elements, moduli):
 
 
 @njit(**_JIT)
-def element_residual(x, elements, moduli, out):
+def residual(x, elements, moduli, out):
     """Add dE/dx; NaN at the nodes of inverted elements."""
     cells, grads, w, group, mean, law = elements
     nq = w.shape[1]
@@ -125,7 +125,7 @@ def element_residual(x, elements, moduli, out):
 
 
 @njit(**_JIT)
-def element_jacobian(x, elements, moduli, weight, data, slots):
+def jacobian(x, elements, moduli, weight, data, slots):
     """Add weight d2E/dx2 to data[slots] (slots: element, row dof, column dof)."""
     cells, grads, w, group, mean, law = elements
     nq, nn = w.shape[1], cells.shape[1]
@@ -168,11 +168,12 @@ def element_jacobian(x, elements, moduli, weight, data, slots):
 
 
 @njit(**_JIT)
-def _stress_by_moduli(law, w, volume, theta, dilated, moduli, f, cof, jac, out, pressure):
+def _stress_by_moduli(law, w, volume, theta, dilated, moduli, at, out, pressure):
     """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p).
 
-    ``moduli`` begin with those of the element.
+    ``moduli`` begin with those of the element, ``at`` is F, its cofactor matrix and J at the points.
     """
+    f, cof, jac = at
     f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
     pressure[:] = 0.0
     for p in range(w.size):
@@ -190,7 +191,7 @@ def _stress_by_moduli(law, w, volume, theta, dilated, moduli, f, cof, jac, out, 
 
 
 @njit(**_JIT)
-def element_parameters(x, elements, moduli, indices, forward, along, out):
+def parameters(x, elements, moduli, indices, forward, along, out):
     """Add dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to ``out`` (n,).
 
     Or backward: add ``along`` (n,) times dr/dmoduli to ``out`` (n_theta,).
@@ -203,7 +204,7 @@ def element_parameters(x, elements, moduli, indices, forward, along, out):
     for e in range(cells.shape[0]):
         g = group[e]
         volume, theta = dilatation(e, x, cells, grads, w, f, cof, jac)
-        _stress_by_moduli(law, w[e], volume, theta, mean[g], moduli[g:], f, cof, jac, by, pressure)
+        _stress_by_moduli(law, w[e], volume, theta, mean[g], moduli[g:], (f, cof, jac), by, pressure)
         if forward:
             rise = 0.0
             for p in range(nq):

@@ -1,8 +1,7 @@
 """The elastic law of a material as a value, and laws by formula: W of invariants, its derivatives made from the text.
 
 A law is a strain energy density W(F; p) [J/m^3] of the deformation gradient F with a few parameters p. The loops over
-elements are compiled for each law (`add.materials.elements`): a call behind a pointer costs four times one that the
-compiler can see.
+elements (`add.materials.elements`) are compiled once for all laws, and call them by address (`add.materials.called`).
 
 A formula is in I1, I2, J of C = F^T F, in the principal stretches l1, l2, l3, in which it is symmetric, in the
 invariants of fibres with the directions a and s at rest, I4 = |F a|^2, I6 = |F s|^2 and I8 = F a . F s, and in

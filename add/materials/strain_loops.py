@@ -29,10 +29,11 @@ from add.typing import IntArray
 _JIT = {"nogil": True, "error_model": "numpy"}
 
 _PLACE, _COUNT, _NONE = types.uint64, types.int64, types.none
+_AT = types.Tuple((_PLACE, _COUNT))
 #: Addresses of arrays, with their sizes, of the functions of a strain, of W, and of what is made of a law.
 _SIGNATURES: tuple[tuple[tuple[Any, ...], Any], ...] = (
-    ((*(_PLACE, _COUNT) * 3, _PLACE, _PLACE, _COUNT, _PLACE), _NONE),
-    ((*(_PLACE, _COUNT) * 3, _PLACE, _PLACE, _COUNT, _PLACE, _COUNT, _PLACE, _PLACE), _NONE),
+    ((_AT, _AT, _AT, _PLACE, _COUNT, _PLACE, _PLACE), _NONE),
+    ((_AT, _AT, _AT, _PLACE, _COUNT, _PLACE, _AT, _PLACE, _PLACE), _NONE),
     ((_PLACE, _COUNT, _PLACE, _COUNT), types.float64),
     ((_PLACE, _COUNT, _PLACE, _PLACE, _COUNT, _PLACE), _NONE),
 )
@@ -51,16 +52,16 @@ def _of_strain(strain: Strain) -> tuple[Callee, ...]:
     kept = CALLED | {"variant": strain.name}
 
     @njit(**kept)
-    def value(x, m, places, n_places, shape, n_shape, work, z, n, dz):
-        at, known = floats_at(x, (m, 3)), view_at(np.int64, places, (n_places,))
-        out = floats_at(z, (n,)), floats_at(dz, (n, 3 * m))
-        strain_value(at, known, floats_at(shape, (n_shape,)), floats_at(work, (13, 12)), out[0], out[1])
+    def value(x, places, shape, work, n, z, dz):
+        at, known = floats_at(x[0], (x[1], 3)), view_at(np.int64, places[0], (places[1],))
+        rest, scratch = floats_at(shape[0], (shape[1],)), floats_at(work, (13, 12))
+        strain_value(at, known, rest, scratch, floats_at(z, (n,)), floats_at(dz, (n, 3 * x[1])))
 
     @njit(**kept)
-    def second(x, m, places, n_places, shape, n_shape, g, v, n_v, work, n, out, turned):
-        at, known = floats_at(x, (m, 3)), view_at(np.int64, places, (n_places,))
-        rest, rates, scratch = floats_at(shape, (n_shape,)), floats_at(v, (n_v, 3)), floats_at(work, (13, 12))
-        to, turns = floats_at(out, (3 * m, 3 * m)), floats_at(turned, (n, 3 * m))
+    def second(x, places, shape, work, n, g, v, out, turned):
+        at, known, size = floats_at(x[0], (x[1], 3)), view_at(np.int64, places[0], (places[1],)), 3 * x[1]
+        rest, scratch = floats_at(shape[0], (shape[1],)), floats_at(work, (13, 12))
+        rates, to, turns = floats_at(v[0], (v[1], 3)), floats_at(out, (size, size)), floats_at(turned, (n, size))
         strain_second(at, known, rest, floats_at(g, (n,)), rates, scratch, to, turns)
 
     return tuple(Callee(one, *signature) for one, signature in zip((value, second), _SIGNATURES, strict=False))
@@ -127,17 +128,16 @@ def called_strain(law: StrainLaw) -> IntArray:
 @njit(**_JIT)
 def _strain(law, x, places, shape, work, z, dz):
     """Fill strains and their slopes, see `add.kernels.strains`."""
-    rest = places.ctypes.data, places.size, shape.ctypes.data, shape.size
-    out = work.ctypes.data, z.ctypes.data, z.size, dz.ctypes.data
-    _call_value(law[VALUE], (x.ctypes.data, x.shape[0], *rest, *out))
+    at = (x.ctypes.data, x.shape[0]), (places.ctypes.data, places.size), (shape.ctypes.data, shape.size)
+    _call_value(law[VALUE], (*at, work.ctypes.data, z.size, z.ctypes.data, dz.ctypes.data))
 
 
 @njit(**_JIT)
 def _second(law, x, places, shape, g, v, work, out, turned):
     """Add second derivatives of strains, see `add.kernels.strains`."""
-    rest = places.ctypes.data, places.size, shape.ctypes.data, shape.size
-    by = g.ctypes.data, v.ctypes.data, v.shape[0], work.ctypes.data, g.size
-    _call_second(law[SECOND], (x.ctypes.data, x.shape[0], *rest, *by, out.ctypes.data, turned.ctypes.data))
+    at = (x.ctypes.data, x.shape[0]), (places.ctypes.data, places.size), (shape.ctypes.data, shape.size)
+    by = work.ctypes.data, g.size, g.ctypes.data, (v.ctypes.data, v.shape[0])
+    _call_second(law[SECOND], (*at, *by, out.ctypes.data, turned.ctypes.data))
 
 
 @njit(**_JIT)

@@ -12,16 +12,7 @@ from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Int
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
-from add.materials import (
-    Elements,
-    Material,
-    called,
-    element_energy,
-    element_jacobian,
-    element_parameters,
-    element_residual,
-    linear_moduli,
-)
+from add.materials import Elements, Material, called, elements as loops
 from add.materials.strain_loops import (
     DAMPED,
     called_strain,
@@ -112,7 +103,7 @@ def element_slots(cells, slots):
 def _elastic_forces(arena, k, at, replay, rows, out):
     body = _own(arena, arena.families[k, FIELD])
     moduli = gathered(at.theta, body.moduli)
-    element_residual(at.q, elements_of(body), moduli, out)
+    loops.residual(at.q, elements_of(body), moduli, out)
     return rows
 
 
@@ -122,14 +113,14 @@ def _elastic_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
         return
     body = _own(arena, arena.families[k, FIELD])
     moduli, places = gathered(at.theta, body.moduli), element_slots(body.cells, slots)
-    element_jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
+    loops.jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
 
 
 @njit(**FAMILY)
 def _elastic_parameters(arena, k, at, rows, forward, along, out):
     body = _own(arena, arena.families[k, FIELD])
     moduli = gathered(at.theta, body.moduli)
-    element_parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
+    loops.parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
 
 
 ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix)
@@ -160,7 +151,7 @@ class Elastic(FamilyTerm):
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
         batch = self.batch
-        return float(element_energy(kin.q, batch.elements, theta[batch.moduli]))
+        return float(loops.energy(kin.q, batch.elements, theta[batch.moduli]))
 
 
 class _Viscous(NamedTuple):
@@ -182,7 +173,7 @@ _viscous = unpacker(_Viscous)
 @njit(error_model="numpy", nogil=True)
 def _viscosities(theta, own):
     """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
-    lame, _ = linear_moduli(own.law, gathered(theta, own.moduli))
+    lame, _ = loops.linear_moduli(own.law, gathered(theta, own.moduli))
     out = np.empty(4 * own.beta.size)
     for g in range(own.beta.size):
         beta = theta[own.beta[g]]
@@ -195,7 +186,7 @@ def _viscosities(theta, own):
 @njit(error_model="numpy", nogil=True)
 def _add_slopes(theta, own, forward, along, out):
     """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
-    lame, slopes = linear_moduli(own.law, gathered(theta, own.moduli))
+    lame, slopes = loops.linear_moduli(own.law, gathered(theta, own.moduli))
     for g in range(own.beta.size):
         add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
         if own.exponent[g] >= 0:

@@ -12,19 +12,7 @@ from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
-from add.kernels.arena import (
-    FAMILY,
-    FIELD,
-    Floats,
-    Floats2,
-    Floats4,
-    Ints,
-    Ints2,
-    add_entry,
-    row_of,
-    unpacker,
-    window,
-)
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Ints2, add_entry, row_of, unpacker, window
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.muscles import (
@@ -38,15 +26,7 @@ from add.kernels.muscles import (
     stretch_of,
     tension,
 )
-from add.materials import (
-    Elements,
-    called,
-    element_energy,
-    element_jacobian,
-    element_parameters,
-    element_residual,
-    formula_law,
-)
+from add.materials import Elements, called, elements as loops, formula_law
 from add.terms.elastic import element_slots
 from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
@@ -318,7 +298,7 @@ def _law_of(arena, k, at, own):
 def _cell_forces(arena, k, at, replay, rows, out):
     own = _own_cells(arena, arena.families[k, FIELD])
     elements, moduli, _ = _law_of(arena, k, at, own)
-    element_residual(at.q, elements, moduli, out)
+    loops.residual(at.q, elements, moduli, out)
     return rows
 
 
@@ -328,7 +308,7 @@ def _cell_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
         own = _own_cells(arena, arena.families[k, FIELD])
         elements, moduli, _ = _law_of(arena, k, at, own)
         places = element_slots(own.cells, slots)
-        element_jacobian(at.q, elements, moduli, weight_q, data, places)
+        loops.jacobian(at.q, elements, moduli, weight_q, data, places)
 
 
 @njit(**FAMILY)
@@ -342,9 +322,9 @@ def _cell_parameters(arena, k, at, rows, forward, along, out):
         pair[0] = along[own.numbers[0]]
         for j in range(weights.size):
             pair[1] += weights[j] * along[own.rows[first + j]]
-        element_parameters(at.q, elements, moduli, indices, True, pair, out)
+        loops.parameters(at.q, elements, moduli, indices, True, pair, out)
     else:
-        element_parameters(at.q, elements, moduli, indices, False, along, pair)
+        loops.parameters(at.q, elements, moduli, indices, False, along, pair)
         out[own.numbers[0]] += pair[0]
         for j in range(weights.size):
             out[own.rows[first + j]] += weights[j] * pair[1]
@@ -360,7 +340,7 @@ def _cell_inputs(arena, k, at, rows, indptr, found):
         to = row_of(own.rows[first + j], indptr, found)
         if to >= 0:
             pair[1] = weights[j]
-            element_parameters(at.q, elements, moduli, indices, True, pair, found.values[to])
+            loops.parameters(at.q, elements, moduli, indices, True, pair, found.values[to])
 
 
 _CELLS = Kind("volumetric_actuator", _Cells, _cell_forces, _cell_parameters, _cell_matrix, _cell_inputs)
@@ -406,4 +386,4 @@ class VolumetricActuator(FamilyTerm):
         moduli, mean = np.array([[theta[self.stiffness], target]]), np.zeros(1, dtype=np.int64)
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
         own = self.cells, self.gradients, self.weights, group, mean, called(_VOLUMETRIC)
-        return float(element_energy(kin.q, Elements(*own), moduli))
+        return float(loops.energy(kin.q, Elements(*own), moduli))
