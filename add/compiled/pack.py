@@ -28,8 +28,8 @@ MOST_DENSE = 200
 #: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
 MOST_COORDINATES = 10_000
 
-#: Arrays of patterns are kept up to so many integers in all.
-MOST_KEPT = 10_000_000
+#: Arrays of patterns are kept up to so many integers in all: 200 MB.
+MOST_KEPT = 25_000_000
 
 #: Up to so many rows of X where there are trees: the matrix over them is a full one.
 MOST_ROWS = 600

@@ -52,6 +52,7 @@ class CompiledRun:
         # What an arena of a step was made of, all of which must outlive it, and the arena.
         self._last: tuple[Others | None, dict[int, tuple[AnyArray, ...]], Others | None, Arena]
         self._last = None, {}, None, system.arena
+        self._places: AllCandidates = ()
         self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
 
@@ -76,8 +77,17 @@ class CompiledRun:
         return CompiledRun(self.system)
 
     def _of_block(self, block: Block) -> tuple[Arena, Routines]:
-        """Return the arguments that compiled steps begin with for a block: where patterns change, for its one step."""
-        return self._common(block.decisions(0), block.candidates) if self.system.changing else self.system.common
+        """Return the arguments that compiled steps begin with for a block: where patterns change, for its one step.
+
+        The places of the block before serve as long as they suffice: what a step may meet is all that acts at its
+        beginning, and so a sweep back makes at most every second pattern.
+        """
+        if not self.system.changing:
+            return self.system.common
+        chosen = as_choices(block.decisions(0), self._none)
+        if not self._places or self._with_places(chosen, self._places) is not self._places:
+            self._places = self._with_places(chosen, block.candidates)
+        return self._common(self._nothing if self._places else block.decisions(0), self._places)
 
     def _common(self, decisions: Decisions, candidates: AllCandidates = ()) -> tuple[Arena, Routines]:
         """Return the arguments that compiled steps begin with, with places for decisions and candidates."""

@@ -11,6 +11,7 @@ from add.contact.body_family import mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts
 from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
+from add.contact.sparsity import union
 from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
@@ -231,7 +232,7 @@ class MeshContact(RowContact):
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
         """Return which nodes and bodies touch each other."""
         acting = carrier_keys(decision, self.arrays)
-        return acting if candidates is None else np.union1d(acting, candidates)
+        return acting if candidates is None else union(candidates, acting)
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""

@@ -107,7 +107,7 @@ def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
         Y[SHARE + j, c] = 0.0
     for k in range(first, stop):
         x0, x1, x2 = U[PLACES, k, 0], U[PLACES, k, 1], U[PLACES, k, 2]
-        if x0 == 0.0 and x1 == 0.0 and x2 == 0.0:
+        if weight_q == 0.0 or (x0 == 0.0 and x1 == 0.0 and x2 == 0.0):
             continue
         along = S[0, 0] * x0 + S[0, 1] * x1 + S[0, 2] * x2
         Y[DEPTH, c] -= weight_q * shares[k] * along

@@ -177,6 +177,7 @@ def _add_jacobian(state, meshes, law, rows, weights, slots, data, entries, store
         n, _, _, d, turning, mollified, _, _, weight, _, energy, e, values, _ = prepare(
             row, theta, places, meshes, law, rows, half, work, room
         )
+        mollified = mollified and weight_q != 0.0
         levers = ends[0, BODY] >= 0 or ends[1, BODY] >= 0
         coordinate_columns(n, d, weights, turning, mollified, B, work, room)
         for side in range(2):

@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose
 from support.compiled_runs import by_terms
 from support.surfaces import joined, sheet
 
+from add.adjoint import Cotangents, pullback
+from add.compiled.pack import PackedSystem
 from add.compiled.run import CompiledRun
 from add.contact.crossings import candidates
 from add.scene import scene_from_dict
@@ -70,13 +72,18 @@ def test_the_command_line_starts_without_the_toolkit():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_compiled_step_goes_on_where_something_acts_that_had_no_places(tmp_path, monkeypatch):
-    """A cloth is thrown into a pyramid: not all that it meets within a step is foreseen."""
-    pyramid = tmp_path / "pyramid.obj"
+def thrown(folder):
+    """Return a cloth that is thrown into a pyramid."""
+    pyramid = folder / "pyramid.obj"
     pyramid.write_text(PYRAMID, encoding="utf-8")
     scene = crumpling(8, pyramid)
     scene["time"]["dt"], scene["bodies"]["cloth"]["velocity"] = 0.01, [0, 0, -3]
-    simulation = scene_from_dict(scene).build().simulation
+    return scene_from_dict(scene).build().simulation
+
+
+def test_a_compiled_step_goes_on_where_something_acts_that_had_no_places(tmp_path, monkeypatch):
+    """Not all that a cloth meets within a step is foreseen."""
+    simulation = thrown(tmp_path)
     went_on, of_terms = [], by_terms(simulation)
     with_places = CompiledRun._with_places
 
@@ -101,3 +108,18 @@ def test_a_compiled_step_goes_on_where_something_acts_that_had_no_places(tmp_pat
             compared += 1
         state = after
     assert compared >= 4
+
+
+def test_a_sweep_back_goes_through_steps_with_the_places_of_later_ones(tmp_path, monkeypatch):
+    """Every step of a cloth that touches has a pattern of its own; back, one serves for two steps at least."""
+    simulation, made = thrown(tmp_path), []
+    of_step = PackedSystem.of_step
+    monkeypatch.setattr(PackedSystem, "of_step", lambda *arguments: made.append(0) or of_step(*arguments))
+    trajectory = simulation.run(n_steps=25)
+    forward = len(made)
+    simulation.packed.patterns._kept.clear()
+    ones = Cotangents(*(np.ones(trajectory.q.shape) for _ in range(2)))
+    gradient = pullback(simulation, trajectory, simulation.theta, ones)
+    assert forward > 15 and len(made) - forward <= 13
+    expected = pullback(by_terms(simulation), trajectory, simulation.theta, ones)
+    assert_allclose(gradient, expected, rtol=1e-8, atol=1e-12 * np.abs(expected).max())
