@@ -69,8 +69,9 @@ def gained(built: BuiltScene, start: Trajectory, data: RunData) -> dict[str, Any
     if gain <= GAIN * moves:
         return {}
     dt, stepper = built.scene.time.dt, built.simulation.stepper
-    divides = isinstance(stepper, BDF) or (isinstance(stepper, Substeps) and stepper.impacts is None)
-    remedy = "time.substeps 'auto'" if divides else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
+    resolved = stepper.impacts if isinstance(stepper, Substeps) else None
+    whole = isinstance(stepper, BDF | Substeps) and (resolved is None or not resolved.divides)
+    remedy = "time.substeps 'auto'" if whole else f"a smaller time.dt, such as {0.25 * dt:.1g} s,"
     text = (
         f"energy grows by {gain:.3g} J, {gain / moves:.0%} of what moves, until t = {data.t[most]:.6g} s, and nothing "
         f"feeds it: {remedy} helps"

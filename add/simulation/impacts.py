@@ -51,6 +51,7 @@ class Impacts:
     contacts : numbers of the contact terms among those that decide
     stops : whether what contact does in a step may divide it, and not swings alone
     eager : whether steps are divided before any fallback is tried; else scenes have whole steps where they can
+    divides : whether steps are divided at all; else sudden changes make them steps of BDF1 alone
     """
 
     lift: Lift
@@ -63,10 +64,11 @@ class Impacts:
     contacts: tuple[int, ...]
     stops: bool
     eager: bool
+    divides: bool
 
     def enough(self, n: int, moved: float) -> int:
         """Return how many parts a step needs, n at least, in which a body would move by so many thinnest parts."""
-        while moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
+        while self.divides and moved > max(UNRESOLVED, RESOLVED * n) and n < MOST:
             n *= 4
         return n
 

@@ -27,8 +27,9 @@ from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 #: Numbers of parts that are tried, and how far each goes where Newton's method fails (`add.solve.fallbacks.solve`); one
-#: part is a whole step that looks back to one state.
+#: part is a whole step that looks back to one state. Second those of steps that are never divided.
 WAYS = ((1, 0), (4, 0), (16, 0), (MOST, 4), (16, 4), (4, 4))
+WHOLE = ((1, None),)
 #: Steps that are taken at once: those behind one that is to be divided are thrown away. Where only sudden changes are
 #: looked for, such are rare.
 AHEAD = 32
@@ -50,10 +51,10 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     A step is divided where Newton's method finds no solution from the first guess, without ``impacts`` that are eager
     only where no fallback finds one either, and where contact changes the velocity of a body, of a point of a rigid one
     or of a node, so much that it would move by `UNRESOLVED` of its thinnest part in the step. Under bdf2 a sudden
-    change makes a step one part. The parts are steps of BDF1, all with the numbers of the whole one: the stiffness of
-    friction at rest, k_t, does not follow. How many there are is a decision: `Record.inner` has the parts, and replays
-    and derivatives hold them. The step after a divided one is one of BDF1 (`State.carry` says so): no formula looks
-    across an impact.
+    change makes a step one part; so does any of these where ``impacts`` never divide. The parts are steps of BDF1, all
+    with the numbers of the whole one: the stiffness of friction at rest, k_t, does not follow. How many there are is a
+    decision: `Record.inner` has the parts, and replays and derivatives hold them. The step after a divided one is one
+    of BDF1 (`State.carry` says so): no formula looks across an impact.
 
     Where no number of parts finds a solution, the step is a whole one, whose impact is not resolved; if it has none
     either, that of BDF1 is tried with all fallbacks.
@@ -87,7 +88,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """Return the stepper of a whole step."""
         return self._restarted if len(record.alpha) == 1 else self._whole
 
-    def _part(self, n: int, attempts: int = 0) -> BDF:
+    def _part(self, n: int, attempts: int | None = 0) -> BDF:
         """Return the stepper of each of n parts, whose steps are numbered n times as fast."""
         return replace(self._restarted, step_size=self.dt / n, one_chart=True, attempts=attempts)
 
@@ -128,7 +129,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         spun = np.diff(self.impacts.spins(x, velocities[1:]), axis=0)
         moved = self.impacts.moved(change[1:], spun, x[1:], v, self.dt, touching)
         sudden = self.impacts.sudden(change, self.dt, touching, limit)
-        unresolved = np.flatnonzero((moved > far) | sudden)
+        unresolved = np.flatnonzero((moved > far) & (touching | self.impacts.divides) | sudden)
         if not unresolved.size:
             return piece
         first = int(unresolved[0])
@@ -164,7 +165,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
 
         That is by ``whole``, if it finds the step, else one of BDF1 with all fallbacks; an error if that has failed.
         """
-        for parts, attempts in WAYS:
+        divides = self.impacts is None or self.impacts.divides
+        for parts, attempts in WAYS if divides else WHOLE:
             if parts < n:
                 continue
             part, begin = self._part(parts, attempts), self._begin(state, parts)
@@ -193,6 +195,8 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
                 raise whole
             return replace(self._restarted, attempts=None).step(assembler, state, theta)
         except SolverError as error:
+            if not divides:
+                raise
             raise SolverError(f"{error}; its parts, up to {MOST}, found none either") from error
 
     def _velocities(

@@ -124,6 +124,13 @@ def solve(
             return staying
         work.sticking = None
     result = _attempts(work, guesses, LOOSE_SHARE, attempts)
+    if not result.report.status.success:
+        return result
+    hybrid = solve_hybrid(work, result)
+    if hybrid.report.status.success or attempts is not None:
+        return hybrid
+    work.sticking = None  # the loose solution was one of a kink, with no tight one near by
+    result = _attempts(work, guesses, 0.0, None)
     return solve_hybrid(work, result) if result.report.status.success else result
 
 

@@ -122,7 +122,7 @@ def impacts(built: BuiltScene, eager: bool) -> Impacts:
     arms = np.reshape(list(rigid.values()), (-1, 3))
     return Impacts(
         model.lift, tuple(rows), np.array(thin), tuple(trees), tuple(soft), tuple(rigid), arms,
-        tuple(number for number, _ in terms), eager or damped, eager,
+        tuple(number for number, _ in terms), eager or damped, eager, built.scene.time.substeps != "off",
     )  # fmt: skip
 
 

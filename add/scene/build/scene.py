@@ -179,12 +179,14 @@ def _build(spec: SceneSpec) -> BuiltScene:
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model)
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
-    if spec.time.substeps == "off" or not isinstance(simulation.stepper, BDF):
+    if not isinstance(simulation.stepper, BDF):
         return built
-    eager = spec.time.substeps == "auto"
+    eager, whole = (spec.time.substeps == word for word in ("auto", "off"))
     resolved = impacts(built, eager) if eager or contact_terms(model.system) else None
     if resolved is not None and not eager and not resolved.bodies:
         resolved = None
+    if whole and (resolved is None or simulation.stepper.bdf_order == 1):
+        return built
     return replace(built, simulation=replace(simulation, stepper=Substeps(simulation.stepper, resolved)))
 
 

@@ -1,6 +1,7 @@
 """Steps that are divided where no solution is found or an impact is not resolved, and their derivatives."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
 from add.simulation.impacts import UNRESOLVED
 from add.simulation.run import Trajectory
+from add.simulation.substeps import whole_steps
 
+FLOOR = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
 #: Beyond pi within the impact.
 TURNED = np.array([0.05, 0.94, 0.31, 0.1])
 
@@ -92,6 +95,11 @@ def built(raw: dict[str, Any]) -> BuiltScene:
     return scene_from_dict(raw).build()
 
 
+def across(of: BuiltScene) -> BuiltScene:
+    """The scene with steps that look across impacts."""
+    return replace(of, simulation=replace(of.simulation, stepper=whole_steps(of.simulation.stepper)))
+
+
 def test_spins_are_angular_velocities() -> None:
     """Also of rotation vectors that are tiny or zero."""
     impacts, rng = built(thrown("bdf2", "linear")).simulation.stepper.impacts, np.random.default_rng(0)
@@ -162,14 +170,10 @@ GAINED = {5589: 8, 91266: 82, 5894: 140, 5967: 64, 110831: 12, 91083: 20, 122371
 def test_drops_with_given_numbers_gain_nothing(seed: int) -> None:
     raw = drop(seed)
     assert raw["contact"]["stiffness"]
-    gains = {}
-    for way in ("off", None):
-        of = built(raw | {"time": raw["time"] | {"substeps": way}})
-        trajectory = of.run(n_steps=GAINED[seed])
-        gains[way] = gain(of, trajectory)
-        assert any(divided(trajectory)) == (way is None)
-    assert gains[None] < 0.01
-    assert gains["off"] > 0.03 or seed == 5589  # which goes astray behind its eighth step
+    of, n = built(raw), GAINED[seed]
+    trajectory = of.run(n_steps=n)
+    assert any(divided(trajectory)) and gain(of, trajectory) < 0.01
+    assert gain(of, across(of).run(n_steps=n)) > 0.03 or seed == 5589  # which goes astray behind its eighth step
 
 
 @pytest.mark.parametrize("seed", [5967, 91083])
@@ -214,13 +218,11 @@ def landed(integrator: str, **changes: Any) -> dict[str, Any]:
 
 def test_a_flat_landing_gains_nothing() -> None:
     """Velocities from two steps point up while the box goes down, and damping presses it in; bdf1 has none of it."""
-    gains = {}
     for way in ("off", None, "auto"):
         of = built(landed("bdf2", substeps=way, steps=20))
         trajectory = of.run()
-        gains[way] = gain(of, trajectory)
-        assert any(divided(trajectory)) == (way != "off")
-    assert gains["off"] > 1.0 and gains["auto"] < 1e-3 and gains[None] < 1e-3
+        assert any(divided(trajectory)) and gain(of, trajectory) < 1e-3
+    assert gain(of, across(of).run()) > 1.0
     assert max(divided(trajectory)) == 1 and divided(trajectory).count(0) > 15
     assert np.abs(trajectory.v[-1][2]) < 1e-4
     assert not any(divided(built(landed("bdf1")).run())), "its whole steps are such steps"
@@ -299,6 +301,35 @@ def test_nothing_is_divided_where_nothing_meets() -> None:
     runs = [built(raw | {"time": raw["time"] | {"substeps": way}}).run() for way in ("auto", "off")]
     assert np.array_equal(runs[0].q, runs[1].q)
     assert not any(divided(runs[0]))
+
+
+@pytest.mark.parametrize("law", ["linear", "hybrid"])
+def test_gradients_go_through_whole_steps_of_impacts(law: str) -> None:
+    """None is divided, some look back once."""
+    simulation = built(thrown("bdf2", law, substeps="off")).simulation
+    objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
+    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    assert set(divided(trajectory)) == {0, 1}
+
+
+def test_a_kink_of_the_loose_solution_is_left() -> None:
+    """Nearly solved with the linear law a small cylinder ends at a kink; held or creeping, none of the step is near."""
+    body = {
+        "type": "rigid", "density": 278.06682943812564,
+        "geometry": {"shape": "cylinder", "radius": 0.007782190779135304, "half_length": 0.0073179017174020465},
+        "position": [-0.868, -0.108, 0.00731], "orientation": [0.9985607, 1.2979e-05, 4.8587e-04, -0.0536307],
+        "velocity": [-0.642, 0.0861, -0.151], "angular_velocity": [-10.3, -80.1, -0.201],
+    }  # fmt: skip
+    raw = thrown("bdf1", "hybrid") | {"bodies": {"a": body}, "obstacles": FLOOR}
+    raw["time"] = {
+        "dt": 0.016258,
+        "steps": 1,
+        "integrator": "bdf1",
+        "substeps": "off",
+        "newton": {"max_iterations": 20},
+    }
+    raw["contact"] |= {"friction": 0.4377, "stiffness": 12189, "damping": 10.182, "onset": 1e-3, "damping_ramp": 1e-3}
+    assert built(raw).run().n_steps == 1
 
 
 @pytest.mark.parametrize("law", ["linear", "hybrid"])  # under tanh the step has a solution
