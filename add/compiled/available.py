@@ -24,9 +24,10 @@ from add.kernels.arena import Signals, empty_arena, empty_instant, signatures
 from add.kernels.by_address import Callee
 from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
-from add.materials import MATERIALS
+from add.materials import MATERIALS, Elements, elements as loops
 from add.materials.called import callees as of_material
-from add.materials.strain_loops import callees as of_strains
+from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
+from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
     ball_laws,
@@ -91,7 +92,7 @@ def functions(
     ----------
     kinds : of the families; all of this package by default
     trees, sparse : whether the systems have trees, and sparse matrices; None for systems of both sorts
-    explicit : those of explicit steps, too, which only runs by them need
+    explicit : those of explicit steps, too, which only runs by them need, and what terms of elements call
     """
     with_trees = (False, True) if trees is None else (trees,)
     every = [one for sort in with_trees for one in callees(sort, not sort and sparse is not False)]
@@ -127,7 +128,7 @@ def _of_kinds(kinds: tuple[Kind, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
 
 
 def _calls() -> tuple[tuple[tuple[Any, tuple[Any, ...]], ...], ...]:
-    """Return functions with arguments of the types that runs and batches give them, those of explicit steps apart."""
+    """Return functions with arguments of the types that callers give them; those of few runs and of terms apart."""
     families, one, two, three = empty_arena(), *(np.zeros((0,) * n) for n in (1, 2, 3))
     rows, ends = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
     signals = Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
@@ -150,7 +151,16 @@ def _calls() -> tuple[tuple[tuple[Any, tuple[Any, ...]], ...], ...]:
     take_explicit = (families, known, tableau, timing, (one, one), signals, one, 0.0)
     stages = Stages(tableau, four)
     back_explicit = (families, known, timing, steps, stages, (one, one), signals, one, (three, three), one)
+    elements = Elements(np.zeros((0, 0), dtype=np.int64), four, two, counts, counts, counts)
+    stencils = elastic.StrainArrays(elements.cells, elements.cells, two, one, counts, elements.cells, counts)
+    of_python = (
+        (loops.energy, (one, elements, two)), (loops.cauchy_stress, (one, elements, two)),
+        (loops.linear_moduli, (counts, two)), (strain_energy, (one, stencils, two)),
+        (remembered_stress, (one, elements, two, three)),
+        (push_remembered_stress, (one, elements, two, one, two, three)),
+        (pull_remembered_stress, (one, elements, two, three, one, two)),
+    )  # fmt: skip
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
         (take_each, take_many), (pull_back_each, back_many), (push_steps, push), (evaluate, equations),
-    ), ((take_stages, take_explicit), (pull_back_stages, back_explicit))  # fmt: skip
+    ), ((take_stages, take_explicit), (pull_back_stages, back_explicit), *of_python)  # fmt: skip

@@ -79,8 +79,8 @@ class CompiledRun:
     def _of_block(self, block: Block) -> tuple[Arena, Routines]:
         """Return the arguments that compiled steps begin with for a block: where patterns change, for its one step.
 
-        The places of the block before serve as long as they suffice: what a step may meet is all that acts at its
-        beginning, and so a sweep back makes at most every second pattern.
+        The places of the block before serve as long as they suffice: what a step may meet has all that acts at its
+        beginning, so that a sweep back makes every second pattern at most where steps meet what was foreseen.
         """
         if not self.system.changing:
             return self.system.common

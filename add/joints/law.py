@@ -15,7 +15,7 @@ from add.equations.family import Family, Kind
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.kernels import sites as kernel
 from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
-from add.kernels.borrowed import borrowed, floats_at, view_at
+from add.kernels.borrowed import borrowed, floats_at, place_of, view_at
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.kernels.site_points import parameter_jvp, parameter_vjp
@@ -163,8 +163,8 @@ def called(law: Law) -> IntArray:
 @njit(**CALLED)
 def _forced(law, y, y_dot, p, imposed, codes, f):
     """Fill the forces; return how many act."""
-    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data
-    return _force(law[0], (at, y.shape[0], p.shape[1], imposed, codes.ctypes.data, codes.size, f.ctypes.data))
+    at = place_of(y), place_of(y_dot), place_of(p)
+    return _force(law[0], (at, y.shape[0], p.shape[1], imposed, codes.ctypes.data, codes.size, place_of(f)))
 
 
 @njit(**CALLED)
@@ -180,8 +180,8 @@ def _linearised(law, sites, numbers, at, rows):
 @njit(**CALLED)
 def _differentiated(law, y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill the forces and their derivatives."""
-    at = y.ctypes.data, y_dot.ctypes.data, p.ctypes.data
-    out = f.ctypes.data, f_y.ctypes.data, f_v.ctypes.data, f_p.ctypes.data
+    at = place_of(y), place_of(y_dot), place_of(p)
+    out = place_of(f), place_of(f_y), place_of(f_v), place_of(f_p)
     _derivatives(law[1], (at, y.shape[0], p.shape[1], codes.ctypes.data, codes.size, out))
 
 

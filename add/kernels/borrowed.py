@@ -92,6 +92,24 @@ def _viewed(dtype: Any, address: int, shape: tuple[int, ...]) -> Any:
 view_at = _viewed if config.DISABLE_JIT else intrinsic(_view_at)
 
 
+def _place_of(typingctx: Any, array: Any) -> Any:
+    """Return the address of an array of floats, which must outlive its use; of none that is not contiguous.
+
+    It is another function's argument where it is taken, as numba lets go of what is not used any more.
+    """
+    if not (isinstance(array, types.Array) and array.dtype == types.float64 and array.layout == "C"):
+        raise TypingError(f"place_of: {array}, which is no contiguous array of floats")
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = make_array(array)(context, builder, values[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.uint64))
+
+    return types.uint64(array), generate
+
+
+place_of = (lambda array: array.ctypes.data) if config.DISABLE_JIT else intrinsic(_place_of)
+
+
 @njit(error_model="numpy")
 def floats_at(address, shape):
     """Return the array of floats of a shape that begins at an address."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from add.kernels.borrowed import floats_at
+from add.kernels.borrowed import floats_at, place_of
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.materials.formulas import LawFunctions, Material
@@ -39,31 +39,31 @@ _energy, _stress, _tangent, _by_parameters, _linear_moduli = (
 @njit(**_JIT)
 def law_energy(law, p, f, cof, jac):
     """See `LawFunctions.energy`; ``law`` is what `called` returns, here as below."""
-    return _energy(law[0], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac))
+    return _energy(law[0], (place_of(p), p.size, place_of(f), place_of(cof), jac))
 
 
 @njit(**_JIT)
 def law_stress(law, p, f, cof, jac, out):
     """See `LawFunctions.stress`."""
-    _stress(law[1], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+    _stress(law[1], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
 @njit(**_JIT)
 def law_tangent(law, p, f, cof, jac, out):
     """See `LawFunctions.tangent`."""
-    _tangent(law[2], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+    _tangent(law[2], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
 @njit(**_JIT)
 def law_by_parameters(law, p, f, cof, jac, out):
     """See `LawFunctions.by_parameters`."""
-    _by_parameters(law[3], (p.ctypes.data, p.size, f.ctypes.data, cof.ctypes.data, jac, out.ctypes.data))
+    _by_parameters(law[3], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
 @njit(**_JIT)
 def law_linear_moduli(law, p, slopes):
     """See `LawFunctions.linear_moduli`."""
-    return _linear_moduli(law[4], (p.ctypes.data, p.size, slopes.ctypes.data))
+    return _linear_moduli(law[4], (place_of(p), p.size, place_of(slopes)))
 
 
 @functools.cache

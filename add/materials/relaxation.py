@@ -41,12 +41,12 @@ _ROW, _COLUMN = (np.array(column) for column in zip(*ENTRIES, strict=True))
 def relaxing(law: Material) -> Material:
     """Return the law of a step: the numbers of ``law``, kappa, and M at every point."""
     n = len(law.parameters)
-    law_energy, law_stress, law_tangent, law_by_parameters, law_linear_moduli = law.functions
+    of_energy, of_stress, of_tangent, of_by_parameters, of_linear_moduli = law.functions
     kept = CALLED | {"nogil": True, "variant": f"{law.name}-relaxing"}
 
     @njit(**kept)
     def energy(p, f, cof, jac):
-        out = (1.0 - p[n]) * law_energy(p, f, cof, jac)
+        out = (1.0 - p[n]) * of_energy(p, f, cof, jac)
         for k in range(N):
             r, c = _ROW[k], _COLUMN[k]
             both = 0.5 if r == c else 1.0
@@ -56,7 +56,7 @@ def relaxing(law: Material) -> Material:
 
     @njit(**kept)
     def stress(p, f, cof, jac, out):
-        law_stress(p, f, cof, jac, out)
+        of_stress(p, f, cof, jac, out)
         for i in range(3):
             for m in range(3):
                 out[i, m] *= 1.0 - p[n]
@@ -68,7 +68,7 @@ def relaxing(law: Material) -> Material:
 
     @njit(**kept)
     def tangent(p, f, cof, jac, out):
-        law_tangent(p, f, cof, jac, out)
+        of_tangent(p, f, cof, jac, out)
         for i in range(3):
             for j in range(i, 3):
                 for m in range(3):
@@ -82,8 +82,8 @@ def relaxing(law: Material) -> Material:
 
     @njit(**kept)
     def by_parameters(p, f, cof, jac, out):
-        law_by_parameters(p, f, cof, jac, out)
-        law_stress(p, f, cof, jac, out[n])
+        of_by_parameters(p, f, cof, jac, out)
+        of_stress(p, f, cof, jac, out[n])
         for i in range(3):
             for m in range(3):
                 for k in range(n):
@@ -99,7 +99,7 @@ def relaxing(law: Material) -> Material:
 
     @njit(**kept)
     def linear_moduli(p, slopes):
-        mu, lame = law_linear_moduli(p, slopes)
+        mu, lame = of_linear_moduli(p, slopes)
         slopes[:, :n] *= 1.0 - p[n]
         slopes[0, n], slopes[1, n] = -mu, -lame
         slopes[:, n + 1 :] = 0.0

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from add.kernels.borrowed import floats_at, view_at
+from add.kernels.borrowed import floats_at, place_of, view_at
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
 from add.laws import Expression, compiled, derivative, unknown_sign
@@ -128,29 +128,29 @@ def called_strain(law: StrainLaw) -> IntArray:
 @njit(**_JIT)
 def _strain(law, x, places, shape, work, z, dz):
     """Fill strains and their slopes, see `add.kernels.strains`."""
-    at = (x.ctypes.data, x.shape[0]), (places.ctypes.data, places.size), (shape.ctypes.data, shape.size)
-    _call_value(law[VALUE], (*at, work.ctypes.data, z.size, z.ctypes.data, dz.ctypes.data))
+    at = (place_of(x), x.shape[0]), (places.ctypes.data, places.size), (place_of(shape), shape.size)
+    _call_value(law[VALUE], (*at, place_of(work), z.size, place_of(z), place_of(dz)))
 
 
 @njit(**_JIT)
 def _second(law, x, places, shape, g, v, work, out, turned):
     """Add second derivatives of strains, see `add.kernels.strains`."""
-    at = (x.ctypes.data, x.shape[0]), (places.ctypes.data, places.size), (shape.ctypes.data, shape.size)
-    by = work.ctypes.data, g.size, g.ctypes.data, (v.ctypes.data, v.shape[0])
-    _call_second(law[SECOND], (*at, *by, out.ctypes.data, turned.ctypes.data))
+    at = (place_of(x), x.shape[0]), (places.ctypes.data, places.size), (place_of(shape), shape.size)
+    by = place_of(work), g.size, place_of(g), (place_of(v), v.shape[0])
+    _call_second(law[SECOND], (*at, *by, place_of(out), place_of(turned)))
 
 
 @njit(**_JIT)
 def _formula(law, which, p, z, r, out):
     """Write the values of one of the law's formulas."""
-    at = p.ctypes.data, p.size, z.ctypes.data, r.ctypes.data, z.size
-    _call_formula(law[which], (*at, out.ctypes.data))
+    at = place_of(p), p.size, place_of(z), place_of(r), z.size
+    _call_formula(law[which], (*at, place_of(out)))
 
 
 @njit(**_JIT)
 def _stored(law, p, z):
     """Return W."""
-    return _call_energy(law[ENERGY], (p.ctypes.data, p.size, z.ctypes.data, z.size))
+    return _call_energy(law[ENERGY], (place_of(p), p.size, place_of(z), z.size))
 
 
 @njit(**_JIT)

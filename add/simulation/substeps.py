@@ -167,7 +167,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         """
         divides = self.impacts is None or self.impacts.divides
         for parts, attempts in WAYS if divides else WHOLE:
-            if parts < n:
+            if divides and parts < n:
                 continue
             part, begin = self._part(parts, attempts), self._begin(state, parts)
             taken: list[tuple[State, Record]] = []

@@ -131,7 +131,10 @@ def solve(
         return hybrid
     work.sticking = None  # the loose solution was one of a kink, with no tight one near by
     result = _attempts(work, guesses, 0.0, None)
-    return solve_hybrid(work, result) if result.report.status.success else result
+    again = solve_hybrid(work, result) if result.report.status.success else result
+    tried = hybrid.report
+    report = again.report.behind(tried.iterations, tried.factorizations, np.asarray(tried.history))
+    return replace(again, report=replace(report, attempt=max(1, report.attempt)))
 
 
 def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None) -> NewtonResult:

@@ -385,10 +385,11 @@ def fast_impacts(built: BuiltScene) -> list[str]:
     if not needs:
         return []
     name, speed, thin = max(needs, key=lambda item: item[1] / item[2])
+    gains = ", and may gain energy" if any(isinstance(body, TreeBody) for body in built.model.bodies) else ""
     others = f", and {len(needs) - 1} more bodies" if len(needs) > 1 else ""
     return [
         f"time.dt: an impact of '{name}' at {speed:.2g} m/s moves {speed * dt / thin:.2g} times its thinnest part in a "
-        f"step{others}: its rebound is one of the step, and may gain energy; try {0.1 * thin / speed:.1g} s, or "
+        f"step{others}: its rebound is one of the step{gains}; try {0.1 * thin / speed:.1g} s, or "
         "time.substeps 'auto'"
     ]
 

@@ -134,7 +134,8 @@ class TimeSpec(Spec):
         "impacts are steps of BDF1 (docs/contact.md); null, under bdf1 and bdf2 where nothing has a memory: `auto` "
         "where contact has its numbers by weight and size, else steps for which no fallback finds a solution, in "
         "which links swing far, or which a damped contact does not resolve are divided, and steps in which contact "
-        "stops a body suddenly are steps of BDF1; `off`: none is divided, and such steps of bdf2 are of BDF1",
+        "stops a body suddenly are steps of BDF1; `off`: none is divided, and such steps of bdf2 are of BDF1 where "
+        "nothing has a memory",
     )
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
     linear_solver: LinearSolverSpec = Field(

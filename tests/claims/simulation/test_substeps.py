@@ -13,11 +13,13 @@ from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
 from add.adjoint import evaluate, pushforward, value_and_gradient
+from add.errors import SolverError
 from add.kernels.contact_pairs import ACTIVE, BITS, SLIP, STICKS
 from add.kernels.rotation import left_jacobian
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
+from add.simulation.bdf import BDF
 from add.simulation.impacts import UNRESOLVED
 from add.simulation.run import Trajectory
 from add.simulation.substeps import whole_steps
@@ -354,3 +356,24 @@ def test_steps_without_solution_are_divided(number: int) -> None:
     trajectory = built(raw).run()
     assert trajectory.n_steps == raw["time"]["steps"]
     assert sum(n > 0 for n in divided(trajectory)) == 1
+
+
+def test_a_whole_step_without_a_solution_is_one_of_bdf1_and_none_looks_across_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where bdf2 finds none, with `off`: the next step begins anew behind the impact, and the run goes on."""
+    raw = thrown("bdf2", "linear", substeps="off", steps=20)
+    simulation = scene_from_dict(raw).build().simulation
+    steps = BDF.steps
+
+    def failing(self: BDF, assembler: Any, state: Any, theta: Any, n: int) -> Any:
+        if self.bdf_order == 2 and state.step <= 5 < state.step + n:
+            if state.step == 5:
+                raise SolverError("no solution")
+            n = 5 - state.step
+        return steps(self, assembler, state, theta, n)
+
+    monkeypatch.setattr(BDF, "steps", failing)
+    found = simulation.run(n_steps=20)
+    assert found.records[5].inner is not None and len(found.records[5].inner) == 1
+    assert len(found.records[6].alpha) == 1 or found.records[6].inner
