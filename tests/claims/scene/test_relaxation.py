@@ -115,6 +115,19 @@ def test_creep_goes_from_the_fast_modulus_to_that_at_rest() -> None:
     assert t.size and u[-1] / u[1] == pytest.approx(1.0 / (1.0 - g), rel=0.06)
 
 
+def test_shape_at_rest_is_that_of_the_elastic_body() -> None:
+    """Bent and held, all stress goes to 0.7 of the elastic one: every point forgets what it alone remembers."""
+    raw = relaxing()
+    raw["bodies"]["b"]["material"]["relaxation"] = {"slow": {"share": 0.3, "time": 0.05}}
+    raw["time"]["duration"] = 2.0
+    del raw["parameters"], raw["objective"]
+    relaxed = scene_from_dict(raw).build().run()
+    del raw["bodies"]["b"]["material"]["relaxation"]
+    elastic = scene_from_dict(raw).build().run()
+    moved = np.abs(elastic.q[-1] - elastic.q[0]).max()
+    np.testing.assert_allclose(relaxed.q[-1], elastic.q[-1], rtol=0, atol=1e-7 * moved)
+
+
 def test_static_equilibrium_is_relaxed() -> None:
     """A run from equilibrium stays where it begins: the body has been there for ever."""
     raw = cube(0.01, [0.0, 0.2], [0.02, 0.02], {"one": {"share": 0.4, "time": 0.05}})
