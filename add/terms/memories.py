@@ -1,4 +1,4 @@
-"""What bodies remember: stress that relaxes (`add.materials.relaxation`), and activations that follow an excitation."""
+"""Memories of bodies: stress that relaxes (`add.materials.relaxation`), and activations that follow an excitation."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
