@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 
+from add.compiled import impulses
 from add.compiled.equations import evaluate
+from add.compiled.impulses import take_impulses
 from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import FRESH, Criteria
@@ -163,4 +165,7 @@ def _calls() -> tuple[tuple[tuple[Any, tuple[Any, ...]], ...], ...]:
     return (
         (take_steps, take), (pull_back_steps, back), (state_matrices, matrices), (step_matrices, of_step),
         (take_each, take_many), (pull_back_each, back_many), (push_steps, push), (evaluate, equations),
-    ), ((take_stages, take_explicit), (pull_back_stages, back_explicit), *of_python)  # fmt: skip
+    ), (
+        (take_stages, take_explicit), (pull_back_stages, back_explicit), (take_impulses, impulses.arguments()),
+        *of_python,
+    )  # fmt: skip

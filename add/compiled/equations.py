@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
+from add.compiled.impulses import Possible, Rules, calls, take_impulses
+from add.compiled.newton import Criteria, Formula, Step
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_jacobian, call_residual
 from add.compiled.structure import links_of, windows
@@ -17,7 +19,7 @@ from add.equations.term import Decisions
 from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
 from add.kernels.caching import njit
 from add.linalg.pattern import Pattern
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 _NOTHING: FloatArray = np.zeros(0)
 #: In the column `OWN`: a family that is left out.
@@ -73,14 +75,29 @@ class CompiledEquations:
     ) -> tuple[FloatArray, FloatArray, float]:
         """Return r, the values of the matrix, and the norm of the largest force family."""
         n, t = kin.q.size, float(kin.t)
+        by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
+        r, data = np.empty(n), np.empty(0 if weights is None else n * n)
+        state = t, plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), self._signals_at(t)
+        scale = evaluate(arena, self._routines, state, choices, order, by, r, data)
+        return r, data, scale
+
+    def _signals_at(self, t: float) -> Signals:
         if self._signals and self._now[0] != t:
             at = windows(self._signals, np.array([t]))
             self._now = t, Signals(at.weights[0], at.table[0])
-        by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
-        r, data = np.empty(n), np.empty(0 if weights is None else n * n)
-        state = t, plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), self._now[1]
-        scale = evaluate(arena, self._routines, state, choices, order, by, r, data)
-        return r, data, scale
+        return self._now[1]
+
+    def take_impulses(
+        self, formula: Formula, criteria: Criteria, before: tuple[float, FloatArray, FloatArray], theta: FloatArray,
+        given: tuple[Possible, Rules, FloatArray, tuple[IntArray, IntArray, IntArray, FloatArray, bool]],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Take a step of contact in velocities; see `add.compiled.impulses.take_impulses`."""
+        possible, rules, driven, kept = given
+        stars = np.concatenate(before[1:]).reshape(2, -1)
+        step = Step(formula, criteria, stars, self._signals_at(formula.t), theta, False, False)
+        return take_impulses(
+            self._arena, self._routines, calls(), step, self._none, possible, rules, (before[0], *stars), driven, kept
+        )
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return r (n,) of all terms that do not decide."""

@@ -95,7 +95,7 @@ def new_iterate(arrays):
 
 
 @njit(**CALLED)
-def _free_norm(r, free, order):
+def free_norm(r, free, order):
     """Return the norm of r over the free coordinates, infinite where it is not finite."""
     total = 0.0
     for i in free:
@@ -105,7 +105,7 @@ def _free_norm(r, free, order):
 
 
 @njit(**CALLED)
-def _evaluate(arrays, routines, step, given, measured, point):
+def evaluate(arrays, routines, step, given, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, lifted, free = point
     formula, norm, q_star, v_star = step.formula, step.criteria.norm, step.stars[0], step.stars[1]
@@ -116,7 +116,7 @@ def _evaluate(arrays, routines, step, given, measured, point):
     at = Instant(formula.t, q, v, a, step.theta, step.signals)
     order = norm if measured else 0
     chosen, scale = call_residual(routines.residual, (arrays, at, lifted, step.replay, given, order, r))
-    return _free_norm(r, free, norm), chosen, scale
+    return free_norm(r, free, norm), chosen, scale
 
 
 @njit(**CALLED)
@@ -126,7 +126,7 @@ def _weighted_size(arrays, routines, data, free, x, order):
     for c in free:
         sizes[c] = abs(x[c])
     add_product(arrays, routines, data, sizes, False, out)
-    return _free_norm(out, free, order)
+    return free_norm(out, free, order)
 
 
 @njit(**CALLED)
@@ -150,7 +150,7 @@ def free_share(routines, q0, q1):
 
 
 @njit(**CALLED)
-def _take_trial(trial, point, step, length, free):
+def take_trial(trial, point, step, length, free):
     """Fill u of a trial at a length along a step."""
     put(point.u, trial.u)
     for k in range(free.size):
@@ -215,8 +215,8 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
     for halving in range(MAX_HALVINGS):
         if not length > BLOCKED:
             break
-        _take_trial(trial, point, way, length, free)
-        value, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
+        take_trial(trial, point, way, length, free)
+        value, choices, _ = evaluate(arrays, routines, step, chosen, False, trial)
         if value <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
             return True, value, choices
         if halving <= NATURAL_AFTER:
@@ -226,8 +226,8 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
             if natural == -2:
                 return False, merit, chosen
             if natural >= 0:
-                _take_trial(trial, point, way, room.lengths[natural], free)
-                value, choices, _ = _evaluate(arrays, routines, step, chosen, False, trial)
+                take_trial(trial, point, way, room.lengths[natural], free)
+                value, choices, _ = evaluate(arrays, routines, step, chosen, False, trial)
                 return True, value, choices
         length *= 0.5
     return False, merit, chosen
@@ -284,7 +284,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     formula, criteria = step.formula, step.criteria
     free, c, norm = point.free, formula.c, criteria.norm
     n_free, swapped = free.size, False
-    merit, chosen, scale = _evaluate(arrays, routines, step, chosen, True, point)
+    merit, chosen, scale = evaluate(arrays, routines, step, chosen, True, point)
     iterations, factorizations, largest, reuse = begun.iterations, begun.factorizations, 0.0, False
     if begun.scale >= 0.0:
         scale = begun.scale

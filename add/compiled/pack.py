@@ -204,8 +204,7 @@ class _Packing:
 
     def result(self) -> PackedSystem:
         system = self.system
-        owners = [term for term in system.terms if isinstance(term, TreeInertia)]
-        self.trees = sorted(owners, key=lambda term: term.start)
+        self.trees = trees_of(system)
         for term in (*system.terms, *system.deciding):
             if isinstance(term, LiftedTerm | LiftedDecidingTerm):
                 self.lift = term.lift
@@ -297,15 +296,14 @@ class _Packing:
         """Return the arrays of `Links` and `Tree`; ``touched`` rows of X are those that force families depend on."""
         same = self.trees[0].start
         starts = np.array([*(term.start - same for term in self.trees), self.system.n - same], dtype=np.int64)
-        elements = np.cumsum([0, *(term.tree.parent.size for term in self.trees)])
+        elements = _firsts(self.trees)
         columns = np.cumsum([0, *(term.tree.element.size for term in self.trees)])
         links, rows = np.zeros(0, dtype=np.int64), same
         if self.lift is not None:
             embedded = [one for one in self.lift.embeddings if isinstance(one, TreeEmbedding)]
             if len(embedded) != len(self.trees) or len(embedded) != len(self.lift.embeddings):
                 raise NotCompiled("a body in coordinates of its own that is no tree")
-            parts = [one.links + e for one, e in zip(embedded, elements[:-1], strict=True)]
-            links, rows = np.concatenate(parts), n_rows
+            links, rows = elements_of(self.lift, self.trees), n_rows
         moved = []
         for term, first, column in zip(self.trees, elements[:-1], columns[:-1], strict=True):
             tree = term.tree
@@ -320,6 +318,23 @@ class _Packing:
         joined = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
         tree_arrays = (*joined[:-1], self.trees[0].tree.gravity)
         return {Links: (np.array([rows, same]), links, touched, starts), Tree: tree_arrays}
+
+
+def trees_of(system: System) -> list[TreeInertia]:
+    """Return the inertia of the trees of a system, in the order of their coordinates."""
+    return sorted((term for term in system.terms if isinstance(term, TreeInertia)), key=lambda term: term.start)
+
+
+def _firsts(trees: Sequence[TreeInertia]) -> IntArray:
+    """Return the number of the first element of each tree among those of all, and how many there are."""
+    return np.cumsum([0, *(term.tree.parent.size for term in trees)])
+
+
+def elements_of(lift: Lift, trees: Sequence[TreeInertia]) -> IntArray:
+    """Return the element of each link that has rows of X, by trees."""
+    embedded = [one for one in lift.embeddings if isinstance(one, TreeEmbedding)]
+    parts = [one.links + e for one, e in zip(embedded, _firsts(trees)[:-1], strict=True)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _sizes(system: System, n_values: int) -> IntArray:

@@ -29,6 +29,9 @@ from add.typing import BoolArray, FloatArray, IntArray
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
 CERTIFIED = 1e-10
 
+#: Iterations of ADMM.
+MOST_ITERATIONS = 20_000
+
 #: A margin below this one is that of a weakly active contact: the derivative there is one-sided.
 WEAK = 1e-6
 
@@ -155,7 +158,7 @@ def solve(
     offset: FloatArray,
     cones: Cones,
     *,
-    max_iterations: int = 20_000,
+    max_iterations: int = MOST_ITERATIONS,
     guess: tuple[IntArray, FloatArray] | None = None,
     agree: float = 1e-7,
     left_over: float = 0.0,

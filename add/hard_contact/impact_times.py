@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from add.compiled.impulses import MISSED
 from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
 from add.equations.system import System
 from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, touches
@@ -226,9 +227,11 @@ class NearSearch:
         whole: float,
         before: Beginning,
         system: System,
+        movable: BoolArray,
     ) -> None:
         self.pairs, self.stops, self.restitution = pairs, stops, restitution
         self.options, self.dt, self.whole, self.before, self.system = options, dt, whole, before, system
+        self._movable = movable
         self.at: Touches = touches(pairs, before.rows, before.theta)
         self._stop_gaps = stops.gaps(before.kin.q, before.theta)
         # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
@@ -243,16 +246,6 @@ class NearSearch:
     def resting(self) -> float:
         """See `resting_speed`."""
         return resting_speed(self.system, self.before.theta, self.whole)
-
-    @cached_property
-    def _movable(self) -> BoolArray:
-        """Which pairs and stops can do anything: what is held cannot get out of the way."""
-        partition = self.system.partition
-        movable: BoolArray = np.ones(self.pairs.n, dtype=bool)
-        if partition.prescribed.size:
-            free = np.append(self.before.lift.moved_by(partition.is_free), False)
-            movable = np.asarray(free[self.pairs.dofs()].any(axis=1))
-        return np.concatenate([movable, partition.is_free[self.stops.dof]])
 
     def _first(self) -> BoolArray:
         at = self.at
@@ -293,7 +286,7 @@ class NearSearch:
         speed = self._velocity(v)
         stopping = self.stops.sign * v[self.stops.dof]
         ends = np.concatenate([self.at.gap + self.dt * speed, self._stop_gaps + self.dt * stopping])
-        missed = more & (ends < -1e-6 * self.options.touching)
+        missed = more & (ends < -MISSED * self.options.touching)
         self.near |= missed
         self.arriving |= missed[:n] & self._may_bounce
         self._follows |= (

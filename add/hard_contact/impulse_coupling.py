@@ -38,6 +38,19 @@ _NOTHING_NEAR = Carry(np.zeros((1, 1)), (np.zeros(0, dtype=np.int64),) * 4)
 _IMPACT, _TIMED, _RESTS = 1, 2, 3
 
 
+def _places(k: int, m: int) -> tuple[int, int]:
+    """Return where forces and margins of k pairs and m stops begin, behind the slopes; the natural map is last."""
+    return k + m, 4 * k + 2 * m
+
+
+def kept_of(carry: Carry) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return pairs, stops, modes and forces of a step, as compiled steps take them."""
+    carry = carry if carry.marks else _NOTHING_NEAR
+    pair, _, modes, number = carry.marks
+    first, last = _places(pair.size, number.size)
+    return pair, number, modes, carry.memory[0, first:last]
+
+
 @final
 @dataclass(frozen=True)
 class CarriedImpulses:
@@ -69,7 +82,7 @@ class CarriedImpulses:
         carry = carry if carry.marks else _NOTHING_NEAR
         pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()
-        n, last = k + m, 4 * k + 2 * m  # slopes first, then forces, margins and the natural map
+        n, last = _places(k, m)
         near = NearPairs(pair, memory[:k], impact >= _IMPACT, impact >= _TIMED, impact == _RESTS)
         stops = NearStops(number, memory[k:n])
         return cls(near, stops, modes, memory[n:last], memory[last : last + n], float(memory[last + n]))

@@ -1,18 +1,22 @@
 """A step, or a part of one, with contact in velocities and Coulomb's cone: its solution and its exact derivatives."""
 
+import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 
+from add.compiled.impulses import Possible, Rules, calls
+from add.compiled.newton import CONVERGED, GIVEN_UP, Criteria, Formula
 from add.cones import WEAK
-from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents, Weights
+from add.equations.kinematics import Carry, Directions, Kinematics, State, StateTangent, StateTangents, Weights
 from add.equations.lift import Lift
 from add.equations.system import System
 from add.errors import InputError
 from add.hard_contact.geometry import ContactPairs, Touches
 from add.hard_contact.impact_times import ImpactTimes, NearSearch, resting_speed
-from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling
+from add.hard_contact.impulse_coupling import CarriedImpulses, ChoiceTally, ImpulseCoupling, kept_of
 from add.hard_contact.impulse_rows import ImpulseRows, NearPairs
 from add.hard_contact.impulse_solve import Delassus, ImpulseStepSolution, solve_step
 from add.hard_contact.law import ImpulseOptions
@@ -24,7 +28,7 @@ from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
 from add.simulation.derivative import Instant, Linearised, linearise
 from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
-from add.solve.step_equations import NewtonOptions, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -62,6 +66,8 @@ class ImpulsePart(StepPart):
         Rows X that the pairs are numbered by.
     stops : JointStops
         Limits of coordinates that give not at all.
+    possible : Possible
+        The same for compiled steps.
     options : ImpulseOptions
     newton : NewtonOptions
     tally : ChoiceTally, optional
@@ -75,6 +81,7 @@ class ImpulsePart(StepPart):
     restitution: IntArray
     lift: Lift
     stops: JointStops
+    possible: Possible
     options: ImpulseOptions
     newton: NewtonOptions
     tally: ChoiceTally | None
@@ -101,9 +108,14 @@ class ImpulsePart(StepPart):
             If the equations are not solved.
         """
         equations = self._equations(assembler, state, theta)
+        at_once = self._at_once(assembler, state, theta, equations, may_divide)
+        if at_once is not None:
+            return at_once.kin.q, at_once
         before = self._beginning(state.q[0], state.v[0], state.t, state.step, theta)
-        e = self._restitution(theta)
-        search = NearSearch(self.pairs, self.stops, e, self.options, self.dt, self.whole, before, assembler.system)
+        e, movable = self._restitution(theta), self.possible.movable
+        search = NearSearch(
+            self.pairs, self.stops, e, self.options, self.dt, self.whole, before, assembler.system, movable
+        )
         record, guess, carry, without = None, state.v[0] / equations.c, state.carry, None
         while True:
             pairs, stops, apart = search.decided()
@@ -126,6 +138,37 @@ class ImpulsePart(StepPart):
                     return None
                 return end, record
             without = record
+
+    def _at_once(
+        self, assembler: Assembler, state: State, theta: FloatArray, equations: StepEquations, may_divide: bool
+    ) -> Record | None:
+        """Return the record of a compiled step; None where the normal path is not enough, or nothing is compiled."""
+        compiled, options, newton = assembler.at_once, self.options, self.newton
+        if compiled is None or options.pyramids or self.lift.carried or calls() is None:
+            return None
+        resting = resting_speed(assembler.system, theta, self.whole)
+        rules = Rules(
+            options.touching, options.touching if self.dt < self.whole else 0.0, options.stabilisation / self.whole,
+            options.stabilisation_speed if options.stabilisation > 0.0 else 0.0, resting,
+            TURN if may_divide else math.inf,
+        )  # fmt: skip
+        kept = *kept_of(state.carry), bool(state.carry.marks)
+        ended, iterations, scale, worst, *solved = compiled.take_impulses(
+            Formula(equations.t, equations.dt, equations.c, 1.0, 0.0),
+            Criteria(newton.atol, newton.rtol, 0.0, newton.norm, newton.max_iterations),
+            (state.t, state.q[0], state.v[0]), theta, (self.possible, rules, equations.u_prescribed, kept),
+        )  # fmt: skip
+        if ended == GIVEN_UP:
+            return None
+        q, v, a, merits, rows, ends, pairs, stops, modes, memory = solved
+        report = NewtonReport(
+            Status.CONVERGED if ended == CONVERGED else Status.ROUND_OFF, iterations, iterations, float(merits[-1]),
+            newton.atol + newton.rtol * scale, worst, 0, tuple(merits.tolist()),
+        )  # fmt: skip
+        decisions = tuple([rows[first:last] for first, last in pairwise(ends.tolist())])
+        carry = Carry(memory[None], (pairs, np.zeros_like(pairs), modes, stops))
+        kin = Kinematics(q, v, a, equations.t, equations.step)
+        return Record(Solution(kin, np.zeros(0), decisions, equations.c, equations.dt, report, carry), (1.0,))
 
     @staticmethod
     def _gains(

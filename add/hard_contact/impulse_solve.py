@@ -13,6 +13,7 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.impulses import AGREE, LEFT_OVER, LENGTHS, ROUND_OFF
 from add.cones import Cones, ConeSolution, solve, solve_on_modes
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
@@ -26,21 +27,9 @@ from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEq
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
-#: Residual, as a share of the largest force family, that no iteration need improve.
-_ROUND_OFF = 1e4 * float(np.finfo(float).eps)
-
-#: What redundant normals may disagree about: an edge that rests and one that bounces turn a face in different ways.
-_AGREE = 1e-5
-#: The same of all contacts that stick, where nothing else is left: the rows of a tilted rod that comes to lie flat and
-#: sticks with both ends would stretch it, by its tilt times the speed with which they close.
-_LEFT_OVER = 3e-3
-
 #: Cone problems without a solution, one after the other, at which a step is given up: each takes all iterations there
 #: are, seconds where thirty points touch, and shorter steps may find one.
 _UNSOLVED = 3
-
-#: Shares of a Newton step that are tried.
-_LENGTHS = (1.0, 0.5, 0.25, 0.0625)
 
 
 @final
@@ -170,7 +159,7 @@ def solve_step(
             if replay:
                 cone = solve_on_modes(delassus.matrix, offset, cones, replay[1], replay[2])
             else:
-                cone = solve(delassus.matrix, offset, cones, guess=last, agree=_AGREE, left_over=_LEFT_OVER)
+                cone = solve(delassus.matrix, offset, cones, guess=last, agree=AGREE, left_over=LEFT_OVER)
             new_force = cone.impulse
             last = (cone.modes, new_force) if cone.certified else last
             unsolved = 0 if cone.certified else unsolved + 1
@@ -178,7 +167,7 @@ def solve_step(
                 raise _without_certificate(equations, cone)
             step = delassus.freely + delassus.columns @ new_force
         best = None
-        for length in _LENGTHS:
+        for length in LENGTHS:
             trial = u.copy()
             trial[free] += length * step[: free.size]
             trial_mu = mu + length * step[free.size :]
@@ -198,7 +187,7 @@ def solve_step(
             break
         # Contacts may bear more than all that presses on them: an impact within a step.
         borne = float(np.linalg.norm(pull @ force, options.norm))
-        if len(history) > 3 and merit >= 0.5 * previous and merit <= _ROUND_OFF * max(scale, borne):
+        if len(history) > 3 and merit >= 0.5 * previous and merit <= ROUND_OFF * max(scale, borne):
             status = Status.ROUND_OFF
             break
     worst = int(free[np.abs(r[: free.size] - pull @ force).argmax()]) if free.size else 0

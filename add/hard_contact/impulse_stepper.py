@@ -9,8 +9,13 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.impulses import Possible
+from add.compiled.pack import elements_of, trees_of
 from add.compiled.steps import Block
+from add.equations.family_term import plain
 from add.equations.kinematics import Directions, State, StateTangents, StretchTangents
+from add.equations.lift import Lift
+from add.equations.system import System
 from add.errors import SolverError
 from add.hard_contact.geometry import ContactPairs, contact_term, lift_of
 from add.hard_contact.impulse_coupling import ChoiceTally
@@ -18,16 +23,17 @@ from add.hard_contact.impulse_part import ImpulsePart
 from add.hard_contact.law import ImpulseOptions
 from add.hard_contact.step_rows import JointStops
 from add.kernels.cone_modes import SEPARATE
-from add.simulation import BDF, BDFFormula, ContactForces, Record, StartUp
+from add.simulation import BDF, ContactForces, Record, StartUp
 from add.simulation.composed import StepsInParts
 from add.simulation.derivative import Linearised, linearise
 from add.simulation.run import Simulation
+from add.simulation.start import finished
 from add.simulation.stepper import BlockStepper, TakenBlock
 from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
 from add.terms import JointLimits
-from add.typing import FloatArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Steps that are taken at once while nothing is near: those behind a touch are taken again.
 FLIGHT = 16
@@ -72,10 +78,6 @@ class ImpulseContact(StepsInParts, BlockStepper):
         """Step [s]."""
         return self.whole.whole
 
-    @property
-    def _formula(self) -> BDFFormula:
-        return BDFFormula(self.dt, 1, StartUp.BDF1)
-
     def solved_by(self, options: NewtonOptions) -> ImpulseContact:
         """Return the stepper with other options of Newton's method."""
         return replace(self, whole=replace(self.whole, newton=options))
@@ -94,12 +96,12 @@ class ImpulseContact(StepsInParts, BlockStepper):
                 taken.append(part.follow(assembler, begin, theta, earlier))
                 begin = self._between(state, *taken[-1])
         q, last = taken[-1]
-        shifted = replace(last.solution, kin=replace(last.kin, q=q))
+        shifted = last.solution if q is last.kin.q else replace(last.solution, kin=replace(last.kin, q=q))
         changed = replay.charts if replay else None
-        following, record = self._formula.finish(assembler.system, state, shifted, changed)
+        following, record = finished(assembler.system, state, shifted, (1.0,), changed)
         # Derivatives are taken where the equations of the step hold.
         inner = last.inner if len(taken) == 1 else tuple(record for _, record in taken)
-        return following, replace(record, solution=last.solution, inner=inner)
+        return following, Record(last.solution, (1.0,), record.charts, record.unchanged, inner)
 
     @cached_property
     def _flight(self) -> BDF:
@@ -214,6 +216,20 @@ class ImpulseContact(StepsInParts, BlockStepper):
         return linearise(assembler, record.solution, theta)
 
 
+def _possible(pairs: ContactPairs, restitution: IntArray, stops: JointStops, lift: Lift, system: System) -> Possible:
+    """Return what compiled steps take of pairs and stops; what is held cannot get out of the way."""
+    partition = system.partition
+    movable: BoolArray = np.ones(pairs.n, dtype=bool)
+    if partition.prescribed.size:
+        free = np.append(lift.moved_by(partition.is_free), False)
+        movable = np.asarray(free[pairs.dofs()].any(axis=1))
+    return Possible(
+        pairs.packed, pairs.number, np.concatenate([movable, partition.is_free[stops.dof]]), plain(restitution),
+        plain(pairs.c_f), plain(pairs.velocity), plain(stops.dof), plain(stops.limit), stops.sign,
+        elements_of(lift, trees_of(system)),
+    )  # fmt: skip
+
+
 def with_impulse_contact(
     simulation: Simulation, options: ImpulseOptions | None = None, *, bounces: bool = False
 ) -> Simulation:
@@ -244,8 +260,9 @@ def with_impulse_contact(
     system = replace(system, terms=tuple(term for term in system.terms if not any(term is stop for stop in stops)))
     pairs = ContactPairs.of(contact)
     index = pairs.k_d if bounces else np.full(pairs.n, -1, dtype=np.int64)
+    lift, sides = lift_of(simulation.system), JointStops.of(stops)
     whole = ImpulsePart(
-        pairs, bdf.step_size, bdf.step_size, 0.0, index, lift_of(simulation.system), JointStops.of(stops),
+        pairs, bdf.step_size, bdf.step_size, 0.0, index, lift, sides, _possible(pairs, index, sides, lift, system),
         options or ImpulseOptions(), bdf.newton, ChoiceTally() if options and options.exploring else None,
     )  # fmt: skip
     return replace(simulation, system=system, stepper=ImpulseContact(whole))
