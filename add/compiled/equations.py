@@ -6,7 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.impulses import Possible, Rules, calls, take_impulses
+from add.compiled.impulse_near import Possible, Rules
+from add.compiled.impulses import calls, take_impulses
 from add.compiled.newton import Criteria, Formula, Step
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_jacobian, call_residual

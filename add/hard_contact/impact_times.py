@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from add.compiled.impulses import MISSED
+from add.compiled.impulse_near import MISSED
 from add.equations.kinematics import Columns, Directions, StateTangent, ThetaMap, push
 from add.equations.system import System
 from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, touches

@@ -7,7 +7,8 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.impulses import Possible, Rules, calls
+from add.compiled.impulse_near import Possible, Rules
+from add.compiled.impulses import calls
 from add.compiled.newton import CONVERGED, GIVEN_UP, Criteria, Formula
 from add.cones import WEAK
 from add.equations.kinematics import Carry, Directions, Kinematics, State, StateTangent, StateTangents, Weights

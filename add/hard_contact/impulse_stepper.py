@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.impulses import Possible
+from add.compiled.impulse_near import Possible
 from add.compiled.pack import elements_of, trees_of
 from add.compiled.steps import Block
 from add.equations.family_term import plain

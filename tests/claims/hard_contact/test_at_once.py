@@ -1,0 +1,88 @@
+"""Steps of contact in velocities in one compiled call, against those that Python takes from the same states."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from support.impulse_scenes import CUBE, scene
+from support.walker import walker
+
+import add
+from add.compiled import equations
+from add.compiled.newton import GIVEN_UP
+from add.hard_contact import impulse_part
+from add.hard_contact.impulse_coupling import CarriedImpulses
+from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
+
+SPINNING = {"position": [0, 0, 0.13], "velocity": [0.8, 0.1, -0.5], "angular_velocity": [1, 3, 2]}
+
+
+def slid() -> dict[str, Any]:
+    """A cube slides, and stops."""
+    return scene(CUBE | {"velocity": [0.5, 0.1, 0]}, dt=0.005, steps=40)
+
+
+def tumbled() -> dict[str, Any]:
+    """A cube lands on its edges, one corner after the other, on a floor that moves, beside one that bounces."""
+    raw = scene(CUBE | SPINNING, dt=0.005, steps=60, pairs=[{"body": "other", "obstacle": "floor", "restitution": 0.5}])
+    raw["bodies"]["other"] = raw["bodies"]["body"] | {"position": [1, 0, 0.3]}
+    raw["obstacles"]["floor"] |= {"velocity": [0.3, 0.2, 0]}
+    return raw
+
+
+def pushed() -> dict[str, Any]:
+    """A cube lies on a soft block, whose upper half a signal takes along over the floor."""
+    raw = scene(CUBE | {"position": [1, 0, 0.1]}, dt=0.005, steps=30)
+    raw["bodies"]["block"] = {
+        "type": "soft", "position": [0, 0, 0.05],
+        "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 2]},
+        "material": {"model": "neo-hookean", "density": 500, "young": 2e4, "poisson": 0.3},
+        "pins": [{"where": {"box": {"min": [None, None, 0.04]}}, "motion": {"signal": "way"}}],
+    }  # fmt: skip
+    raw["signals"] = {"way": {"type": "sine", "amplitude": [0.02, 0.0, -0.002], "frequency": 5.0}}
+    return raw
+
+
+def walked() -> dict[str, Any]:
+    """A trunk on two legs with stops falls to one side."""
+    low = {"position": [0, 0, 0.4], "velocity": [0.3, 0.1, -0.2], "angular_velocity": [0.3, 0.2, -0.7]}
+    raw = scene({}, dt=0.005, steps=60)
+    raw["bodies"] = {"body": {"type": "articulated", **walker(), **low}, "cube": {"type": "rigid", **CUBE}}
+    raw["bodies"]["cube"] |= {"position": [0.25, 0, 0.1]}
+    return raw
+
+
+@pytest.mark.parametrize("case", [slid, tumbled, pushed, walked])
+def test_as_python_takes_them(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places, velocities, modes, forces and margins of every step; most steps are taken at once."""
+    simulation = add.scene_from_dict(case()).build().simulation
+    stepper, theta, taken, calls = simulation.differentiable, simulation.theta, Counter(), impulse_part.calls
+    whole = equations.take_impulses
+
+    def counted(*arguments: Any) -> Any:
+        found = whole(*arguments)
+        taken[found[0] != GIVEN_UP] += 1
+        return found
+
+    monkeypatch.setattr(equations, "take_impulses", counted)
+    trajectory = simulation.run()
+    assert taken[True] > 0.5 * trajectory.n_steps
+    modes, assembler = Counter(), simulation.assembler()
+    monkeypatch.setattr(impulse_part, "calls", lambda: None)
+    for k, record in enumerate(trajectory.records):
+        alone = stepper.step(assembler, trajectory.state(k), theta)[1]
+        if not record.carry.marks:
+            continue  # in flight
+        np.testing.assert_allclose(record.kin.q, alone.kin.q, atol=1e-11)
+        np.testing.assert_allclose(record.kin.v, alone.kin.v, atol=1e-9)
+        for mine, theirs in zip(record.carry.marks, alone.carry.marks, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        mine, theirs = CarriedImpulses.of(record.carry), CarriedImpulses.of(alone.carry)
+        np.testing.assert_allclose(mine.force, theirs.force, rtol=1e-7, atol=1e-7 * np.abs(theirs.force).max(initial=0))
+        np.testing.assert_allclose(mine.margin, theirs.margin, rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(mine.near.slope, theirs.near.slope)
+        modes.update(mine.modes.tolist())
+    assert modes[STICK]
+    assert modes[SLIDE] or modes[SEPARATE]
+    assert calls() is not None
