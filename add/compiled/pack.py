@@ -333,7 +333,7 @@ def _firsts(trees: Sequence[TreeInertia]) -> IntArray:
 def elements_of(lift: Lift, trees: Sequence[TreeInertia]) -> IntArray:
     """Return the element of each link that has rows of X, by trees."""
     embedded = [one for one in lift.embeddings if isinstance(one, TreeEmbedding)]
-    parts = [one.links + e for one, e in zip(embedded, _firsts(trees)[:-1], strict=True)]
+    parts = [one.links + e for one, e in zip(embedded, _firsts(trees), strict=False)]
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
