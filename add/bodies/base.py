@@ -169,6 +169,10 @@ class Body(ABC):
     def parameters(self) -> list[Block]:
         """Return its blocks of theta, without those of signals."""
 
+    def pose_blocks(self) -> list[Block]:
+        """Return the blocks that its start follows from."""
+        return [(f"bodies.{self.name}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
+
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return the signals that drive it, and the units of their coefficients."""
         return []

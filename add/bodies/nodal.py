@@ -9,12 +9,13 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, Body, Family, Layouts
+from add.bodies.base import POSE_VECTORS, Block, Body, Family, Layouts, Part
 from add.equations.initial import BodyPose, PinMotion, Pose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.signals import SignalParameter
 from add.equations.term import Term
+from add.geometry import MassPairs
 from add.materials import Material, relaxing
 from add.terms import Elastic, ElementBatch, Gravity, Inertia, NodalForce, RigidInertia, Viscous
 from add.typing import FloatArray, IntArray
@@ -237,6 +238,17 @@ class NodalBody(Body):
                 none if load.place is None else index[load.place].indices,
             )
             for load in self.loads
+        ]
+
+    def weighed(self, at: Layouts, pairs: MassPairs, density: int, drag: int) -> list[Part]:
+        """Return inertia and weight of its mass at unit density; density and drag are indices in theta."""
+        rows, cols, values = pairs
+        first, nodes = self.first_node(at), np.unique(rows)
+        density_of, drag_of = np.full(rows.size, density), np.full(rows.size, drag)
+        masses, weights = np.repeat(values[:, None], 3, axis=1), np.bincount(rows, values)[nodes]
+        return [
+            Part(NODAL_INERTIA, (first + rows, first + cols, masses, density_of, drag_of)),
+            Part(WEIGHT, (first + nodes, weights, np.full(nodes.size, density))),
         ]
 
     def load_places(self) -> list[Block]:

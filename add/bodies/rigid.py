@@ -98,7 +98,7 @@ class RigidBody(Body):
         at = f"bodies.{self.name}"
         blocks: list[Block] = [(f"{at}.mass", (), "kg"), (f"{at}.inertia", (6,), "kg m^2"), (f"{at}.centre", (3,), "m")]
         sizes: list[Block] = [(shape.in_theta, (3,), "m") for shape in self.shapes if shape.in_theta]
-        return [*(blocks if self.moves else []), *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *sizes]
+        return [*(blocks if self.moves else []), *self.pose_blocks(), *sizes]
 
     def signals(self) -> list[tuple[SignalParameter, str]]:
         """Return those of a given motion."""

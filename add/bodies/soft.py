@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, Body, ContactMesh, ContactPoints, Layouts, Part, Picture
+from add.bodies.base import Block, Body, ContactMesh, ContactPoints, Layouts, Part, Picture
 from add.bodies.nodal import (
     MATERIAL_SCALARS,
     NODAL_INERTIA,
@@ -181,14 +181,14 @@ class SoftBody(NodalBody):
 
     def parameters(self) -> list[Block]:
         """Return moduli, density, dampings, pose and point masses."""
-        at, blocks = f"bodies.{self.name}", list[Block]()
+        blocks: list[Block] = []
         for region in self.materials:
             place = region.place(self.name)
             for key, unit, _ in region.law.parameters:
                 blocks.append((f"{place}.{key}", (region.elements.size,) if key in region.fields else (), unit))
             blocks += [(f"{place}.{key}", (), unit) for key, unit in MATERIAL_SCALARS]
             blocks += [(f"{place}.viscosity_exponent", (), "-")] if region.has_exponent else []
-        blocks += [(f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS]
+        blocks += self.pose_blocks()
         for region in (region for region in self.materials if region.branches):
             place, points = region.place(self.name), self._elements(region)[2].shape
             for key, unit in _BRANCH:
@@ -237,20 +237,11 @@ class SoftBody(NodalBody):
 
     def _region_parts(self, region: Region, at: Layouts) -> list[Part | Term]:
         """Return inertia, weight, elasticity and viscosity of the elements of a region."""
-        first, place = self.first_node(at), region.place(self.name)
-        mesh = self.mesh
+        place = region.place(self.name)
 
         def index(key: str) -> int:
             return at.parameters[f"{place}.{key}"].start
 
-        pairs = self._mass_pairs(region)[0]
-        masses = np.repeat(pairs.values[:, None], 3, axis=1)
-        density = index("density")
-        count, drag = pairs.rows.size, index("rayleigh_mass")
-        inertia = (first + pairs.rows, first + pairs.cols, masses, np.full(count, density), np.full(count, drag))
-        nodes_of = self.own_nodes[self.own_nodes < mesh.n_nodes]
-        weights = np.bincount(pairs.rows, pairs.values, mesh.n_nodes).astype(float)[nodes_of]
-        nodes = first + nodes_of
         places = index("viscosity"), index("rayleigh_stiffness")
         rates = (*places, index("viscosity_exponent") if region.has_exponent else -1)
         nu, beta, exponent = (np.full(region.n_rows, place) for place in rates)
@@ -261,7 +252,7 @@ class SoftBody(NodalBody):
             relaxed = np.concatenate([np.broadcast_to(kappa, (len(stress), 1)), stress], axis=1)
         cells, gradients, volumes = self._elements(region)
         elements = Elements(
-            first + cells,
+            self.first_node(at) + cells,
             gradients,
             volumes,
             region.groups()[self._deforms(region)],
@@ -272,10 +263,9 @@ class SoftBody(NodalBody):
             exponent,
             relaxed,
         )
-        family = f"{mesh.family.name} {cells.shape[1]}"
+        family = f"{self.mesh.family.name} {cells.shape[1]}"
         return [
-            Part(NODAL_INERTIA, inertia),
-            Part(WEIGHT, (nodes, weights, np.full(nodes.size, density))),
+            *self.weighed(at, self._mass_pairs(region)[0], index("density"), index("rayleigh_mass")),
             Part(Elasticity(family, region.law, self.viscous, relaxed is not None), elements),
         ]
 

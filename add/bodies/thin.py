@@ -6,11 +6,12 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.bodies.base import POSE_VECTORS, Block, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
-from add.bodies.nodal import NODAL_INERTIA, WEIGHT, NodalBody, NodalLoad, Pin
+from add.bodies.base import Block, ContactMesh, ContactPoints, Family, Layouts, Part, Picture
+from add.bodies.nodal import NodalBody, NodalLoad, Pin
 from add.equations.layout import ParameterLayout
 from add.equations.sites import LawValues, Site, gather
 from add.equations.term import Term
+from add.geometry import MassPairs
 from add.geometry.boundary import triangle_areas
 from add.geometry.locate import locate_on_cells
 from add.joints.law_term import JointLaw
@@ -74,6 +75,11 @@ class NetBody(NodalBody):
     def mass_shares(self) -> FloatArray:
         """Return the given shares."""
         return self.shares
+
+    def lumped(self, amount: float) -> MassPairs:
+        """Return an amount by nodes."""
+        nodes = np.arange(self.shares.size)
+        return MassPairs(nodes, nodes, amount * self.shares)
 
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
         """Return the node that is there, or the corners of the nearest triangle, or edge of what has no triangles."""
@@ -174,7 +180,7 @@ class ThinBody(NetBody):
         for k in range(len(self.seams)):
             numbers = (("stiffness", "N/m"), ("damping", "N s/m"))
             blocks += [(f"{at}.seams.{k}.{key}", (), unit) for key, unit in numbers]
-        return [*blocks, *((f"{at}.{key}", (3,), unit) for key, unit in POSE_VECTORS), *self.load_places()]
+        return [*blocks, *self.pose_blocks(), *self.load_places()]
 
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return inertia and weight, layers, seams and loads."""
@@ -183,13 +189,8 @@ class ThinBody(NetBody):
         def index(key: str) -> int:
             return at.parameters[f"bodies.{self.name}.{key}"].start
 
-        amounts = self.extent * self.shares
-        nodes = first + np.arange(amounts.size)
-        density, drag = (np.full(nodes.size, index(key)) for key in ("density", "rayleigh_mass"))
-        out: list[Part | Term] = [
-            Part(NODAL_INERTIA, (nodes, nodes, np.repeat(amounts[:, None], 3, axis=1), density, drag)),
-            Part(WEIGHT, (nodes, amounts, density)),
-        ]
+        lumped = self.lumped(self.extent)
+        out: list[Part | Term] = [*self.weighed(at, lumped, index("density"), index("rayleigh_mass"))]
         for layer in self.layers:
             moduli = [index(modulus.key) for modulus in layer.law.parameters]
             widths = tuple(array.shape[1] for array in layer[1:4])
@@ -233,11 +234,7 @@ class MassSpringBody(NetBody):
         blocks: list[Block] = [(f"bodies.{self.name}.{key}", (), unit) for key, unit in scalars]
         if self.edges.size:
             blocks.append((f"bodies.{self.name}.lengths", (self.edges.shape[0],), "m"))
-        return [
-            *blocks,
-            *((f"bodies.{self.name}.{key}", (3,), unit) for key, unit in POSE_VECTORS),
-            *self.load_places(),
-        ]
+        return [*blocks, *self.pose_blocks(), *self.load_places()]
 
     def parts(self, at: Layouts) -> list[Part | Term]:
         """Return inertia and weight, springs, loads."""
@@ -245,10 +242,7 @@ class MassSpringBody(NetBody):
         out: list[Part | Term] = []
         if not self.massless:
             mass, drag = (at.parameters[f"{prefix}.{key}"].start for key in ("mass", "rayleigh_mass"))
-            nodes = first + np.arange(self.points.shape[0])
-            index, masses = np.full(nodes.size, mass), np.repeat(self.shares[:, None], 3, axis=1)
-            out.append(Part(NODAL_INERTIA, (nodes, nodes, masses, index, np.full(nodes.size, drag))))
-            out.append(Part(WEIGHT, (nodes, self.shares, index)))
+            out += self.weighed(at, self.lumped(1.0), mass, drag)
         if self.edges.size:
             keys = ("stiffness", "damping", "lengths")
             n = self.edges.shape[0]

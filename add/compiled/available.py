@@ -35,7 +35,6 @@ from add.terms import (
     ball_laws,
     elastic,
     inertia,
-    joint_laws,
     lengths,
     loads,
     rigid_inertia,
@@ -45,7 +44,7 @@ from add.terms import (
 OWN_KINDS: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS, elastic.STRAINED,
     inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
-    joint_law.KIND, joint_laws.AXES, ball_laws.KIND,
+    joint_law.KIND, ball_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)

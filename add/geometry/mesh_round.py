@@ -4,11 +4,11 @@ A ball is an icosahedron cut into 20 tetrahedra round its centre, each with a re
 the round shape. A cylinder and a torus are a disc of rings that is swept.
 """
 
+from collections.abc import Callable
 from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.geometry import FAMILIES, HEX8, TET10, SoftMesh, box_mesh, to_tet10
@@ -98,13 +98,13 @@ def torus_mesh(radius: float, tube_radius: float, edge: float) -> SoftMesh:
     return _oriented(radius, points, cells)
 
 
-def on_sphere(points: FloatArray, radius: float) -> FloatArray:
+def on_sphere(points: FloatArray, radius: float, **_: float) -> FloatArray:
     """Nearest points of a sphere round the origin, (n, 3) [m]."""
     moved: FloatArray = points * (radius / np.linalg.norm(points, axis=1))[:, None]
     return moved
 
 
-def on_side(points: FloatArray, radius: float, edge: float) -> FloatArray:
+def on_side(points: FloatArray, radius: float, edge: float, **_: float) -> FloatArray:
     """Move the middles of `cylinder_mesh`'s edges from chords of the side to the side, (n, 3) [m]; caps are flat."""
     n_rings = max(1, round(radius / edge))
     r = np.linalg.norm(points[:, :2], axis=1)
@@ -115,7 +115,7 @@ def on_side(points: FloatArray, radius: float, edge: float) -> FloatArray:
     return moved
 
 
-def on_torus(points: FloatArray, radius: float, tube_radius: float) -> FloatArray:
+def on_torus(points: FloatArray, radius: float, tube_radius: float, **_: float) -> FloatArray:
     """Nearest points of a torus round z, (n, 3) [m]."""
     flat = points * (1.0, 1.0, 0.0)
     line = flat * (radius / np.linalg.norm(flat, axis=1))[:, None]
@@ -195,16 +195,13 @@ def _oriented(size: float, points: FloatArray, cells: IntArray) -> SoftMesh:
     return SoftMesh(points * size, cells, TET4)
 
 
-SHAPES = ("box", "sphere", "cylinder", "torus")
-
-
 def shape_mesh(
     shape: str,
     *,
     element: str = "tet4",
     edge: float | None = None,
-    size: ArrayLike | None = None,
-    divisions: ArrayLike | None = None,
+    size: Any = None,
+    divisions: Any = None,
     radius: float | None = None,
     height: float | None = None,
     tube_radius: float | None = None,
@@ -238,63 +235,44 @@ def shape_mesh(
     Round shapes were once filled by fTetWild. It draws its random numbers from the system, without a seed that could be
     set, so that every process computed with another mesh.
     """
-    if shape not in SHAPES:
-        raise InputError("unknown shape", found=repr(shape), expected=" or ".join(map(repr, SHAPES)))
+    if shape not in _LENGTHS:
+        raise InputError("unknown shape", found=repr(shape), expected=" or ".join(map(repr, _LENGTHS)))
     if element not in FAMILIES:
         raise InputError("unknown element family", found=repr(element), expected=" or ".join(map(repr, FAMILIES)))
     lengths = {"edge": edge, "radius": radius, "height": height, "tube_radius": tube_radius}
-    _check_names(shape, {**lengths, "size": size, "divisions": divisions})
-    given = {name: length(shape, name, value) for name, value in lengths.items() if value is not None}
+    given = {name for name, value in {**lengths, "size": size, "divisions": divisions}.items() if value is not None}
+    needed, optional = _LENGTHS[shape], ("edge", "divisions") if shape == "box" else ()
+    if missing := [name for name in needed if name not in given]:
+        raise InputError(f"a {shape} needs {', '.join(missing)}")
+    if extra := given.difference(needed, optional):
+        raise InputError(f"a {shape} takes no {', '.join(sorted(extra))}", expected=", ".join(needed + optional))
     if shape == "box":
-        return _box(size, divisions, given.get("edge"), element)
+        if len(given.intersection(optional)) != 1:
+            raise InputError("a box needs either divisions or edge")
+        if edge is not None:
+            divisions = np.maximum(1, np.round(box_size(size) / length(shape, "edge", edge)))
+        return box_mesh(size, divisions, FAMILIES[element])
     if element == HEX8.name:
         raise InputError(f"a {shape} cannot be made of hex8", expected="'tet4' or 'tet10'")
-    mesh = _round(shape, **given)
-    return mesh if element != TET10.name else to_tet10(mesh, lambda middles: _onto(shape, middles, **given))
-
-
-def _round(shape: str, *, edge: float, radius: float, height: float = np.inf, tube_radius: float = np.inf) -> SoftMesh:
-    """Fill a round shape with tet4."""
-    shortest = min(radius, height, tube_radius)
-    if edge > shortest:
+    sizes = {name: length(shape, name, lengths[name]) for name in needed}
+    shortest = min(value for name, value in sizes.items() if name != "edge")
+    if sizes["edge"] > shortest:
         raise InputError(f"the edge is too long for this {shape}", found=f"{edge:g} m", expected=f"<= {shortest:g} m")
-    if shape == "sphere":
-        return ball_mesh(radius, edge)
-    return cylinder_mesh(radius, height, edge) if shape == "cylinder" else torus_mesh(radius, tube_radius, edge)
+    fill, onto = _ROUND[shape]
+    mesh = fill(**sizes)
+    return mesh if element != TET10.name else to_tet10(mesh, lambda middles: onto(middles, **sizes))
 
 
-def _onto(
-    shape: str, middles: FloatArray, *, edge: float, radius: float, height: float = np.inf, tube_radius: float = np.inf
-) -> FloatArray:
-    """Bring the middles of boundary edges to the true surface."""
-    if shape == "sphere":
-        return on_sphere(middles, radius)
-    return on_side(middles, radius, edge) if shape == "cylinder" else on_torus(middles, radius, tube_radius)
-
-
-_NEEDED = {
+#: What a shape needs.
+_LENGTHS = {
     "box": ("size",),
     "sphere": ("radius", "edge"),
     "cylinder": ("radius", "height", "edge"),
     "torus": ("radius", "tube_radius", "edge"),
 }
-_OPTIONAL = {"box": ("edge", "divisions")}
-
-
-def _check_names(shape: str, arguments: dict[str, Any]) -> None:
-    needed = _NEEDED[shape]
-    missing = [name for name in needed if arguments[name] is None]
-    if missing:
-        raise InputError(f"a {shape} needs {', '.join(missing)}")
-    allowed = needed + _OPTIONAL.get(shape, ())
-    extra = [name for name, value in arguments.items() if value is not None and name not in allowed]
-    if extra:
-        raise InputError(f"a {shape} takes no {', '.join(extra)}", expected=", ".join(allowed))
-
-
-def _box(size: Any, divisions: ArrayLike | None, edge: float | None, element: str) -> SoftMesh:
-    if divisions is not None and edge is None:
-        return box_mesh(size, divisions, FAMILIES[element])
-    if divisions is None and edge is not None:
-        return box_mesh(size, np.maximum(1, np.round(box_size(size) / edge)), FAMILIES[element])
-    raise InputError("a box needs either divisions or edge")
+#: What fills a round shape, and what brings the middles of boundary edges to its surface.
+_ROUND: dict[str, tuple[Callable[..., SoftMesh], Callable[..., FloatArray]]] = {
+    "sphere": (ball_mesh, on_sphere),
+    "cylinder": (cylinder_mesh, on_side),
+    "torus": (torus_mesh, on_torus),
+}

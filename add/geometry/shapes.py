@@ -145,7 +145,7 @@ def add_shape(shape: Shape) -> None:
 # --- Checks of the numbers that describe a shape ----------------------------------------------------------------------
 
 
-def length(shape: str, name: str, value: float) -> float:
+def length(shape: str, name: str, value: object) -> float:
     """A positive, finite length [m]."""
     if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
         raise InputError(f"impossible {name} of a {shape}", found=value, expected="a positive length [m]")

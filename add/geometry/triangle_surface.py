@@ -6,6 +6,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from add.errors import InputError
 from add.kernels.mesh_distance import HEAD, box_tree, layout, mesh_branch, mesh_feature
@@ -66,14 +68,11 @@ def check_surface(vertices: ArrayLike, triangles: ArrayLike) -> TriangleSurface:
     surface = as_surface(vertices, triangles)
     points, corners = surface
     corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]  # a triangle of two corners bounds nothing
-    directed = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2)
-    low, high = directed.min(axis=1), directed.max(axis=1)
-    edges, which = np.unique(low * len(points) + high, return_inverse=True)
-    uses = np.bincount(which, minlength=len(edges))
+    directed, edges, which, uses = _sides(corners)
     balance = np.bincount(which, np.sign(directed[:, 1] - directed[:, 0]), minlength=len(edges))
 
     def first(bad: np.ndarray) -> str:
-        ends = divmod(int(edges[np.flatnonzero(bad)[0]]), len(points))
+        ends = edges[np.flatnonzero(bad)[0]]
         where = " to ".join("(" + ", ".join(f"{x:.6g}" for x in points[end]) + ")" for end in ends)
         return f"{int(bad.sum())} of {len(edges)} edges; the first one from vertex {ends[0]} to {ends[1]}, {where} m"
 
@@ -143,23 +142,22 @@ class CollisionMesh:
         vertices, triangles = check_surface(self.vertices, self.triangles)
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "triangles", triangles)
-        a, b, c = (vertices[triangles[:, k]] for k in range(3))
-        normal = np.cross(b - a, c - a)
-        volume = float(np.einsum("ij,ij->", a, normal)) / 6.0
+        volume = float(_volumes(vertices, triangles).sum())
         if volume <= 0.0:
             raise InputError(
                 "the triangles of a collision shape are wound inside out",
                 found=f"a volume of {volume:.6g} m^3",
                 expected="every triangle counter-clockwise seen from outside",
             )
-        flat = np.linalg.norm(normal, axis=1) == 0.0
+        a, b, c = (vertices[triangles[:, k]] for k in range(3))
+        flat = np.linalg.norm(np.cross(b - a, c - a), axis=1) == 0.0
         if flat.any():
             raise InputError(
                 "a triangle of a collision shape has no area",
                 found=f"{int(flat.sum())} of {len(triangles)}; the first is number {int(np.flatnonzero(flat)[0])}",
                 expected="triangles with three corners that are not in a line",
             )
-        uses = np.unique(np.sort(_directed(triangles), axis=1), axis=0, return_counts=True)[1]
+        uses = _sides(triangles)[3]
         if (uses != 2).any():
             raise InputError(
                 "more than two triangles of a collision shape share an edge",
@@ -177,7 +175,7 @@ class CollisionMesh:
     def row(self) -> FloatArray:
         """The mesh as the kernels take it."""
         vertices, triangles = self.vertices, self.triangles
-        edges, which = np.unique(np.sort(_directed(triangles), axis=1), axis=0, return_inverse=True)
+        _, edges, which, _ = _sides(triangles)
         sides = which.reshape(-1, 3)
         a, b, c = (vertices[triangles[:, k]] for k in range(3))
         of_faces = _unit(np.cross(b - a, c - a))
@@ -216,9 +214,18 @@ def row_vertices(row: FloatArray) -> FloatArray:
     return row[HEAD : HEAD + 3 * int(row[3])].reshape(-1, 3)
 
 
-def _directed(triangles: IntArray) -> IntArray:
-    """Return the sides 01, 12, 20 of all triangles (3 nt, 2)."""
-    return triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+def _sides(triangles: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the sides 01, 12, 20 of all triangles (3 nt, 2), the edges (ne, 2), that of each side, and their uses."""
+    directed = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    n = int(triangles.max(initial=0)) + 1
+    keys, which, uses = np.unique(np.sort(directed, axis=1) @ [n, 1], return_inverse=True, return_counts=True)
+    return directed, np.column_stack(np.divmod(keys, n)), which, uses
+
+
+def _volumes(points: FloatArray, triangles: IntArray) -> FloatArray:
+    """Return the volumes (nt,) of the tetrahedra of the origin and each triangle, which sum to what they enclose."""
+    corners = points[triangles]
+    return np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
@@ -288,8 +295,7 @@ def repaired(surface: TriangleSurface, *, fill: bool = False) -> Repaired:
     triangles, turned = _wound(points, triangles)
     if turned:
         notes.append(f"{turned} triangles were wound against their neighbours and turned")
-    corners = points[triangles]
-    volume = float(np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum()) / 6.0
+    volume = float(_volumes(points, triangles).sum())
     if volume == 0.0:
         raise InputError("the surface encloses nothing")
     return Repaired(TriangleSurface(points, triangles), tuple(notes), volume)
@@ -301,8 +307,7 @@ def _place(point: FloatArray) -> str:
 
 def _holes(points: FloatArray, triangles: IntArray) -> list[IntArray]:
     """Return the loops of edges that only one triangle has; four at an edge are two parts that touch along it."""
-    directed = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
-    edges, uses = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
+    _, edges, _, uses = _sides(triangles)
     odd = (uses > 2) & (uses % 2 == 1)
     if odd.any():
         bad = edges[np.flatnonzero(odd)[0]]
@@ -342,39 +347,19 @@ def _wound(points: FloatArray, triangles: IntArray) -> tuple[IntArray, int]:
     A part inside another one, a cavity, is wound as the signed volumes of the file say where they agree within it.
     """
     n = len(triangles)
-    edges: dict[tuple[int, int], list[int]] = {}
-    for k, (a, b, c) in enumerate(triangles.tolist()):
-        for edge in ((a, b), (b, c), (c, a)):
-            edges.setdefault((min(edge), max(edge)), []).append(k)
-    flipped = np.full(n, -1)
-    out, turned = triangles.copy(), 0
-    ways = {(k, edge) for k, (a, b, c) in enumerate(triangles.tolist()) for edge in ((a, b), (b, c), (c, a))}
-    for seed in range(n):
-        if flipped[seed] >= 0:
-            continue
-        flipped[seed] = 0
-        part, queue = [seed], [seed]
-        while queue:
-            k = queue.pop()
-            a, b, c = triangles[k].tolist()
-            for edge in ((a, b), (b, c), (c, a)):
-                beside = edges[min(edge), max(edge)]
-                # Four at an edge say nothing of each other.
-                for other in beside if len(beside) == 2 else ():
-                    if other != k and flipped[other] < 0:
-                        same = (other, edge) in ways  # both run along it: one of the two is to be turned
-                        flipped[other] = flipped[k] ^ int(same)
-                        part.append(other)
-                        queue.append(other)
-        chosen = np.array(part)
-        mixed = 0 < int(flipped[chosen].sum()) < len(part)
-        if mixed:
-            back = chosen[flipped[chosen] == 1]
-            out[back] = out[back][:, ::-1]
-        corners = points[out[chosen]]
-        volume = float(np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum())
-        alone = len(part) == n
-        if volume < 0.0 and (mixed or alone):
-            out[chosen] = out[chosen][:, ::-1]
-        turned += int((out[chosen] != triangles[chosen]).any(axis=1).sum())
-    return out, turned
+    directed, _, which, uses = _sides(triangles)
+    order = np.argsort(which, kind="stable")
+    # Four at an edge say nothing of each other.
+    sides = order[uses[which[order]] == 2].reshape(-1, 2)
+    one, other = (sides // 3).T
+    against = directed[sides[:, 0], 0] == directed[sides[:, 1], 0]  # both run along it: one of the two is to be turned
+    _, part = connected_components(coo_array((np.ones(one.size), (one, other)), (n, n)))
+    # Two copies of every triangle, as it is and turned: those that agree hang together.
+    copies = np.concatenate([one, one + n]), np.concatenate([other + n * against, other + n * ~against])
+    _, sheet = connected_components(coo_array((np.ones(2 * one.size), copies), (2 * n, 2 * n)))
+    turned = sheet[:n] != sheet[np.unique(part, return_index=True)[1]][part]
+    out = np.where(turned[:, None], triangles[:, ::-1], triangles)
+    mixed = np.bincount(part, turned) > 0.0
+    inward = (mixed | (mixed.size == 1)) & (np.bincount(part, _volumes(points, out)) < 0.0)
+    out = np.where(inward[part, None], out[:, ::-1], out)
+    return out, int((out != triangles).any(axis=1).sum())

@@ -10,6 +10,8 @@ import numpy as np
 
 from add.errors import InputError
 from add.io.hdf5 import SweepData
+from add.io.json_forms import require_form
+from add.io.runfolder import EVALUATIONS
 from add.plot.files import BLUE, GREY, ORANGE, RED, figure
 from add.typing import FloatArray
 
@@ -50,27 +52,11 @@ def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[Evaluation]:
     """
     evaluations = []
     for number, line in enumerate(lines, 1):
-        try:
-            evaluations.append(
-                Evaluation(
-                    phase=str(line.get("phase", "")),
-                    index=int(line.get("index", number - 1)),
-                    x=np.array([_number(x) for x in line["x"]]),
-                    value=_number(line["value"]),
-                    gradient=np.array([_number(x) for x in line["gradient"]]),
-                    parameters=dict(line.get("parameters") or {}),
-                    seconds=float(line.get("seconds") or 0.0),
-                )
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"not an evaluation: {error!r}", place=f"evaluations.jsonl line {number}") from error
+        require_form(EVALUATIONS, line, Path(EVALUATIONS), f"line {number}")
+        x, gradient = (np.array([float.fromhex(text) for text in line[key]]) for key in ("x", "gradient"))
+        value, parameters = float.fromhex(line["value"]), line.get("parameters", {})
+        evaluations.append(Evaluation(line["phase"], line["index"], x, value, gradient, parameters, line["seconds"]))
     return evaluations
-
-
-def _number(text: Any) -> float:
-    if text is None:
-        return float("nan")
-    return float.fromhex(text) if isinstance(text, str) else float(text)
 
 
 def plot_convergence(evaluations: Iterable[Mapping[str, Any]], path: str | PathLike[str]) -> Path:

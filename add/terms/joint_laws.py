@@ -1,101 +1,14 @@
 """Forces on single coordinates of trees: springs, damping, dry friction, limits."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind
-from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.kernels import joint_laws as kernel
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker
-from add.kernels.caching import njit
-from add.kernels.joint_laws import COLUMNS, axis_law
+from add.terms.lengths import AxisLaw
 from add.typing import FloatArray, IntArray
-
-
-class _Axes(NamedTuple):
-    code: Ints
-    dof: Ints
-    numbers: Ints2
-    constants: Floats
-
-
-_unpacked = unpacker(_Axes)
-
-
-@njit(**FAMILY)
-def _found(arena, k, at):
-    """Return the arrays of a family, and r and its slopes (m, 7)."""
-    own = _unpacked(arena, arena.families[k, FIELD])
-    p, out = np.zeros(4), np.empty((own.dof.size, COLUMNS))
-    for i in range(own.dof.size):
-        for j in range(own.numbers.shape[1]):
-            p[j] = at.theta[own.numbers[i, j]]
-        axis_law(own.code[0], at.q[own.dof[i]], at.v[own.dof[i]], p, own.constants[i], out[i])
-    return own, out
-
-
-@njit(**FAMILY)
-def _forces(arena, k, at, replay, rows, out):
-    own, slopes = _found(arena, k, at)
-    for i in range(own.dof.size):
-        out[own.dof[i]] += slopes[i, 0]
-    return rows
-
-
-@njit(**FAMILY)
-def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    if weight_q != 0.0 or weight_v != 0.0:
-        own, slopes = _found(arena, k, at)
-        for i in range(own.dof.size):
-            data[slots[i]] += weight_q * slopes[i, 1] + weight_v * slopes[i, 2]
-
-
-@njit(**FAMILY)
-def _parameters(arena, k, at, rows, forward, along, out):
-    own, slopes = _found(arena, k, at)
-    for i in range(own.dof.size):
-        for j in range(own.numbers.shape[1]):
-            add_entry(forward, own.dof[i], own.numbers[i, j], slopes[i, 3 + j], along, out)
-
-
-AXES = Kind("axes", _Axes, _forces, _parameters, _jacobian)
-
-
-class AxisLaw(FamilyTerm):
-    """Forces on coordinates each by itself, with diagonal derivatives; `add.kernels.joint_laws` has the equations."""
-
-    depends: ClassVar[str] = "qv"
-
-    #: Of `add.kernels.joint_laws.axis_law`.
-    code: ClassVar[int]
-
-    dof: IntArray
-
-    @property
-    @abstractmethod
-    def numbers(self) -> IntArray:
-        """Indices in theta (m, k) of the numbers of each coordinate."""
-
-    @property
-    def constants(self) -> FloatArray:
-        """Numbers (m,) that are no parameters."""
-        return np.zeros(self.dof.size)
-
-    @final
-    @cached_property
-    def arrays(self) -> tuple[IntArray, FloatArray]:
-        """Numbers and constants, gathered once."""
-        return np.ascontiguousarray(self.numbers), self.constants
-
-    @final
-    def family(self) -> Family:
-        """See `Term.family`."""
-        return Family(AXES, _Axes(np.array([self.code]), self.dof, *self.arrays), (self.dof, self.dof))
 
 
 @final

@@ -1,6 +1,8 @@
-"""Forces on lengths of trees: of sums l = sum_j c_j q_j (fixed tendons, a gear), and of paths through points."""
+"""Forces on lengths of trees: of coordinates, of sums l = sum_j c_j q_j (fixed tendons, a gear), and of paths."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -17,7 +19,6 @@ from add.kernels.caching import njit
 from add.kernels.joint_laws import COLUMNS, axis_laws
 from add.kernels.muscles import length_drive
 from add.kernels.paths import path_length
-from add.terms.joint_laws import AxisLaw
 from add.typing import AnyArray, FloatArray, IntArray
 
 
@@ -218,6 +219,40 @@ LAWS_OF_PATHS = length_kind("laws_of_paths", _LawsOfPaths, _paths, driven=False,
 DRIVE_OF_PATH = length_kind("drive_of_path", _DriveOfPath, _paths, driven=True, curved=True)
 
 
+class AxisLaw(FamilyTerm):
+    """Forces on coordinates each by itself, with diagonal derivatives; `add.kernels.joint_laws` has the equations."""
+
+    depends: ClassVar[str] = "qv"
+
+    #: Of `add.kernels.joint_laws.axis_law`.
+    code: ClassVar[int]
+
+    dof: IntArray
+
+    @property
+    @abstractmethod
+    def numbers(self) -> IntArray:
+        """Indices in theta (m, k) of the numbers of each coordinate."""
+
+    @property
+    def constants(self) -> FloatArray:
+        """Numbers (m,) that are no parameters."""
+        return np.zeros(self.dof.size)
+
+    @final
+    @cached_property
+    def arrays(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The arrays of its family, gathered once."""
+        return np.array([self.code]), np.ascontiguousarray(self.numbers), self.constants
+
+    @final
+    def family(self) -> Family:
+        """Every coordinate is a length."""
+        each = np.arange(self.dof.size)
+        entries = _Laws(each, self.dof, np.full(self.dof.size, -1), each, each, *self.arrays)
+        return Family(LAWS, entries, (self.dof, self.dof))
+
+
 @final
 @dataclass(frozen=True)
 class LengthActuator:
@@ -248,6 +283,10 @@ class LengthActuator:
         """The arrays of its family."""
         return np.array([self.law]), self.rows, self.numbers, np.array([*self.control, *self.force])
 
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return 0: it stores none."""
+        return 0.0
+
 
 def _family(
     law: AxisLaw | LengthActuator,
@@ -259,16 +298,8 @@ def _family(
     """Return the family of a law over lengths."""
     (of_laws, laws), (of_drive, drive) = kinds
     if isinstance(law, AxisLaw):
-        return Family(of_laws, laws(*entries, np.array([law.code]), *law.arrays, *paths), pattern)
+        return Family(of_laws, laws(*entries, *law.arrays, *paths), pattern)
     return Family(of_drive, drive(*entries, *law.arrays, *paths), pattern, law.signal, followers=1)
-
-
-def _energy(
-    law: AxisLaw | LengthActuator, l: FloatArray, rate: FloatArray, kin: Kinematics, theta: FloatArray
-) -> float:
-    if isinstance(law, LengthActuator):
-        return 0.0
-    return law.energy(Kinematics(l, rate, np.zeros(l.size), kin.t, kin.step), theta)
 
 
 @final
@@ -303,7 +334,7 @@ class OnLengths(FamilyTerm):
         """Return the energy of the law [J]."""
         c = np.where(self.factor >= 0, theta[self.factor], 1.0)
         l, rate = (np.bincount(self.length, c * x[self.dof], self.m).astype(float) for x in (kin.q, kin.v))
-        return _energy(self.law, l, rate, kin, theta)
+        return self.law.energy(Kinematics(l, rate, np.zeros(l.size), kin.t, kin.step), theta)
 
 
 class Path(NamedTuple):
@@ -363,4 +394,4 @@ class OnPaths(FamilyTerm):
         """Return the energy of the law [J]."""
         l, slopes = self.lengths(kin.q)
         rate = np.array([g @ kin.v[dof] for g, dof in zip(slopes, self._dofs, strict=True)])
-        return _energy(self.law, l, rate, kin, theta)
+        return self.law.energy(Kinematics(l, rate, np.zeros(l.size), kin.t, kin.step), theta)

@@ -11,7 +11,7 @@ from add.geometry.shapes import BALL, shape_of
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, MassSpringData, SolidData
 from add.materials import Elements, called, cauchy_stress
-from add.typing import FloatArray
+from add.typing import FloatArray, IntArray
 
 _MOST = 400
 
@@ -182,7 +182,8 @@ def von_mises(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> Fl
     elements = Elements(body.cells, geometry.gradients, geometry.weights, body.group, mean, called(body.law))
     sigma = cauchy_stress(np.ascontiguousarray(q), elements, np.ascontiguousarray(body.moduli))
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
-    return _at_nodes(body, np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator)), geometry)
+    stress = np.sqrt(1.5 * np.einsum("eij,eij->e", deviator, deviator))
+    return _at_nodes(body.cells, stress, geometry.weights.sum(axis=1), body.n_nodes)
 
 
 def stretching(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> FloatArray:
@@ -196,9 +197,10 @@ def stretching(body: BodyData, q: FloatArray, geometry: QuadratureGeometry) -> F
     """
     corners = q.reshape(-1, 3)[body.cells]
     gradients = np.einsum("eqib,eq->eib", geometry.gradients, geometry.weights)
-    gradients /= geometry.weights.sum(axis=1)[:, None, None]
+    volumes = geometry.weights.sum(axis=1)
+    gradients /= volumes[:, None, None]
     stretches = np.linalg.svd(np.einsum("eia,eib->eab", corners, gradients), compute_uv=False)
-    return _at_nodes(body, np.abs(stretches - 1.0).max(axis=1), geometry)
+    return _at_nodes(body.cells, np.abs(stretches - 1.0).max(axis=1), volumes, body.n_nodes)
 
 
 def sheet_stretching(sheet: MassSpringData, q: FloatArray) -> FloatArray:
@@ -206,18 +208,10 @@ def sheet_stretching(sheet: MassSpringData, q: FloatArray) -> FloatArray:
     corners = q.reshape(-1, 3)[sheet.triangles]
     stretches = np.linalg.svd(np.einsum("tki,tka->tia", corners, sheet.gradients), compute_uv=False)
     areas = 0.5 / np.abs(np.linalg.det(sheet.gradients[:, 1:]))
-    weights = np.zeros((2, sheet.n_nodes))
-    for k in range(3):
-        np.add.at(weights[0], sheet.triangles[:, k], areas * np.abs(stretches - 1.0).max(axis=1))
-        np.add.at(weights[1], sheet.triangles[:, k], areas)
-    return weights[0] / np.maximum(weights[1], np.finfo(float).tiny)
+    return _at_nodes(sheet.triangles, np.abs(stretches - 1.0).max(axis=1), areas, sheet.n_nodes)
 
 
-def _at_nodes(body: BodyData, elements: FloatArray, geometry: QuadratureGeometry) -> FloatArray:
-    """Return the means of values of elements at the nodes, weighted by rest volume."""
-    volumes = geometry.weights.sum(axis=1)
-    nodes = body.cells.ravel()
-    width = body.cells.shape[1]
-    total = np.bincount(nodes, np.repeat(elements * volumes, width), minlength=body.n_nodes)
-    weight = np.bincount(nodes, np.repeat(volumes, width), minlength=body.n_nodes)
-    return np.divide(total, weight, out=np.zeros(body.n_nodes), where=weight > 0.0)
+def _at_nodes(cells: IntArray, values: FloatArray, sizes: FloatArray, n: int) -> FloatArray:
+    """Return the means of values of elements at n nodes, weighted by their sizes at rest."""
+    total, weight = (np.bincount(cells.ravel(), np.repeat(x, cells.shape[1]), n) for x in (values * sizes, sizes))
+    return np.divide(total, weight, out=np.zeros(n), where=weight > 0.0)
