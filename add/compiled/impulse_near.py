@@ -181,8 +181,11 @@ def rows_of(calls, possible, rules, given, seen, P):
             if slopes[count] == 0.0 and gap[i] < 0.0:
                 shift[3 * count + 2] = -rules.speed
             count += 1
-    axes, dofs, push = np.zeros((k, 3, 3)), np.full((k, 12), -1), np.zeros((k, 12, 3))
+    axes, dofs, push = np.zeros((k, 3, 3)), np.empty((k, 12), dtype=np.int64), np.zeros((k, 12, 3))
     over_rows = np.zeros((3 * k, x.size))
+    for i in range(k):
+        for j in range(12):
+            dofs[i, j] = -1
     out = axes, dofs, push, np.zeros((k, 3, 12)), over_rows
     _touch_rows(calls.rows, (Motion(t, x, w, theta), possible.packed, number, normals, levers, out))
     count = 0

@@ -52,7 +52,6 @@ from add.kernels.borrowed import borrowed, put, uncounted
 from add.kernels.by_address import address
 from add.kernels.caching import CALLED, is_kept, njit
 from add.kernels.cone_modes import margins
-from add.kernels.cone_shares import max_norm
 from add.kernels.cone_solve import FINISH, POLISH
 from add.kernels.cones import CONE
 from add.kernels.contact_arrays import Packed
@@ -92,9 +91,9 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
     criteria, free, c, m = step.criteria, point.free, step.formula.c, shift.size
     n, n_free, norm = point.u.size, free.size, criteria.norm
     right, columns, G, offset = np.empty((m + 1, n_free)), np.empty((m + 1, n_free)), np.empty((m, m)), np.empty(m)
-    rest, swapped, unsaid, natural = np.empty(n), False, np.ones(blocks.kind.size), 0.0
+    rest, scaled, swapped, unsaid, natural = np.empty(n), np.empty((2, m)), False, np.zeros(0), 0.0
     _, chosen, scale = evaluate(arrays, routines, step, none, True, point)
-    new_force = np.zeros(m)
+    new_force, nothing = np.zeros(m), np.zeros(n)
     merit = _left(point.r, free, J, new_force, norm, rest)
     tolerance, merits[0] = tolerated(criteria, scale), merit
     for i in range(m):
@@ -134,12 +133,16 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
             if not natural <= CERTIFIED:
                 break
             force = new_force
-            unsaid = margins(blocks, modes, new_force / scales, velocity * scales, max_norm(offset * scales))
+            largest_u = 0.0
             for i in range(m):
                 apart = velocity[i] - offset[i]
                 for j in range(m):
                     apart -= G[i, j] * new_force[j]
                 natural = max(natural, abs(apart * scales[i]) / size)
+                largest_u = max(largest_u, abs(offset[i] * scales[i]))
+                scaled[0, i], scaled[1, i] = new_force[i] / scales[i], velocity[i] * scales[i]
+            unsaid = margins(blocks, modes, scaled[0], scaled[1], largest_u)
+            for i in range(m):
                 for k in range(n_free):
                     room.step[k] += new_force[i] * columns[i, k]
         best, at_length, value, choices = np.inf, 1.0, np.inf, chosen
@@ -164,8 +167,7 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
             return CONVERGED, *result
         if iteration > 1 and merit >= 0.5 * previous:
             # Contacts may bear more than all that presses on them: an impact within a step.
-            put(np.zeros(n), room.residuals[0])
-            borne = _left(room.residuals[0], free, J, new_force, norm, rest)
+            borne = _left(nothing, free, J, new_force, norm, rest)
             if merit <= ROUND_OFF * max(scale, borne):
                 return AT_ROUND_OFF, *result
     return GIVEN_UP, 0, scale, swapped, chosen, new_force, modes, unsaid, natural
@@ -185,7 +187,7 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
     P, x, w = np.zeros((6 * possible.links.size, q.size - same)), q, v
     ahead = np.empty(same + P.shape[0])
     if trees:
-        x, w, motion, own = ahead.copy(), ahead.copy(), parts_of(arrays, begun).motion, (q.size - same,)
+        x, w, motion, own = np.empty(ahead.size), np.empty(ahead.size), parts_of(arrays, begun).motion, (q.size - same,)
         rates = borrowed(v, same, own)
         fill_motion(tree_of(arrays), theta, borrowed(q, same, own), rates, np.zeros(own), motion)
         put(q[:same], x)
@@ -202,9 +204,9 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
             point.u[i] = v[i] / step.formula.c
         for i in range(prescribed.size):
             point.u[prescribed[i]] = driven[i]
-        last = last_of(kept, seen.near, seen.gap.size)
+        begun_with = last_of(kept, seen.near, seen.gap.size)
         status, iterations, scale, swapped, chosen, force, modes, unsaid, natural = _solve(
-            arrays, routines, calls, step, (J, shift, blocks), last, (point, trial, room, none), merits
+            arrays, routines, calls, step, (J, shift, blocks), begun_with, (point, trial, room, none), merits
         )
         for far in unsaid:
             if far < WEAK:
@@ -221,7 +223,11 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
             continue
         if arrives(rules, dt, seen):
             return ended
-        memory = np.concatenate((slopes, force, unsaid, np.full(1, natural)))
+        memory, first, last = np.empty(2 * slopes.size + force.size + 1), slopes.size, slopes.size + force.size
+        put(slopes, memory)
+        put(force, memory[first:])
+        put(unsaid, memory[last:])
+        memory[memory.size - 1] = natural
         rest, worst = np.empty(q.size), point.free[0]
         _left(trial.r if swapped else point.r, point.free, J, force, 1, rest)
         for i in point.free:
