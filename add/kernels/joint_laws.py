@@ -71,43 +71,62 @@ def ball_motion(first, p, constants, state, wanted, forces, by_number, by_state)
     """
     q, v, a = state
     by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
-    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    omega, unit = np.empty(3), np.zeros(3)
+    k, J, D, E, F = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    omega, total, unit = np.empty(3), np.empty(3), np.empty(3)
     for i in range(first.size):
         part = slice(first[i], first[i] + 3)
         w, rate, d, inertia = q[part], v[part], p[i, 0], p[i, 1]
         jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
         turn(1.0, w, rate, k, omega)
         turn(-1.0, w, omega, k, by_number[i, 0])
-        total = d * omega
+        for r in range(3):
+            total[r] = d * omega[r]
         turn_derivative(1.0, w, rate, k, D)
         turn(1.0, w, a[part], k, omega)
-        omega += D @ rate
+        for r in range(3):
+            for c in range(3):
+                omega[r] += D[r, c] * rate[c]
         turn(-1.0, w, omega, k, by_number[i, 1])
-        forces[i] = d * by_number[i, 0] + inertia * by_number[i, 1]
+        for r in range(3):
+            forces[i, r] = d * by_number[i, 0, r] + inertia * by_number[i, 1, r]
+            total[r] += inertia * omega[r]
         if not wanted:
             continue
-        total += inertia * omega
         fill_jacobian(1.0, w, k, J)
         turn_second_derivative(1.0, w, rate, rate, k, E)
-        of_q, of_v = d * D + inertia * E, d * J + inertia * D
-        turn_derivative(1.0, w, a[part], k, E)
-        of_q += inertia * E
+        turn_derivative(1.0, w, a[part], k, F)
+        turn_derivative(-1.0, w, total, k, by_q[i])
+        for r in range(3):
+            for c in range(3):
+                E[r, c] = d * D[r, c] + inertia * (E[r, c] + F[r, c])
+        _add_pulled(1.0, J, E, by_q[i])
         for c in range(3):
-            unit[:] = 0.0
-            unit[c] = 1.0
-            turn_derivative(1.0, w, unit, k, E)
-            of_v[:, c] += inertia * (E @ rate)
-        turn_derivative(-1.0, w, total, k, D)
-        by_q[i], by_v[i], by_a[i] = J.T @ of_q + D, J.T @ of_v, inertia * (J.T @ J)
+            for r in range(3):
+                D[r, c] = d * J[r, c] + inertia * D[r, c]
+                unit[r] = 1.0 if r == c else 0.0
+            turn_derivative(1.0, w, unit, k, F)
+            for r in range(3):
+                for l in range(3):
+                    D[r, c] += inertia * F[r, l] * rate[l]
+        _add_pulled(1.0, J, D, by_v[i])
+        _add_pulled(inertia, J, J, by_a[i])
+
+
+@njit(cache=True)
+def _add_pulled(weight, J, A, out):
+    """Add ``weight`` J^T A to ``out`` (3, 3)."""
+    for r in range(3):
+        for c in range(3):
+            for l in range(3):
+                out[r, c] += weight * J[l, r] * A[l, c]
 
 
 @njit(cache=True)
 def ball_friction(first, p, constants, state, wanted, forces, by_number, by_state):
     """Fill r = J^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot, p = (tau [N m], s [rad/s])."""
     q, v, by_q, by_v = state[0], state[1], by_state[0], by_state[1]
-    k, J, D, E = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    omega, T = np.empty(3), np.empty((3, 3))
+    k, J, D = np.empty(6), np.empty((3, 3)), np.empty((3, 3))
+    omega, unit, T, A = np.empty(3), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
     for i in range(first.size):
         w, rate = q[first[i] : first[i] + 3], v[first[i] : first[i] + 3]
         tau, s = p[i, 0], p[i, 1]
@@ -121,19 +140,28 @@ def ball_friction(first, p, constants, state, wanted, forces, by_number, by_stat
             grip = np.tanh(y)
             share, sech2 = grip / y, 1.0 - grip * grip
             slope = (sech2 - share) / (y * y)
-        unit = (share / s) * omega  # torque per tau
-        turn(-1.0, w, unit, k, by_number[i, 0])
-        turn(-1.0, w, (-tau * sech2 / (s * s)) * omega, k, by_number[i, 1])
-        forces[i] = tau * by_number[i, 0]
         for r in range(3):
+            unit[r] = -tau * sech2 / (s * s) * omega[r]
+        turn(-1.0, w, unit, k, by_number[i, 1])
+        for r in range(3):
+            unit[r] = share / s * omega[r]  # torque per tau
+        turn(-1.0, w, unit, k, by_number[i, 0])
+        for r in range(3):
+            forces[i, r] = tau * by_number[i, 0, r]
+            unit[r] *= tau
             for c in range(3):
                 T[r, c] = tau / s * slope * omega[r] * omega[c] / (s * s)
             T[r, r] += tau * share / s
         fill_jacobian(1.0, w, k, J)
         turn_derivative(1.0, w, rate, k, D)
-        turn_derivative(-1.0, w, tau * unit, k, E)
-        by_v[i] = J.T @ T @ J
-        by_q[i] = J.T @ T @ D + E
+        turn_derivative(-1.0, w, unit, k, by_q[i])
+        A[:] = 0.0
+        _add_pulled(1.0, J, T, A)
+        for r in range(3):
+            for c in range(3):
+                for l in range(3):
+                    by_v[i, r, c] += A[r, l] * J[l, c]
+                    by_q[i, r, c] += A[r, l] * D[l, c]
 
 
 @njit(cache=True)
