@@ -90,7 +90,10 @@ def _gathered(family, r, scale, order, lift):
     """
     if lift.size:
         same = family.size - lift.shape[0]
-        pulled = lift.T @ family[same:]
+        pulled = np.zeros(lift.shape[1])
+        for i in range(lift.shape[0]):
+            for k in range(pulled.size):
+                pulled[k] += lift[i, k] * family[same + i]
         lower, upper = norm(family[:same], order), norm(pulled, order)
         size = np.sqrt(lower * lower + upper * upper) if order == 2 else lower + upper
     else:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.products import add_congruent, add_pulled
 from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn, turn_derivative, turn_second_derivative
 
 #: Codes of the laws of one coordinate, and columns of their slopes: r, dr/dq, dr/dv, and dr by up to four numbers.
@@ -99,7 +100,7 @@ def ball_motion(first, p, constants, state, wanted, forces, by_number, by_state)
         for r in range(3):
             for c in range(3):
                 E[r, c] = d * D[r, c] + inertia * (E[r, c] + F[r, c])
-        _add_pulled(1.0, J, E, by_q[i])
+        add_pulled(1.0, J, E, by_q[i])
         for c in range(3):
             for r in range(3):
                 D[r, c] = d * J[r, c] + inertia * D[r, c]
@@ -108,17 +109,8 @@ def ball_motion(first, p, constants, state, wanted, forces, by_number, by_state)
             for r in range(3):
                 for l in range(3):
                     D[r, c] += inertia * F[r, l] * rate[l]
-        _add_pulled(1.0, J, D, by_v[i])
-        _add_pulled(inertia, J, J, by_a[i])
-
-
-@njit(cache=True)
-def _add_pulled(weight, J, A, out):
-    """Add ``weight`` J^T A to ``out`` (3, 3)."""
-    for r in range(3):
-        for c in range(3):
-            for l in range(3):
-                out[r, c] += weight * J[l, r] * A[l, c]
+        add_pulled(1.0, J, D, by_v[i])
+        add_pulled(inertia, J, J, by_a[i])
 
 
 @njit(cache=True)
@@ -155,13 +147,8 @@ def ball_friction(first, p, constants, state, wanted, forces, by_number, by_stat
         fill_jacobian(1.0, w, k, J)
         turn_derivative(1.0, w, rate, k, D)
         turn_derivative(-1.0, w, unit, k, by_q[i])
-        A[:] = 0.0
-        _add_pulled(1.0, J, T, A)
-        for r in range(3):
-            for c in range(3):
-                for l in range(3):
-                    by_v[i, r, c] += A[r, l] * J[l, c]
-                    by_q[i, r, c] += A[r, l] * D[l, c]
+        add_congruent(J, T, J, A, by_v[i])
+        add_congruent(J, T, D, A, by_q[i])
 
 
 @njit(cache=True)

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.products import add_congruent
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
@@ -119,7 +120,11 @@ def _wrapped(kind, x, r, side, g, bent):
     to = np.zeros((4, 5))
     to[0, 0] = to[1, 1] = to[2, 2] = to[3, 4] = 1.0
     to[0, 3], to[1, 4], to[2, 3], to[2, 4], to[3, 3] = -2.0 * z[0], -2.0 * z[1], -z[1], -z[0], -1.0
-    first, second = to.T @ slope, to.T @ bend @ to
+    first, second = np.zeros(5), np.zeros((5, 5))
+    for k in range(5):
+        for l in range(4):
+            first[k] += to[l, k] * slope[l]
+    add_congruent(to, bend, to, np.empty((4, 5)), second)
     second[3, 3] -= 2.0 * slope[0]
     second[4, 4] -= 2.0 * slope[1]
     second[3, 4] -= slope[2]
@@ -140,8 +145,13 @@ def _wrapped(kind, x, r, side, g, bent):
                 by[k, j] += p[two, i] * on[3 * one + i, j] + p[one, i] * on[3 * two + i, j]
             twice[3 * one + i, 3 * two + i] += first[k]
             twice[3 * two + i, 3 * one + i] += first[k]
-    g[:] = by.T @ first
-    bent[:] = by.T @ second @ by + on.T @ twice @ on
+    bent[:] = 0.0
+    for j in range(12):
+        g[j] = 0.0
+        for k in range(5):
+            g[j] += by[k, j] * first[k]
+    add_congruent(by, second, by, np.empty((5, 12)), bent)
+    add_congruent(on, twice, on, np.empty((9, 12)), bent)
     return length
 
 

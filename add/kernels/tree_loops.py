@@ -13,6 +13,7 @@ Derivatives by small turns in world axes (omega = J_l w_dot) are pulled to w by 
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.products import add_congruent, fill_turned
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 #: Kinds of rows.
@@ -20,8 +21,28 @@ AT, ALONG, APART = 0, 1, 2
 
 
 @njit(cache=True)
-def _cross(a, b):
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+def _cross(a, b, out):
+    """Fill out (3,) = a x b; return a . b."""
+    for i in range(3):
+        j, l = (i + 1) % 3, (i + 2) % 3
+        out[i] = a[j] * b[l] - a[l] * b[j]
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True)
+def _turned(w, axis, k, R, out):
+    """Fill the coefficients k of a rotation vector, R, and out (3,) = R axis."""
+    jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
+    fill_rotation(w, k, R)
+    fill_turned(R, axis, out)
+
+
+@njit(cache=True)
+def _apart(x, frames, r):
+    """Fill r (3,), from the origin of b to that of a; return its length."""
+    for i in range(3):
+        r[i] = x[frames[0] + i] - x[frames[1] + i]
+    return np.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
 
 
 @njit(cache=True)
@@ -37,94 +58,85 @@ def loop_rows(kind, frames, axes, length, x, c, G):
     x : entries of X
     c, G : (m,) and (m, 12), filled
     """
-    k, R = np.empty(6), np.empty((3, 3))
+    k, other, R, (r, d, g, t) = np.empty(6), np.empty(6), np.empty((3, 3)), np.empty((4, 3))
     for i in range(kind.size):
-        a, b = x[frames[i, 0] : frames[i, 0] + 6], x[frames[i, 1] : frames[i, 1] + 6]
-        r = a[:3] - b[:3]
+        a, b = frames[i]
+        w, v = x[a + 3 : a + 6], x[b + 3 : b + 6]
+        size = _apart(x, frames[i], r)
         G[i] = 0.0
         if kind[i] == APART:
-            size = np.sqrt(r @ r)
             c[i] = size - length[i]
-            G[i, :3] = r / size
-            G[i, 6:9] = -r / size
+            for j in range(3):
+                G[i, j], G[i, 6 + j] = r[j] / size, -r[j] / size
             continue
-        w = a[3:]
-        jacobian_coefficients(w @ w, k)
-        fill_rotation(w, k, R)
-        d = R @ axes[i, 0]
+        _turned(w, axes[i, 0], k, R, d)
         if kind[i] == AT:
-            c[i] = d @ r
-            G[i, :3] = d
-            G[i, 6:9] = -d
-            turn(-1.0, w, _cross(d, r), k, G[i, 3:6])
+            c[i] = _cross(d, r, t)
+            for j in range(3):
+                G[i, j], G[i, 6 + j] = d[j], -d[j]
+            turn(-1.0, w, t, k, G[i, 3:6])
             continue
-        other = b[3:]
-        coefficients = np.empty(6)
-        jacobian_coefficients(other @ other, coefficients)
-        fill_rotation(other, coefficients, R)
-        g = R @ axes[i, 1]
-        c[i] = d @ g
-        turn(-1.0, w, _cross(d, g), k, G[i, 3:6])
-        turn(-1.0, other, _cross(g, d), coefficients, G[i, 9:12])
+        _turned(v, axes[i, 1], other, R, g)
+        c[i] = _cross(d, g, t)
+        turn(-1.0, w, t, k, G[i, 3:6])
+        _cross(g, d, t)
+        turn(-1.0, v, t, other, G[i, 9:12])
 
 
 @njit(cache=True)
-def _outer(a, b, by_unit, out):
-    """Fill out (3, 3) = a b^T + by_unit I."""
+def _outer(weight, a, b, by_unit, out):
+    """Fill out (3, 3) = weight a b^T + by_unit I."""
     for i in range(3):
         for j in range(3):
-            out[i, j] = a[i] * b[j]
+            out[i, j] = weight * a[i] * b[j]
         out[i, i] += by_unit
 
 
 @njit(cache=True)
 def loop_curvature(kind, frames, axes, mu, x, H):
     """Fill the second derivatives of mu c by (x_a, w_a, x_b, w_b), (m, 12, 12), symmetric; else as `loop_rows`."""
-    k, other = np.empty(6), np.empty(6)
-    R, J, S, M, D = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    k, other, (r, d, g, t) = np.empty(6), np.empty(6), np.empty((4, 3))
+    R, J, S, M, room = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for i in range(kind.size):
-        a, b = x[frames[i, 0] : frames[i, 0] + 6], x[frames[i, 1] : frames[i, 1] + 6]
-        r = a[:3] - b[:3]
-        H[i] = 0.0
+        a, b = frames[i]
+        w, v, block = x[a + 3 : a + 6], x[b + 3 : b + 6], H[i]
+        size = _apart(x, frames[i], r)
+        block[:] = 0.0
         if kind[i] == APART:
-            size = np.sqrt(r @ r)
-            _outer(-r / size**3, r, 1.0 / size, M)
-            M *= mu[i]
-            H[i, :3, :3] = M
-            H[i, 6:9, 6:9] = M
-            H[i, :3, 6:9] = -M
-            H[i, 6:9, :3] = -M
+            _outer(-mu[i] / (size * size * size), r, r, mu[i] / size, M)
+            for p in range(3):
+                for s in range(3):
+                    block[p, s] = block[6 + p, 6 + s] = M[p, s]
+                    block[p, 6 + s] = block[6 + p, s] = -M[p, s]
             continue
-        w = a[3:]
-        jacobian_coefficients(w @ w, k)
-        fill_rotation(w, k, R)
+        _turned(w, axes[i, 0], k, R, d)
         fill_jacobian(1.0, w, k, J)
-        d = mu[i] * (R @ axes[i, 0])
+        for p in range(3):
+            d[p] *= mu[i]
         if kind[i] == AT:
-            M[:] = 0.0  # -[d]x
-            M[0, 1], M[0, 2], M[1, 0], M[1, 2], M[2, 0], M[2, 1] = d[2], -d[1], -d[2], d[0], d[1], -d[0]
-            moved = M @ J
-            H[i, :3, 3:6] = moved
-            H[i, 6:9, 3:6] = -moved
-            H[i, 3:6, :3] = moved.T
-            H[i, 3:6, 6:9] = -moved.T
-            _outer(d, r, -(d @ r), M)
-            turn_derivative(-1.0, w, _cross(d, r), k, D)
-            H[i, 3:6, 3:6] = J.T @ M @ J + D
+            for p in range(3):
+                for s in range(3):  # -[d]x J_l
+                    p1, p2 = (p + 1) % 3, (p + 2) % 3
+                    moved = d[p2] * J[p1, s] - d[p1] * J[p2, s]
+                    block[p, 3 + s] = block[3 + s, p] = moved
+                    block[6 + p, 3 + s] = block[3 + s, 6 + p] = -moved
+            along = _cross(d, r, t)
+            turn_derivative(-1.0, w, t, k, block[3:6, 3:6])
+            _outer(1.0, d, r, -along, M)
+            add_congruent(J, M, J, room, block[3:6, 3:6])
             continue
-        v = b[3:]
-        jacobian_coefficients(v @ v, other)
-        fill_rotation(v, other, R)
+        _turned(v, axes[i, 1], other, R, g)
         fill_jacobian(1.0, v, other, S)
-        g = R @ axes[i, 1]
-        dot = d @ g
-        _outer(d, g, -dot, M)
-        turn_derivative(-1.0, w, _cross(d, g), k, D)
-        H[i, 3:6, 3:6] = J.T @ M @ J + D
-        _outer(g, d, -dot, M)
-        turn_derivative(-1.0, v, _cross(g, d), other, D)
-        H[i, 9:12, 9:12] = S.T @ M @ S + D
-        _outer(-g, d, dot, M)
-        mixed = J.T @ M @ S
-        H[i, 3:6, 9:12] = mixed
-        H[i, 9:12, 3:6] = mixed.T
+        along = _cross(d, g, t)
+        turn_derivative(-1.0, w, t, k, block[3:6, 3:6])
+        _outer(1.0, d, g, -along, M)
+        add_congruent(J, M, J, room, block[3:6, 3:6])
+        _cross(g, d, t)
+        turn_derivative(-1.0, v, t, other, block[9:12, 9:12])
+        _outer(1.0, g, d, -along, M)
+        add_congruent(S, M, S, room, block[9:12, 9:12])
+        _outer(-1.0, g, d, along, M)
+        add_congruent(J, M, S, room, block[3:6, 9:12])
+        for p in range(3):
+            for s in range(3):
+                block[9 + s, 3 + p] = block[3 + p, 9 + s]
