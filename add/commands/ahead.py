@@ -23,6 +23,7 @@ from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
+from add.compiled.impulse_near import TOUCH_ROWS, TOUCHES
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
@@ -189,7 +190,12 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
 
     Compiled steps of all scenes, explicit ones, and contact where it is evaluated term by term.
     """
-    contact = *functions_of_meshes(), *functions_of_contact(), (solve_unscaled, ARGUMENTS), FINISH[:2]
+    contact = (
+        *functions_of_meshes(),
+        *functions_of_contact(),
+        (solve_unscaled, ARGUMENTS),
+        *(one[:2] for one in (FINISH, TOUCHES, TOUCH_ROWS)),
+    )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
     every = [*functions(explicit=True), *contact]
     return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))

@@ -324,7 +324,7 @@ class CompiledRun:
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         pushed: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
             *self._of_block(block), block.timing, block.steps, (first, n), self._signals(block.timing, block.n),
-            theta, self._along(directions), plain(tangents.index), plain(np.transpose(dots, (0, 1, 3, 2))),
+            theta, self._along(directions), tangents.index.astype(np.int64), plain(np.transpose(dots, (0, 1, 3, 2))),
         )  # fmt: skip
         return pushed
 
