@@ -252,7 +252,7 @@ class BSplineSignal(Windowed):
         return self._splines(times, self.degree)
 
     def _splines(self, times: FloatArray, degree: int) -> tuple[IntArray, FloatArray]:
-        """Return the intervals of times (k,), and the B-splines of one degree that are not zero there (Cox, de Boor)."""
+        """Return the intervals of times and the B-splines of one degree that are not zero there (Cox-de Boor)."""
         t, first = np.clip(times, self.start, self.end), self.intervals(times)
         i, values = first + self.degree, np.ones((times.size, 1))
         for p in range(1, degree + 1):
