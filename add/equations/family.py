@@ -7,8 +7,9 @@ from typing import Any, final
 import numpy as np
 
 from add.equations.signals import Signal
-from add.kernels.arena import entries, signatures
+from add.kernels.arena import FAMILY, FIELD, entries, row_of, signatures, unpacker, window
 from add.kernels.by_address import Callee, address
+from add.kernels.caching import njit
 from add.typing import AnyArray, IntArray
 
 #: The pattern of forces that do not depend on the motion.
@@ -61,6 +62,28 @@ class Kind:
         """Return the address of a function in this process, zero for none; what is not on disk is compiled."""
         function = self.functions[column]
         return 0 if function is None else address(Callee(function, *signatures()[column]))
+
+
+def by_signal(arrays: type, parameters: Any) -> Any:
+    """Return the derivatives by the coefficients that follow a signal, those of ``parameters`` one by one.
+
+    The families have them in their array `rows`, whose first axis is that of the signal.
+    """
+    unpacked = unpacker(arrays)
+
+    @njit(**FAMILY)
+    def inputs(arena, k, at, rows, indptr, found):
+        own = unpacked(arena, arena.families[k, FIELD])
+        first, weights = window(arena, k, at)
+        along, done = np.zeros(at.theta.size), np.zeros(at.theta.size, dtype=np.bool_)
+        for entry in own.rows[first : first + weights.size].flat:
+            to = row_of(entry, indptr, found)
+            if to >= 0 and not done[entry]:
+                along[entry], done[entry] = 1.0, True
+                parameters(arena, k, at, rows, True, along, found.values[to])
+                along[entry] = 0.0
+
+    return inputs
 
 
 @final

@@ -6,7 +6,6 @@ motion is differentiable with one rule, whatever its shape in time.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
@@ -42,6 +41,26 @@ class Signal(ABC):
     def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the first row (k,) that acts at each of many times (k,), and the weights (k, m) from there on."""
         return np.zeros(times.size, dtype=np.int64), np.stack([self.weights(float(t)) for t in times])
+
+
+class Windowed(Signal):
+    """A signal known by the rows that act at given times."""
+
+    @abstractmethod
+    def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
+        """See `Signal.windows`."""
+
+    def weights(self, t: float) -> FloatArray:
+        """Return (n_rows,) weights at time ``t``."""
+        out = np.zeros(self.n_rows)
+        rows, weights = self.acting(t)
+        out[rows] = weights
+        return out
+
+    def acting(self, t: float) -> tuple[slice, FloatArray]:
+        """Return the rows that act at time ``t`` and their weights."""
+        (first,), (weights,) = self.windows(np.array([t]))
+        return slice(first, first + weights.size), weights
 
 
 #: Every coupling asks for it at every residual.
@@ -92,7 +111,7 @@ class Ramp(Signal):
 
 @final
 @dataclass(frozen=True)
-class Table(Signal):
+class Table(Windowed):
     """Linear interpolation between rows at ``times``; the end rows are held outside."""
 
     times: FloatArray
@@ -101,19 +120,6 @@ class Table(Signal):
     def n_rows(self) -> int:
         """One a time."""
         return self.times.size
-
-    def weights(self, t: float) -> FloatArray:
-        """Return the two hat functions at ``t``."""
-        out = np.zeros(self.times.size)
-        i = int(np.searchsorted(self.times, t, side="right"))
-        if i == 0:
-            out[0] = 1.0
-        elif i == self.times.size:
-            out[-1] = 1.0
-        else:
-            s = (t - self.times[i - 1]) / (self.times[i] - self.times[i - 1])
-            out[i - 1], out[i] = 1.0 - s, s
-        return out
 
     def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the row before each time, and the weights of it and the next."""
@@ -136,7 +142,7 @@ class Table(Signal):
 
 @final
 @dataclass(frozen=True)
-class Spline(Signal):
+class Spline(Windowed):
     """Natural cubic spline through rows at ``times``; the end rows are held outside."""
 
     times: FloatArray
@@ -151,10 +157,6 @@ class Spline(Signal):
     def n_rows(self) -> int:
         """One a time."""
         return self.times.size
-
-    def weights(self, t: float) -> FloatArray:
-        """Return the cardinal splines at ``t``."""
-        return np.asarray(self._basis(np.clip(t, self.times[0], self.times[-1])))
 
     def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the cardinal splines at all times together."""
@@ -194,7 +196,7 @@ class Sine(Signal):
 
 @final
 @dataclass(frozen=True)
-class BSplineSignal(Signal):
+class BSplineSignal(Windowed):
     """A control: n rows, each of which acts for a while only, so that thousands cost no more than a few.
 
     The time from ``start`` to ``end`` is cut into equal intervals; outside, the values at the ends are held.
@@ -238,48 +240,22 @@ class BSplineSignal(Signal):
         """Number of equal intervals from start to end."""
         return self.n - self.degree
 
-    def interval(self, t: float) -> int:
-        """Return the interval of time ``t``; outside, the nearest one."""
-        s = (t - self.start) / (self.end - self.start) * self.n_intervals
+    def intervals(self, times: FloatArray) -> IntArray:
+        """Return the intervals of times (k,); outside, the nearest ones."""
+        s = (times - self.start) / (self.end - self.start) * self.n_intervals
         # The ends of steps are multiples of dt up to round-off.
-        k = math.ceil(s - 1e-9) - 1 if self.degree == 0 else math.floor(s)
-        return min(max(k, 0), self.n_intervals - 1)
-
-    def _basis(self, t: float, degree: int) -> FloatArray:
-        """Return the degree + 1 B-splines (Cox and de Boor) of one degree that are not zero in the interval of t."""
-        t = min(max(t, self.start), self.end)
-        i = self.interval(t) + self.degree
-        values = np.ones(1)
-        for p in range(1, degree + 1):
-            left, right = self._knots[i + 1 - p : i + 1], self._knots[i + 1 : i + 1 + p]
-            share = values / (right - left)
-            values = np.zeros(p + 1)
-            values[:-1] = (right - t) * share
-            values[1:] += (t - left) * share
-        return values
-
-    def weights(self, t: float) -> FloatArray:
-        """Return the B-splines at ``t``."""
-        out = np.zeros(self.n)
-        rows, weights = self.acting(t)
-        out[rows] = weights
-        return out
-
-    def acting(self, t: float) -> tuple[slice, FloatArray]:
-        """Return the degree + 1 rows that act at time ``t`` and their weights."""
-        i = self.interval(t)
-        return slice(i, i + self.degree + 1), self._basis(t, self.degree)
+        k = np.ceil(s - 1e-9) - 1 if self.degree == 0 else np.floor(s)
+        return np.clip(k.astype(np.int64), 0, self.n_intervals - 1)
 
     def windows(self, times: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the degree + 1 B-splines that act at each time; as `acting`, for all times together."""
-        t = np.clip(times, self.start, self.end)
-        s = (times - self.start) / (self.end - self.start) * self.n_intervals
-        # As in `interval`.
-        first = (np.ceil(s - 1e-9) - 1 if self.degree == 0 else np.floor(s)).astype(np.int64)
-        first = np.clip(first, 0, self.n_intervals - 1)
-        i = first + self.degree
-        values = np.ones((times.size, 1))
-        for p in range(1, self.degree + 1):
+        """Return the degree + 1 B-splines that act at each time."""
+        return self._splines(times, self.degree)
+
+    def _splines(self, times: FloatArray, degree: int) -> tuple[IntArray, FloatArray]:
+        """Return the intervals of times and the B-splines of one degree that are not zero there (Cox-de Boor)."""
+        t, first = np.clip(times, self.start, self.end), self.intervals(times)
+        i, values = first + self.degree, np.ones((times.size, 1))
+        for p in range(1, degree + 1):
             knots = self._knots[i[:, None] + np.arange(1 - p, 1 + p)]
             left, right = knots[:, :p], knots[:, p:]
             share = values / (right - left)
@@ -293,9 +269,9 @@ class BSplineSignal(Signal):
         out = np.zeros(self.n)
         if self.degree == 0 or not self.start <= t < self.end:
             return out
-        i, p = self.interval(t) + self.degree, self.degree
-        share = p * self._basis(t, p - 1) / (self._knots[i + 1 : i + 1 + p] - self._knots[i + 1 - p : i + 1])
-        first = i - p
+        (first,), (below,) = self._splines(np.array([t]), self.degree - 1)
+        p, i = self.degree, first + self.degree
+        share = p * below / (self._knots[i + 1 : i + 1 + p] - self._knots[i + 1 - p : i + 1])
         out[first : first + p] -= share
         out[first + 1 : first + p + 1] += share
         return out

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numba import types
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, by_signal
 from add.equations.sites import LawValues, SiteKind, Sites
 from add.kernels import sites as kernel
-from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats2, Ints, Ints2, Ints3, unpacker, window
 from add.kernels.borrowed import borrowed, floats_at, place_of, view_at
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import CALLED, njit
@@ -214,25 +214,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
         parameter_vjp(along, at.q, sites, frame, f, f_y, f_v, f_p, numbers, out)
 
 
-@njit(**FAMILY)
-def _inputs(arena, k, at, rows, indptr, found):
-    sites, numbers, law = _arrays(arena, k, at)
-    arity, n_i, n_s = law[2], numbers.index.shape[1], numbers.rows.shape[2]
-    frame, _, _, _, f_p = _linearised(law, sites, numbers, at, rows)
-    f = np.empty((arity, 3))
-    for e in range(f_p.shape[0]):
-        part = slice(arity * e, arity * e + arity)
-        for s in range(n_s):
-            for i in range(3 * arity):
-                f[i // 3, i % 3] = f_p[e, i, n_i + s]
-            for j in range(numbers.weights.size):
-                to = row_of(numbers.rows[j, e, s], indptr, found)
-                if to >= 0:
-                    one = SiteArrays(sites.kind[part], sites.dofs[part], sites.shares[part], sites.place[part])
-                    pull(-numbers.weights[j], at.q, one, frame[part], f, found.values[to])
-
-
-KIND = Kind("joint_law", _Arrays, _forces, _parameters, _jacobian, _inputs)
+KIND = Kind("joint_law", _Arrays, _forces, _parameters, _jacobian, by_signal(_Arrays, _parameters))
 
 
 def grouped(law: Law, sites: Sites, values: LawValues) -> Sites:

@@ -8,12 +8,11 @@ from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn, tur
 
 #: Codes of the laws of one coordinate, and columns of their slopes: r, dr/dq, dr/dv, and dr by up to four numbers.
 SPRING, RESISTANCE, LIMIT = range(3)
-COLUMNS = 7
 
 
 @njit(cache=True)
 def axis_law(code, q, v, p, constant, out):
-    """Fill ``out`` (7,) with r of a coordinate, its slopes by q and v, and by the numbers ``p`` (4,).
+    """Fill ``out`` (at least 7,) with r of a coordinate, its slopes by q and v, and by the numbers ``p`` (4,).
 
     - spring, p = (k, rest): r = k (q - rest)
     - resistance, p = (d, tau, v_s): r = d v + tau tanh(v / v_s)
@@ -51,16 +50,6 @@ def _limit(q, v, p, delta, out):
     else:
         out[3] = -out[1]
     out[5], out[6] = total, v * slope
-
-
-@njit(cache=True)
-def axis_laws(code, dof, numbers, constants, q, v, theta, out):
-    """Fill ``out`` (m, 7) for the coordinates ``dof`` (m,); ``numbers`` (m, k) are indices into theta."""
-    p = np.zeros(4)
-    for i in range(dof.size):
-        for k in range(numbers.shape[1]):
-            p[k] = theta[numbers[i, k]]
-        axis_law(code, q[dof[i]], v[dof[i]], p, constants[i], out[i])
 
 
 @njit(cache=True)

@@ -113,28 +113,27 @@ POINT = 1e-6
 
 
 @njit(**_JIT)
-def stretch_of(x, v, nodes, local, shares, g, h, bent, wanted):
+def stretch_of(x, v, dof, local, shares, g, h, bent, wanted):
     """Return l = sum_s |y_s|, y_s = sum_a shares_sa x_a, of one line and its rate; fill g = dl/dx.
 
     Parameters
     ----------
-    nodes : (m,) of the line
+    dof : (3 m,) coordinates of the nodes of the line
     local, shares : (n_s, k)
-        Which of these each segment has, and with what shares.
+        Which of the nodes each segment has, and with what shares.
     g, h : (3 m,) dl/dx, and H v
     bent : (3 m, 3 m)
         H = d2l/dx2; filled with h where ``wanted``.
     """
-    size = 3 * nodes.size
-    g[:size] = 0.0
+    g[: dof.size] = 0.0
     if wanted:
-        bent[:size, :size] = 0.0
+        bent[:] = 0.0
     y, total, rate = np.empty(3), 0.0, 0.0
     for s in range(local.shape[0]):
         y[:] = 0.0
         for k in range(local.shape[1]):
             for i in range(3):
-                y[i] += shares[s, k] * x[3 * nodes[local[s, k]] + i]
+                y[i] += shares[s, k] * x[dof[3 * local[s, k] + i]]
         length = math.sqrt(y[0] ** 2 + y[1] ** 2 + y[2] ** 2)
         if length < POINT:
             length = math.nan
@@ -151,15 +150,13 @@ def stretch_of(x, v, nodes, local, shares, g, h, bent, wanted):
                         for j in range(3):
                             value = (1.0 if i == j else 0.0) - y[i] * y[j]
                             bent[3 * local[s, k] + i, 3 * local[s, n] + j] += share * value
-    for k in range(nodes.size):
-        for i in range(3):
-            rate += g[3 * k + i] * v[3 * nodes[k] + i]
+    for c in range(dof.size):
+        rate += g[c] * v[dof[c]]
     if wanted:
-        for r in range(size):
+        for r in range(dof.size):
             h[r] = 0.0
-            for k in range(nodes.size):
-                for i in range(3):
-                    h[r] += bent[r, 3 * k + i] * v[3 * nodes[k] + i]
+            for c in range(dof.size):
+                h[r] += bent[r, c] * v[dof[c]]
     return total, rate
 
 

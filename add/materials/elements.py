@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.arena import Floats2, Floats4, Ints, Ints2
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
 from add.materials.called import (
@@ -31,7 +32,6 @@ from add.materials.dilatation import (
     dilated_tangent,
     scatter,
 )
-from add.typing import FloatArray, IntArray
 
 _JIT = {"error_model": "numpy", "nogil": True}
 
@@ -49,12 +49,12 @@ class Elements(NamedTuple):
     law : (6,) of `add.materials.called.called`
     """
 
-    cells: IntArray
-    gradients: FloatArray
-    weights: FloatArray
-    group: IntArray
-    mean: IntArray
-    law: IntArray
+    cells: Ints2
+    gradients: Floats4
+    weights: Floats2
+    group: Ints
+    mean: Ints
+    law: Ints
 
 
 @njit(**_JIT)

@@ -8,7 +8,7 @@ import numpy as np
 from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Ints2, add_entry, unpacker
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
@@ -64,12 +64,7 @@ class ElementBatch:
 
 
 class _Arrays(NamedTuple):
-    cells: Ints2
-    gradients: Floats4
-    weights: Floats2
-    group: Ints
-    mean: Ints
-    law: Ints
+    elements: Elements
     moduli: Ints2
 
 
@@ -87,12 +82,6 @@ def gathered(theta, indices):
 
 
 @njit(**FAMILY)
-def elements_of(own):
-    """Return the elements of a family's own arrays."""
-    return Elements(own.cells, own.gradients, own.weights, own.group, own.mean, own.law)
-
-
-@njit(**FAMILY)
 def element_slots(cells, slots):
     """Return flat slots as (ne, 3 nn, 3 nn)."""
     n = 3 * cells.shape[1]
@@ -103,7 +92,7 @@ def element_slots(cells, slots):
 def _elastic_forces(arena, k, at, replay, rows, out):
     body = _own(arena, arena.families[k, FIELD])
     moduli = gathered(at.theta, body.moduli)
-    loops.residual(at.q, elements_of(body), moduli, out)
+    loops.residual(at.q, body.elements, moduli, out)
     return rows
 
 
@@ -112,15 +101,15 @@ def _elastic_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
     if weight_q == 0.0:
         return
     body = _own(arena, arena.families[k, FIELD])
-    moduli, places = gathered(at.theta, body.moduli), element_slots(body.cells, slots)
-    loops.jacobian(at.q, elements_of(body), moduli, weight_q, data, places)
+    moduli, places = gathered(at.theta, body.moduli), element_slots(body.elements.cells, slots)
+    loops.jacobian(at.q, body.elements, moduli, weight_q, data, places)
 
 
 @njit(**FAMILY)
 def _elastic_parameters(arena, k, at, rows, forward, along, out):
     body = _own(arena, arena.families[k, FIELD])
     moduli = gathered(at.theta, body.moduli)
-    loops.parameters(at.q, elements_of(body), moduli, body.moduli, forward, along, out)
+    loops.parameters(at.q, body.elements, moduli, body.moduli, forward, along, out)
 
 
 ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix)
@@ -145,8 +134,7 @@ class Elastic(FamilyTerm):
     def family(self) -> Family:
         """Return dense element blocks."""
         b, e = self.batch, self.batch.elements
-        arrays = _Arrays(*e, b.moduli)
-        return Family(ELASTIC, arrays, b.pattern)
+        return Family(ELASTIC, (*e, b.moduli), b.pattern)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the strain energy [J]."""
@@ -155,12 +143,7 @@ class Elastic(FamilyTerm):
 
 
 class _Viscous(NamedTuple):
-    cells: Ints2
-    gradients: Floats4
-    weights: Floats2
-    group: Ints
-    mean: Ints
-    law: Ints
+    elements: Elements
     moduli: Ints2
     viscosity: Ints
     beta: Ints
@@ -173,7 +156,7 @@ _viscous = unpacker(_Viscous)
 @njit(error_model="numpy", nogil=True)
 def _viscosities(theta, own):
     """Return eta_b, zeta, nu and h of all groups (4 n_groups,)."""
-    lame, _ = loops.linear_moduli(own.law, gathered(theta, own.moduli))
+    lame, _ = loops.linear_moduli(own.elements.law, gathered(theta, own.moduli))
     out = np.empty(4 * own.beta.size)
     for g in range(own.beta.size):
         beta = theta[own.beta[g]]
@@ -186,7 +169,7 @@ def _viscosities(theta, own):
 @njit(error_model="numpy", nogil=True)
 def _add_slopes(theta, own, forward, along, out):
     """Add the derivatives of the viscosities (4 n_groups,) along theta, or backward."""
-    lame, slopes = loops.linear_moduli(own.law, gathered(theta, own.moduli))
+    lame, slopes = loops.linear_moduli(own.elements.law, gathered(theta, own.moduli))
     for g in range(own.beta.size):
         add_entry(forward, 4 * g + 2, own.viscosity[g], 1.0, along, out)
         if own.exponent[g] >= 0:
@@ -205,7 +188,7 @@ def _viscous_forces(arena, k, at, replay, rows, out):
     given = _viscosities(at.theta, body)
     along = given.copy()
     along[3::4] = 0.0
-    viscous_residual(at.q, at.v, elements_of(body), given, along, out)
+    viscous_residual(at.q, at.v, body.elements, given, along, out)
     return rows
 
 
@@ -215,8 +198,8 @@ def _viscous_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slot
         return
     body = _viscous(arena, arena.families[k, FIELD])
     viscous_jacobian(
-        at.q, at.v, elements_of(body), _viscosities(at.theta, body),
-        weight_q, weight_v, data, element_slots(body.cells, slots),
+        at.q, at.v, body.elements, _viscosities(at.theta, body),
+        weight_q, weight_v, data, element_slots(body.elements.cells, slots),
     )  # fmt: skip
 
 
@@ -227,9 +210,9 @@ def _viscous_parameters(arena, k, at, rows, forward, along, out):
     rates = np.zeros(given.size)
     if forward:
         _add_slopes(at.theta, body, True, along, rates)
-        viscous_residual(at.q, at.v, elements_of(body), given, rates, out)
+        viscous_residual(at.q, at.v, body.elements, given, rates, out)
     else:
-        viscous_pullback(at.q, at.v, along, elements_of(body), given, rates)
+        viscous_pullback(at.q, at.v, along, body.elements, given, rates)
         _add_slopes(at.theta, body, False, rates, out)
 
 
@@ -269,9 +252,7 @@ class Viscous(FamilyTerm):
     def family(self) -> Family:
         """Return dense element blocks."""
         b, e = self.batch, self.batch.elements
-        numbers = b.moduli, self.viscosity, self.beta, self.exponent
-        arrays = _Viscous(*e, *numbers)
-        return Family(VISCOUS, arrays, b.pattern)
+        return Family(VISCOUS, (*e, b.moduli, self.viscosity, self.beta, self.exponent), b.pattern)
 
 
 class Stencils(NamedTuple):

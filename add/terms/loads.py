@@ -5,14 +5,16 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import NO_ENTRIES, Family, Kind, dense_blocks
+from add.equations.family import NO_ENTRIES, Family, Kind, by_signal, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.signals import Signal
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker, window
 from add.kernels.caching import njit
+from add.kernels.muscles import length_drive
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.kernels.sites import cross
-from add.terms.lengths import LengthActuator, length_kind
+from add.terms.length_kind import length_kind
+from add.terms.lengths import LengthActuator
 from add.typing import FloatArray, IntArray
 
 
@@ -65,19 +67,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
                 add_entry(forward, 3 * own.nodes[i] + c, own.place[d], -own.slopes[i, d] * force, along, out)
 
 
-@njit(**FAMILY)
-def _inputs(arena, k, at, rows, indptr, found):
-    own = _own(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    for j in range(weights.size):
-        for c in range(3):
-            to = row_of(own.rows[first + j, c], indptr, found)
-            if to >= 0:
-                for i in range(own.nodes.size):
-                    found.values[to, 3 * own.nodes[i] + c] -= _share(own, at, i) * weights[j]
-
-
-KIND = Kind("nodal_force", _Arrays, _forces, _parameters, inputs=_inputs)
+KIND = Kind("nodal_force", _Arrays, _forces, _parameters, inputs=by_signal(_Arrays, _parameters))
 
 
 @final
@@ -115,12 +105,10 @@ class NodalForce(FamilyTerm):
 
 
 class _Places(NamedTuple):
-    """Rows of the place, pairs of them, an actuator, and its gear; see `add.terms.lengths`."""
+    """Rows of the place, an actuator, and its gear; see `add.terms.lengths`."""
 
-    length: Ints
+    begin: Ints
     dof: Ints
-    left: Ints
-    right: Ints
     law: Ints
     rows: Ints
     numbers: Ints
@@ -129,15 +117,15 @@ class _Places(NamedTuple):
 
 
 @njit(**FAMILY)
-def _wrench(own, m, at):
-    """Return no length, the rate s = (R g_f) . x' + (R g_t) . omega, its slopes by (x', w'), and their slopes."""
-    g, h, bent = np.zeros(6), np.zeros(6), np.zeros(36)
+def _wrench(own, l, at, g, h, bent, wanted):
+    """Return no length, and the rate s = (R g_f) . x' + (R g_t) . omega; its slopes are by (x', w')."""
+    h[:], bent[:] = 0.0, 0.0
     w = at.q[own.dof[3] : own.dof[3] + 3]
     k, R, J, D = np.empty(6), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k)
     fill_rotation(w, k, R)
     fill_jacobian(1.0, w, k, J)
-    turned, lever, state = np.zeros((2, 3)), np.empty((2, 3)), np.zeros((2, 1))
+    turned, lever, rate = np.zeros((2, 3)), np.empty((2, 3)), 0.0
     for i in range(3):
         for j in range(3):
             turned[0, i] += R[i, j] * own.gear[j]
@@ -155,13 +143,21 @@ def _wrench(own, m, at):
                 bent[6 * (3 + i) + 3 + j] += J[c, i] * lever[1, c]
     for a in range(6):
         v = at.v[own.dof[a]]
-        state[1, 0] += g[a] * v
+        rate += g[a] * v
         for b in range(6):
             h[b] += v * bent[6 * a + b]
-    return state, g, h, bent
+    return 0.0, rate
 
 
-WRENCHES = length_kind("wrench", _Places, _wrench, driven=True, curved=True, long=False)
+@njit(**FAMILY)
+def _actuator(own, l, at, asked, length, rate, p, out):
+    """Fill the slopes of an actuator whose length is constant."""
+    length_drive(own.law[0], length, rate, asked, at.theta, own.numbers, own.bounds, out)
+    out[1] = 0.0
+    return 1.0
+
+
+WRENCHES = length_kind("wrench", _Places, _wrench, _actuator, driven=True)
 
 
 @final
@@ -186,7 +182,6 @@ class Wrench(FamilyTerm):
     def family(self) -> Family:
         """Return one block."""
         dof = self.first + np.arange(6)
-        left, right = dense_blocks(np.arange(6)[None])
         gear: FloatArray = np.array(self.gear)
-        arrays = _Places(np.zeros(6, dtype=np.int64), dof, left, right, *self.law.arrays, gear)
-        return Family(WRENCHES, arrays, (dof[left], dof[right]), self.law.signal, followers=1)
+        arrays = _Places(np.array([0, 6]), dof, *self.law.arrays, gear)
+        return Family(WRENCHES, arrays, dense_blocks(dof[None]), self.law.signal, followers=1)

@@ -8,26 +8,17 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from scipy.special import erf
 
-from add.equations.family import Family, Kind, node_blocks
+from add.equations.family import Family, Kind, by_signal, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Floats4, Ints, Ints2, unpacker, window
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.muscles import (
-    ACTIVE_STRESS,
-    BY_ACTIVATION,
-    BY_NUMBERS,
-    COLUMNS,
-    HILL,
-    POINT,
-    TENSION,
-    stretch_of,
-    tension,
-)
+from add.kernels.muscles import ACTIVE_STRESS, HILL, POINT, stretch_of, tension
 from add.materials import Elements, called, elements as loops, formula_law
 from add.terms.elastic import element_slots
+from add.terms.length_kind import length_blocks, length_kind
 from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
@@ -83,16 +74,10 @@ class FibreLines:
         """Return the lines with the nodes of a body as those of the system."""
         return replace(self, nodes=first + self.nodes)
 
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return a dense block a line."""
-        blocks = [node_blocks(self.nodes[None, a:b]) for a, b in zip(self.first[:-1], self.first[1:], strict=True)]
-        rows, cols = zip(*blocks, strict=True)
-        return np.concatenate(rows), np.concatenate(cols)
-
 
 class _Arrays(NamedTuple):
-    nodes: Ints
-    first: Ints
+    begin: Ints
+    dof: Ints
     local: Ints2
     shares: Floats2
     segment: Ints
@@ -102,97 +87,24 @@ class _Arrays(NamedTuple):
     numbers: Ints
 
 
-_own = unpacker(_Arrays)
+@njit(**FAMILY)
+def _stretch(own, l, at, g, h, bent, wanted):
+    """Return the stretch of a line and its rate."""
+    dof = borrowed(own.dof, own.begin[l], (own.begin[l + 1] - own.begin[l],))
+    part, square = slice(own.segment[l], own.segment[l + 1]), borrowed(bent, 0, (dof.size, dof.size))
+    return stretch_of(at.q, at.v, dof, own.local[part], own.shares[part], g, h, square, wanted)
 
 
 @njit(**FAMILY)
-def _line(own, line, at, a, g, h, bent, slopes, wanted):
-    """Fill dl/dx, and where ``wanted`` its derivatives, and the slopes of the tension of a line; return its nodes."""
-    start, begin = own.first[line], own.segment[line]
-    end = own.segment[line + 1]
-    nodes = borrowed(own.nodes, start, (own.first[line + 1] - start,))
-    l, rate = stretch_of(at.q, at.v, nodes, own.local[begin:end], own.shares[begin:end], g, h, bent, wanted)
-    p = np.zeros(COLUMNS - BY_NUMBERS)
+def _tension(own, l, at, asked, length, rate, p, out):
+    """Fill the slopes of the tension of a line; return its rest size."""
     for j in range(own.numbers.size):
         p[j] = at.theta[own.numbers[j]]
-    tension(own.law[0], l, rate, a, p, slopes)
-    return nodes
+    tension(own.law[0], length, rate, asked, p, out)
+    return own.weight[l]
 
 
-@njit(**FAMILY)
-def _room(own):
-    """Return the most coordinates of a line."""
-    most = 0
-    for line in range(own.weight.size):
-        most = max(most, 3 * (own.first[line + 1] - own.first[line]))
-    return most
-
-
-@njit(**FAMILY)
-def _forces(arena, k, at, replay, rows, out):
-    own = _own(arena, arena.families[k, FIELD])
-    a, size = signal_value(arena, k, at, own.rows), _room(own)
-    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
-    for line in range(own.weight.size):
-        nodes = _line(own, line, at, a, g, h, bent, slopes, False)
-        force = own.weight[line] * slopes[TENSION]
-        for n in range(nodes.size):
-            for i in range(3):
-                out[3 * nodes[n] + i] += force * g[3 * n + i]
-    return rows
-
-
-@njit(**FAMILY)
-def _jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
-    own = _own(arena, arena.families[k, FIELD])
-    a, size = signal_value(arena, k, at, own.rows), _room(own)
-    g, h, bent, slopes = np.empty(size), np.empty(size), np.empty((size, size)), np.empty(COLUMNS)
-    place = 0
-    for line in range(own.weight.size):
-        n, weight = 3 * _line(own, line, at, a, g, h, bent, slopes, True).size, own.weight[line]
-        along = weight * (weight_q * slopes[1] + weight_v * slopes[2])
-        across, turned = weight * weight_q * slopes[TENSION], weight * weight_q * slopes[2]
-        for r in range(n):
-            for c in range(n):
-                data[slots[place]] += g[r] * (along * g[c] + turned * h[c]) + across * bent[r, c]
-                place += 1
-
-
-@njit(**FAMILY)
-def _parameters(arena, k, at, rows, forward, along, out):
-    own = _own(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    a, size = signal_value(arena, k, at, own.rows), _room(own)
-    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
-    for line in range(own.weight.size):
-        nodes, weight = _line(own, line, at, a, g, h, bent, slopes, False), own.weight[line]
-        for n in range(nodes.size):
-            for i in range(3):
-                value, dof = weight * g[3 * n + i], 3 * nodes[n] + i
-                for j in range(weights.size):
-                    add_entry(forward, dof, own.rows[first + j], value * slopes[3] * weights[j], along, out)
-                for j in range(own.numbers.size):
-                    add_entry(forward, dof, own.numbers[j], value * slopes[4 + j], along, out)
-
-
-@njit(**FAMILY)
-def _inputs(arena, k, at, rows, indptr, found):
-    own = _own(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    a, size = signal_value(arena, k, at, own.rows), _room(own)
-    g, h, bent, slopes = np.empty(size), np.empty(0), np.empty((0, 0)), np.empty(COLUMNS)
-    for j in range(weights.size):
-        to = row_of(own.rows[first + j], indptr, found)
-        if to >= 0:
-            for line in range(own.weight.size):
-                nodes = _line(own, line, at, a, g, h, bent, slopes, False)
-                value = own.weight[line] * slopes[BY_ACTIVATION] * weights[j]
-                for n in range(nodes.size):
-                    for i in range(3):
-                        found.values[to, 3 * nodes[n] + i] += value * g[3 * n + i]
-
-
-KIND = Kind("muscle", _Arrays, _forces, _parameters, _jacobian, _inputs)
+KIND = length_kind("muscle", _Arrays, _stretch, _tension, driven=True)
 
 
 @final
@@ -229,9 +141,10 @@ class Muscle(FamilyTerm):
     def family(self) -> Family:
         """Return a dense block a line."""
         own = self.lines
-        arrays = own.nodes, own.first, own.local, own.shares, own.segment, own.weight
+        entries = 3 * own.first, (3 * own.nodes[:, None] + np.arange(3)).ravel()
         numbers = np.array([self.law]), self.rows, self.numbers
-        return Family(KIND, _Arrays(*arrays, *numbers), own.pattern(), self.signal, followers=1)
+        arrays = _Arrays(*entries, own.local, own.shares, own.segment, own.weight, *numbers)
+        return Family(KIND, arrays, length_blocks(*entries), self.signal, followers=1)
 
     def stretches(self, kin: Kinematics) -> FloatArray:
         """Return l of each line (n_lines,)."""
@@ -330,20 +243,9 @@ def _cell_parameters(arena, k, at, rows, forward, along, out):
             out[own.rows[first + j]] += weights[j] * pair[1]
 
 
-@njit(**FAMILY)
-def _cell_inputs(arena, k, at, rows, indptr, found):
-    own = _own_cells(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    elements, moduli, indices = _law_of(arena, k, at, own)
-    pair = np.zeros(2)
-    for j in range(weights.size):
-        to = row_of(own.rows[first + j], indptr, found)
-        if to >= 0:
-            pair[1] = weights[j]
-            loops.parameters(at.q, elements, moduli, indices, True, pair, found.values[to])
-
-
-_CELLS = Kind("volumetric_actuator", _Cells, _cell_forces, _cell_parameters, _cell_matrix, _cell_inputs)
+_CELLS = Kind(
+    "volumetric_actuator", _Cells, _cell_forces, _cell_parameters, _cell_matrix, by_signal(_Cells, _cell_parameters)
+)
 
 
 @final

@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import Family, Kind, node_blocks
+from add.equations.family import Family, Kind, by_signal, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.signals import Signal
 from add.equations.term import Constraint, Entries
 from add.kernels.air import add_pressed, add_pressed_blocks, enclosed_volume
-from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, add_entry, row_of, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, add_entry, unpacker, window
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -64,17 +64,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
             add_entry(forward, i, own.rows[first + j], weights[j] * unit[i], along, out)
 
 
-@njit(**FAMILY)
-def _inputs(arena, k, at, rows, indptr, found):
-    own = _own(arena, arena.families[k, FIELD])
-    first, weights = window(arena, k, at)
-    for j in range(weights.size):
-        to = row_of(own.rows[first + j], indptr, found)
-        if to >= 0:
-            add_pressed(at.q, own.triangles, -weights[j], found.values[to])
-
-
-KIND = Kind("pressure", _Arrays, _forces, _parameters, _jacobian, _inputs)
+KIND = Kind("pressure", _Arrays, _forces, _parameters, _jacobian, by_signal(_Arrays, _parameters))
 
 
 @final

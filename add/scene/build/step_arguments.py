@@ -163,10 +163,7 @@ class StepArguments:
     def places(self, step: int) -> dict[str, IntArray]:
         """Return control -> indices in the scene's numbers of the row that drives the step after ``step`` steps."""
         t = (step + 1) * self._dt
-        return {
-            name: self._rows[name][signal.interval(t) if isinstance(signal, BSplineSignal) else 0]
-            for name, signal in self._signals.items()
-        }
+        return {name: self._rows[name][signal.acting(t)[0].start or 0] for name, signal in self._signals.items()}
 
     def tangent(self, step: int, control: Mapping[str, ArrayLike], inputs: Mapping[str, ArrayLike]) -> FloatArray:
         """Return the tangent (n_s,) of the scene's numbers along those of controls and inputs.
