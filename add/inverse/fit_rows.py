@@ -70,6 +70,18 @@ class FitRows:
         return replace(self, slopes=np.where(held, 0.0, self.slopes))
 
 
+def of_frames(rows: FitRows, inverse: FloatArray) -> FloatArray:
+    """Return J^T cov(rho) J (n, n) for any covariance within a frame: sum_t g_t g_t^T, each frame left out in turn.
+
+    g_t = (I - J_t^T J_t H^-1)^-1 J_t^T rho_t (Bell and McCaffrey 2002, their jackknife): axes or markers that are not
+    equally noisy, noise that they share, and directions and poses, which have fewer errors than coordinates.
+    """
+    slopes, residual = rows.table(rows.slopes), rows.table(rows.residual)
+    own = np.eye(inverse.shape[0]) - slopes.transpose(0, 2, 1) @ slopes @ inverse
+    pulls = np.linalg.pinv(own, rcond=1e-6) @ np.einsum("tin,ti->tn", slopes, residual)[:, :, None]
+    return np.asarray(pulls[:, :, 0].T @ pulls[:, :, 0])
+
+
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
     """Return frame and series of the rows of one step, in the order of `step_residuals`."""
     assert isinstance(part, Looking)
