@@ -46,14 +46,19 @@ _log = logging.getLogger(__name__)
 _NO_BARS_OF_OTHERS = "No error bars: a part of the objective is no sum of squares."
 _NO_BARS = "No error bars: the objective has terms that are no samples of markers frame by frame."
 _NO_BARS_OF_BOTH = "No error bars: markers and point clouds in one objective, whose errors do not compare."
+_TOO_FEW = "No error bars: there are no more recorded coordinates than numbers to find, which any noise then fits."
 #: Numbers of which correlations and replicates are kept, at most.
 MOST_TOGETHER = 60
 #: Pairs of parameters whose errors are correlated beyond this are named.
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
 WORTH = 2.0
+#: Bars this much wider than those of coordinates that are equally noisy, each for itself, are said to be.
+UNEQUAL = 1.3
 #: A fit that another step would move by more than this share of the noise's standard error has not ended.
 UNFINISHED = 0.5
+#: Its steps are cut to so many typical changes, and not told where they are so small beside the number.
+LONGEST, ROUNDING = 10.0, 1e-7
 
 
 def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: RunFolder) -> dict[str, Any] | None:
@@ -78,7 +83,8 @@ def error_bars(scene: Scene, problem: InverseProblem, x: FloatArray, folder: Run
         return {"parameters": {}, "contains": [_NO_BARS_OF_BOTH]}
     bars = uncertainty(problem, x)
     if bars is None:
-        return None
+        compared = any(item.tracking is not None for item in problem.experiments)
+        return {"parameters": {}, "contains": [_TOO_FEW]} if compared else None
     bars, said, shifts = _discretised(scene, problem, bars, folder)
     wide = too_wide(scene, problem, x, bars)
     entries = {label: _entry(problem, x, bars, k, interval=not wide[k]) for k, label in enumerate(problem.labels())}
@@ -213,7 +219,13 @@ def _contents(found: Uncertainty) -> list[str]:
     if texts:
         lines.append(
             "The residuals are no white noise, so that they count for fewer (" + "; ".join(texts) + "); the bars are "
-            "wider by that. Something in the model, the mesh or the markers is not as recorded."
+            "wider by that. Something in the model, the mesh or the markers is not as recorded, or the fit ended in "
+            "another minimum: try other starts."
+        )
+    elif (found.correlated > UNEQUAL * found.noise).any():
+        lines.append(
+            "Coordinates are not equally noisy, or share their noise, as those of an angle or a pose do: they count by "
+            "frames, and the bars are wider by that."
         )
     if untested:
         lines.append(f"Too few frames to tell whether the residuals are white: {', '.join(untested)}.")
@@ -230,9 +242,12 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
         return []
     slopes = np.concatenate([rows.slopes for rows in found.rows])
     step = -np.linalg.lstsq(slopes, np.concatenate([rows.residual for rows in found.rows]), rcond=1e-12)[0]
+    step *= min(1.0, LONGEST / max(np.abs(step).max(initial=0.0), LONGEST))
     lower, upper = problem.bounds
-    moved = problem.values(np.clip(x + step, lower, upper)) - problem.values(x)
-    far = [k for k in range(problem.n) if np.abs(moved[k]) > UNFINISHED * found.noise[k]]
+    values = problem.values(x)
+    moved = problem.values(np.clip(x + step, lower, upper)) - values
+    least = np.maximum(UNFINISHED * found.noise, ROUNDING * np.abs(values))
+    far = [k for k in range(problem.n) if np.abs(moved[k]) > least[k]]
     labels = problem.labels()
     texts = [f"{labels[k]} by {moved[k]:+.2g}" for k in far]
     if not texts:
@@ -241,7 +256,7 @@ def _unfinished(problem: InverseProblem, x: FloatArray, found: Uncertainty) -> l
     # Where slopes change along the step a part of it leads down, at a kink none does.
     for share in (1.0, 1 / 4, 1 / 16, 1 / 64):
         there.append(np.inf)
-        with contextlib.suppress(SolverError):
+        with contextlib.suppress(SolverError, InputError):
             there[-1] = problem.value(np.clip(x + share * step, lower, upper))[0]
         if there[-1] < here:
             return [

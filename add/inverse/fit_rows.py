@@ -37,6 +37,7 @@ class FitRows:
     slopes : (m, n)
     raw_squares : sum of the squares before the factors of the objective's parts
     places : (m, 3) of points of clouds on the body as it was at t = 0 [m]; none for markers
+    from_first : whether displacements count from the first frame, whose noise is then in all others
     """
 
     name: str
@@ -47,6 +48,7 @@ class FitRows:
     slopes: FloatArray
     raw_squares: float
     places: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    from_first: bool = False
 
     @property
     def of_clouds(self) -> bool:
@@ -68,6 +70,33 @@ class FitRows:
     def without(self, held: BoolArray) -> FitRows:
         """Return the rows with the slopes by the variables that ``held`` marks set to zero."""
         return replace(self, slopes=np.where(held, 0.0, self.slopes))
+
+
+def about_first(rows: FitRows) -> tuple[FitRows, FloatArray]:
+    """Return rows without the noise of the frame from which displacements count, and J^T cov(rho) J (n, n) of that.
+
+    It is the mean of a series, whose variance is that of a sample, or what the means are where these are larger.
+    """
+    if not rows.from_first:
+        return rows, np.zeros((rows.slopes.shape[1],) * 2)
+    _, columns, count = np.unique(rows.series, return_inverse=True, return_counts=True)
+    mean = np.bincount(columns, rows.residual) / count
+    rest = (rows.residual - mean[columns]) * np.sqrt(columns.size / max(columns.size - count.size, 1))
+    pulls = np.zeros((count.size, rows.slopes.shape[1]))
+    np.add.at(pulls, columns, rows.slopes)
+    return replace(rows, residual=rest), max(np.mean(rest**2), np.mean(mean**2)) * pulls.T @ pulls
+
+
+def of_frames(rows: FitRows, inverse: FloatArray) -> FloatArray:
+    """Return J^T cov(rho) J (n, n) for any covariance within a frame: sum_t g_t g_t^T, each frame left out in turn.
+
+    g_t = (I - J_t^T J_t H^-1)^-1 J_t^T rho_t (Bell and McCaffrey 2002, their jackknife): axes or markers that are not
+    equally noisy, noise that they share, and directions and poses, which have fewer errors than coordinates.
+    """
+    slopes, residual = rows.table(rows.slopes), rows.table(rows.residual)
+    own = np.eye(inverse.shape[0]) - slopes.transpose(0, 2, 1) @ slopes @ inverse
+    pulls = np.linalg.pinv(own, rcond=1e-6) @ np.einsum("tin,ti->tn", slopes, residual)[:, :, None]
+    return np.asarray(pulls[:, :, 0].T @ pulls[:, :, 0])
 
 
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
@@ -139,9 +168,12 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
     names = experiment.recording.names if experiment.recording is not None else ()
     if any(isinstance(part, WhitenedTracking) for _, part in parts):
         names = ()  # rows are combinations of the coordinates of all
+    # A frame that stands for the rest before t = 0 has no noise, and none is off where it counts from.
+    origins = [part.reference for _, part in parts if isinstance(part, Tracking) and part.reference is not None]
+    says = frame > 0 if origins else np.ones(frame.size, dtype=bool)
     return FitRows(
-        experiment.name, frame, series, names, np.concatenate(values), np.concatenate(slopes), squares,
-        np.concatenate(places),
+        experiment.name, frame[says], series[says], names, np.concatenate(values)[says], np.concatenate(slopes)[says],
+        squares, np.concatenate(places), bool(origins) and min(origins) >= 0.0,
     )  # fmt: skip
 
 

@@ -10,9 +10,18 @@ from typing import final
 import numpy as np
 from scipy.special import stdtrit
 
-from add.inverse.between_takes import BetweenTakes, CloudCorrelation, between_takes, cloud_correlation
+from add.inverse.between_takes import MOST_SHARED, BetweenTakes, CloudCorrelation, between_takes, cloud_correlation
 from add.inverse.experiment import Experiment
-from add.inverse.fit_rows import Correlation, FitRows, clouds_of, correlation, fit_rows
+from add.inverse.fit_rows import (
+    FEWEST_FRAMES,
+    Correlation,
+    FitRows,
+    about_first,
+    clouds_of,
+    correlation,
+    fit_rows,
+    of_frames,
+)
 from add.inverse.problem import InverseProblem
 from add.objectives import Tracking, WeightedSum
 from add.typing import BoolArray, FloatArray
@@ -153,26 +162,38 @@ def uncertainty_of_rows(
     seen = size > BLIND * size[0]
     inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
-    looks = [_looked(item) for item in rows]
-    white, wide, by_take = np.zeros((n, n)), np.zeros((n, n)), []
-    for item, looked in zip(free, looks, strict=True):
+    looks: list[Correlation | CloudCorrelation] = []
+    white, wide, framed, by_take = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), []
+    for whole in free:
+        item, of_first = about_first(whole)
+        looks.append(looked := _looked(item))
         normal = item.slopes.T @ item.slopes
         share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
-        white += _white(item, normal, share)
-        wide += _meat(item, looked, normal, share)
+        meat = _meat(item, looked, normal, share)
+        few = item.of_clouds or n > MOST_SHARED or looked.n_frames - share < FEWEST_FRAMES
+        white += _white(item, normal, share) + of_first
+        wide += meat + of_first
+        framed += (meat if few else of_frames(item, inverse)) + of_first
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
             alone, rank = _alone(item)
-            by_take.append(_meat(alone, _looked(alone), normal, rank))
+            by_take.append(_meat(alone, _looked(alone), normal, rank) + of_first)
     effective = sum(looked.effective for looked in looks)
     between = between_takes(free if by_take else (), by_take, blind)
     by_takes = sum(by_take, np.zeros((n, n)))
-    of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
+    of_noise, of_wide, of_framed, of_takes = (inverse @ meat @ inverse for meat in (white, wide, framed, by_takes))
     of_all = of_takes + inverse @ between.meat @ inverse
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))
     errors = {
         key: np.where(blind, np.nan, slope * np.sqrt(np.maximum(np.diag(of), 0.0)))
-        for key, of in (("noise", of_noise), ("wide", of_wide), ("own", of_takes), ("all", of_all))
+        for key, of in (
+            ("noise", of_noise),
+            ("wide", of_wide),
+            ("framed", of_framed),
+            ("own", of_takes),
+            ("all", of_all),
+        )
     }
+    errors["wide"] = np.fmax(errors["wide"], errors["framed"])
     takes = np.where(between.by_range, np.hypot(errors["own"], slope * between.half_range), errors["all"])
     takes = np.where(between.told, takes, np.nan)
     statistical = np.fmax(np.fmax(errors["noise"], errors["wide"]), takes)

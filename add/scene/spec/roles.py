@@ -156,6 +156,8 @@ def limits(spec: BaseModel, path: str) -> Limits:
             field, node = info, getattr(node, key, None)
         elif isinstance(node, dict):
             field, node = None, node.get(key)
+        elif isinstance(node, list | tuple) and isinstance(node[int(key)], BaseModel):
+            node = node[int(key)]
         else:
             break  # an entry of a vector or table: the field's
     out = Limits()

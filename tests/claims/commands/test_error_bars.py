@@ -14,13 +14,14 @@ from add.scene import load_scene
 TIMES = np.arange(61) / 120.0
 
 
-def files(folder, *, weak=False, **sections):
+def files(folder, *, weak=False, frames=slice(None), noise=1e-3, **sections):
     """A box that spins about z in free flight, seen by one marker on that axis (b is beside it, not recorded)."""
     rng = np.random.default_rng(2)
-    places = np.zeros((TIMES.size, 1, 3)) + 1e-3 * rng.normal(size=(TIMES.size, 1, 3))
+    places = np.zeros((TIMES.size, 1, 3)) + noise * rng.normal(size=(TIMES.size, 1, 3))
     places[:, 0, 2] += 0.05
     places[:, 0, 0] += 0.4 * TIMES
-    write_csv(folder / "r.csv", Recording(("A",), TIMES, places, np.ones((TIMES.size, 1), bool), ""))
+    seen = np.ones((TIMES.size, 1), bool)[frames]
+    write_csv(folder / "r.csv", Recording(("A",), TIMES[frames], places[frames], seen, ""))
     scene = {
         "schema": "add-scene/1",
         "name": "flight",
@@ -83,6 +84,21 @@ def test_unseen_number_and_the_marker_that_would_show_it(tmp_path):
     assert weak["text"] in said
     assert "recording b" in (folder / "report.md").read_text()
     assert result["parameters"]["bodies.box.angular_velocity[2]"]["standard_error"] is None
+
+
+def test_as_many_numbers_as_coordinates_have_no_bars_and_that_is_said(tmp_path):
+    velocities = [{"path": "bodies.box.velocity"}, {"path": "bodies.box.position"}]
+    said, result, folder = fit(tmp_path, frames=slice(5, 25, 10), parameters=velocities)
+    (text,) = result["uncertainty"]["contains"]
+    assert text.startswith("No error bars: there are no more recorded coordinates than numbers")
+    assert text in said and text in (folder / "report.md").read_text()
+
+
+def test_a_step_of_rounding_is_none(tmp_path):
+    """Of a recording without noise: the fit has ended, and stands at no kink."""
+    velocity = [{"path": "bodies.box.velocity", "components": [0]}]
+    said, _, _ = fit(tmp_path, noise=0.0, parameters=velocity)
+    assert "another step" not in said and "a kink" not in said
 
 
 def test_candidates_only_on_request(tmp_path):

@@ -1,12 +1,14 @@
 """Error bars that know of correlated residuals, takes and bounds; free flight, so that the answers are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from add.inverse.fit_rows import FitRows, correlation
 from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
-from add.inverse.uncertainty import uncertainty, weak_directions, with_discretisation
+from add.inverse.uncertainty import uncertainty, uncertainty_of_rows, weak_directions, with_discretisation
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 
@@ -103,6 +105,43 @@ def test_errors_of_correlated_noise_hold_the_scatter(tmp_path):
     assert np.mean(inside) >= 0.9
 
 
+def frames_of_noise(rng, kind):
+    """Noise (80, 3) of a frame's coordinates that is not one of equal size in each, and their slopes by one number."""
+    times, noise = np.linspace(0.0, 1.0, 80), rng.normal(size=(80, 3))
+    slopes = np.zeros((80, 3))
+    slopes[:, 0] = times
+    if kind == "one axis":
+        noise[:, 0] *= 5.0
+    elif kind == "shared by markers":
+        noise[:], slopes[:] = noise[:, :1], slopes[:, :1]
+    elif kind == "an angle":  # of a direction, whose three coordinates are off by one angle
+        across = np.stack([np.cos(9.0 * times), np.sin(9.0 * times), 0.0 * times], axis=1)
+        noise, slopes = noise[:, :1] * across, times[:, None] * across
+    elif kind == "grows":
+        noise *= times[:, None] ** 3
+    elif kind == "first frame":
+        noise -= rng.normal(size=3)
+    return noise, slopes
+
+
+@pytest.mark.parametrize("kind", ["white", "one axis", "shared by markers", "an angle", "grows", "first frame"])
+def test_errors_of_noise_that_is_not_of_one_size(tmp_path, rng, kind):
+    """Estimates scatter as the bars say, where those of equal, independent coordinates are too small by half."""
+    problem, x = fitted(tmp_path, [1e-3 * rng.normal(size=(TIMES.size, 3))])
+    errors, bars, inside = [], [], []
+    for _ in range(150):
+        noise, slopes = frames_of_noise(rng, kind)
+        errors.append(float((slopes * noise).sum() / (slopes**2).sum()))
+        rows = replace(rows_of(noise - errors[-1] * slopes, slopes.reshape(-1, 1)), from_first=kind == "first frame")
+        found = uncertainty_of_rows(problem, x, [rows], 1.0)
+        bars.append(found.standard_errors[0])
+        inside.append(abs(errors[-1]) <= found.half_widths[0])
+    assert 0.75 < np.std(np.divide(errors, bars)) < 1.2
+    assert np.mean(inside) >= 0.91
+    if kind == "white":
+        assert np.mean(bars) == pytest.approx((slopes**2).sum() ** -0.5, rel=0.08)
+
+
 # --- takes -----------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +199,8 @@ def test_profile_of_a_linear_problem(tmp_path):
     found = uncertainty(problem, x)
     assert found.correlations[0].is_white
     interval = profile(problem, x, 0, step=2 * found.standard_errors[0] / problem.design.scale[0],
-                       freedom=found.freedom[0])  # fmt: skip
+                       freedom=found.freedom[0],
+                       widening=found.statistical[0] / found.noise[0])  # fmt: skip
     half = found.half_widths[0]
     value = problem.values(x)[0]
     assert interval.lower == pytest.approx(value - half, abs=0.05 * half)

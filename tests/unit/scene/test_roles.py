@@ -3,13 +3,15 @@
 import re
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from add.errors import InputError
 from add.scene.spec.common import Role, Spec
+from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import SpringSpec
 from add.scene.spec.rigid import RigidBodySpec
-from add.scene.spec.roles import role_of
+from add.scene.spec.roles import limits, role_of
 from scripts.make_parameter_page import PAGE
 
 #: Words of the format for what is not the same in every motion.
@@ -56,3 +58,10 @@ def test_numbers_say_their_units():
     assert len(silent) > 10
     assert SpringSpec.unit_of("stiffness") == "N/m"
     assert RigidBodySpec.unit_of("inertia") == "kg m^2"
+
+
+def test_numbers_in_lists_have_limits():
+    """A restitution, in a row of `pairs`, stays within (0, 1] as a friction above zero."""
+    contact = ContactSpec.model_validate({"pairs": [{"body": "a", "obstacle": "b", "restitution": 0.5}]})
+    assert limits(contact, "pairs.0.restitution")[:3] == (0.0, 1.0, True)
+    assert limits(contact, "friction")[:3] == (0.0, np.inf, False)
