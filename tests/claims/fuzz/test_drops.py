@@ -51,9 +51,9 @@ def test_drops_found_by_hand_to_their_end(number: int) -> None:
     assert scene_from_dict(_by_hand(number)).build().run().n_steps == 60
 
 
-@pytest.mark.parametrize("some", [0, *(long_case(k) for k in range(1, 64))])
+@pytest.mark.parametrize("some", [0, *(long_case(k) for k in range(1, 128))])
 def test_drops_that_failed_once(some: int) -> None:
-    seeds = [seed for seed in sorted(FAILED_ONCE)[some::64] if seed not in STILL_FAILING]
+    seeds = [seed for seed in sorted(FAILED_ONCE)[some::128] if seed not in STILL_FAILING]
     outcomes = [run(seed, FAILED_ONCE[seed] + 1) for seed in seeds]
     assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
 
