@@ -147,8 +147,8 @@ def growths() -> list[float]:
     for schedule in (States(), StoreAll()):
         # The least of some: what is made once, in whichever run comes first, is no growth.
         # Room that fills over the first hundreds of steps is none, either.
-        least = {n: min(peak(simulation, n, schedule) for _ in range(2)) for n in (600, 400)}
-        found.append((least[600] - least[400]) / 200)
+        least = {n: min(peak(simulation, n, schedule) for _ in range(2)) for n in (800, 400)}
+        found.append((least[800] - least[400]) / 400)
     return found
 
 
