@@ -139,7 +139,7 @@ def _clipped_ratio(restitution: float) -> float:
 
     _check_restitution(restitution)
     loss = -math.log(restitution)
-    if loss == 0.0:
+    if loss <= _clipped_loss(0.0):  # one but for rounding
         return 0.0
     high = 1.0
     while _clipped_loss(high) < loss:

@@ -87,16 +87,22 @@ def about_first(rows: FitRows) -> tuple[FitRows, FloatArray]:
     return replace(rows, residual=rest), max(np.mean(rest**2), np.mean(mean**2)) * pulls.T @ pulls
 
 
-def of_frames(rows: FitRows, inverse: FloatArray) -> FloatArray:
-    """Return J^T cov(rho) J (n, n) for any covariance within a frame: sum_t g_t g_t^T, each frame left out in turn.
+def of_frames(rows: FitRows, root: FloatArray) -> FloatArray:
+    """Return cov(x) (n, n) for errors of any covariance within a frame: V sum_t g_t g_t^T V^T, each frame left out.
 
-    g_t = (I - J_t^T J_t H^-1)^-1 J_t^T rho_t (Bell and McCaffrey 2002, their jackknife): axes or markers that are not
-    equally noisy, noise that they share, and directions and poses, which have fewer errors than coordinates.
+    g_t = (I - A_t^T A_t)^-1 A_t^T rho_t, A_t = J_t V (Bell and McCaffrey 2002, their jackknife): axes or markers that
+    are not equally noisy, noise that they share, and directions and poses, which have fewer errors than coordinates.
+
+    Parameters
+    ----------
+    rows : of one take
+    root : (n, r), V with V V^T = (J^T J)^-1 of all takes
     """
-    slopes, residual = rows.table(rows.slopes), rows.table(rows.residual)
-    own = np.eye(inverse.shape[0]) - slopes.transpose(0, 2, 1) @ slopes @ inverse
-    pulls = np.linalg.pinv(own, rcond=1e-6) @ np.einsum("tin,ti->tn", slopes, residual)[:, :, None]
-    return np.asarray(pulls[:, :, 0].T @ pulls[:, :, 0])
+    slopes, residual = rows.table(rows.slopes) @ root, rows.table(rows.residual)
+    own = np.eye(root.shape[1]) - slopes.transpose(0, 2, 1) @ slopes
+    pulls = np.linalg.pinv(own, rcond=1e-6, hermitian=True) @ np.einsum("tir,ti->tr", slopes, residual)[:, :, None]
+    moved = root @ pulls[:, :, 0].T
+    return np.asarray(moved @ moved.T)
 
 
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:

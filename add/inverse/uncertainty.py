@@ -160,7 +160,8 @@ def uncertainty_of_rows(
     free = [item.without(held) for item in rows]
     _, size, vt = np.linalg.svd(np.concatenate([item.slopes for item in free]), full_matrices=False)
     seen = size > BLIND * size[0]
-    inverse = (vt[seen].T / size[seen] ** 2) @ vt[seen]
+    root = vt[seen].T / size[seen]
+    inverse = root @ root.T
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
     looks: list[Correlation | CloudCorrelation] = []
     white, wide, framed, by_take = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), []
@@ -173,14 +174,14 @@ def uncertainty_of_rows(
         few = item.of_clouds or n > MOST_SHARED or looked.n_frames - share < FEWEST_FRAMES
         white += _white(item, normal, share) + of_first
         wide += meat + of_first
-        framed += (meat if few else of_frames(item, inverse)) + of_first
+        framed += inverse @ of_first @ inverse + (inverse @ meat @ inverse if few else of_frames(item, root))
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
             alone, rank = _alone(item)
             by_take.append(_meat(alone, _looked(alone), normal, rank) + of_first)
     effective = sum(looked.effective for looked in looks)
     between = between_takes(free if by_take else (), by_take, blind)
     by_takes = sum(by_take, np.zeros((n, n)))
-    of_noise, of_wide, of_framed, of_takes = (inverse @ meat @ inverse for meat in (white, wide, framed, by_takes))
+    of_noise, of_wide, of_takes = (inverse @ meat @ inverse for meat in (white, wide, by_takes))
     of_all = of_takes + inverse @ between.meat @ inverse
     slope = np.abs(problem.design.pushforward(x, np.ones(n)))
     errors = {
@@ -188,7 +189,7 @@ def uncertainty_of_rows(
         for key, of in (
             ("noise", of_noise),
             ("wide", of_wide),
-            ("framed", of_framed),
+            ("framed", framed),
             ("own", of_takes),
             ("all", of_all),
         )

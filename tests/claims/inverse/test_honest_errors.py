@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from add.inverse.fit_rows import FitRows, correlation
+from add.inverse.fit_rows import FitRows, correlation, of_frames
 from add.inverse.intervals import profile
 from add.inverse.refit import bootstrap
 from add.inverse.uncertainty import uncertainty, uncertainty_of_rows, weak_directions, with_discretisation
@@ -140,6 +140,18 @@ def test_errors_of_noise_that_is_not_of_one_size(tmp_path, rng, kind):
     assert np.mean(inside) >= 0.91
     if kind == "white":
         assert np.mean(bars) == pytest.approx((slopes**2).sum() ** -0.5, rel=0.08)
+
+
+def test_errors_by_frames_of_a_number_near_zero(rng):
+    """A logarithm near zero has slopes of 1e-9: errors go with the unit, for those of all numbers."""
+    slopes, units = rng.normal(size=(240, 2)) + [0.0, 3.0], np.array([1.0, 1e-9])
+    rows = rows_of(rng.normal(size=(80, 3)), slopes)
+    found = []
+    for unit in (np.ones(2), units):
+        scaled = replace(rows, slopes=slopes * unit)
+        _, size, vt = np.linalg.svd(scaled.slopes, full_matrices=False)
+        found.append(of_frames(scaled, vt.T / size))
+    assert found[1] * np.outer(units, units) == pytest.approx(found[0], rel=1e-5)
 
 
 # --- takes -----------------------------------------------------------------------------------------------------------

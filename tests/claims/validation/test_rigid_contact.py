@@ -92,6 +92,11 @@ def test_restitution(e: float) -> None:
         assert more > e
 
 
+def test_restitution_of_one_but_for_rounding() -> None:
+    """Where a fit ends on the bound, which its own variable misses by a rounding: there is no damping."""
+    assert clipped_damping_from_restitution(float(np.nextafter(1.0, 0.0)), 1e4, 0.2) < 1e-10
+
+
 @pytest.mark.parametrize("e", [0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95])
 def test_restitution_of_eq_22(e: float) -> None:
     """Where the damping may pull while bodies part, Eq. 22 holds as it stands."""
