@@ -144,7 +144,7 @@ def test_errors_of_noise_that_is_not_of_one_size(tmp_path, rng, kind):
 
 def test_errors_by_frames_of_a_number_near_zero(rng):
     """A logarithm near zero has slopes of 1e-9: errors go with the unit, for those of all numbers."""
-    slopes, units = rng.normal(size=(240, 2)) + [0.0, 3.0], np.array([1.0, 1e-9])
+    slopes, units = rng.normal([0.0, 3.0], size=(240, 2)), np.array([1.0, 1e-9])
     rows = rows_of(rng.normal(size=(80, 3)), slopes)
     found = []
     for unit in (np.ones(2), units):
