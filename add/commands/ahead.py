@@ -24,6 +24,7 @@ from numba.core.event import Event, Listener, install_listener
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
 from add.compiled.impulse_near import TOUCH_ROWS, TOUCHES
+from add.compiled.impulses import calls
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
@@ -225,6 +226,7 @@ def warm(processes: int, progress: Callable[[int, int], None] = lambda done, tot
             seconds[names[number]] = spent
             progress(len(seconds), len(names))
     available.cache_clear()
+    calls.cache_clear()
     return seconds
 
 

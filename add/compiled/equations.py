@@ -93,11 +93,20 @@ class CompiledEquations:
         given: tuple[Possible, Rules, FloatArray, tuple[IntArray, IntArray, IntArray, FloatArray, bool]],
     ) -> tuple[Any, ...]:  # fmt: skip
         """Take a step of contact in velocities; see `add.compiled.impulses.take_impulses`."""
-        possible, rules, driven, kept = given
+        possible, rules, driven, (*kept, any_step) = given
         stars = np.concatenate(before[1:]).reshape(2, -1)
-        step = Step(formula, criteria, stars, self._signals_at(formula.t), theta, False, False)
+        step = Step(formula, criteria, stars, self._signals_at(formula.t), plain(theta), False, False)
         return take_impulses(
-            self._arena, self._routines, calls(), step, self._none, possible, rules, (before[0], *stars), driven, kept
+            self._arena,
+            self._routines,
+            calls(),
+            step,
+            self._none,
+            possible,
+            rules,
+            (before[0], *stars),
+            plain(driven),
+            (*map(plain, kept), any_step),
         )
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:

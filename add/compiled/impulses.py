@@ -130,7 +130,7 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
             new_force, velocity, modes, natural, scales, size = (
                 answer[0], answer[1], answer[2], answer[3], answer[6], answer[7],
             )  # fmt: skip
-            if not natural <= CERTIFIED:
+            if not natural <= CERTIFIED or size == 0.0:
                 break
             force = new_force
             largest_u = 0.0
@@ -209,7 +209,7 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
             arrays, routines, calls, step, (J, shift, blocks), begun_with, (point, trial, room, none), merits
         )
         for far in unsaid:
-            if far < WEAK:
+            if not far >= WEAK:
                 return ended
         if status == GIVEN_UP:
             return ended

@@ -148,16 +148,15 @@ class ImpulsePart(StepPart):
         if compiled is None or options.pyramids or self.lift.carried or calls() is None:
             return None
         resting = resting_speed(assembler.system, theta, self.whole)
-        rules = Rules(
-            options.touching, options.touching if self.dt < self.whole else 0.0, options.stabilisation / self.whole,
-            options.stabilisation_speed if options.stabilisation > 0.0 else 0.0, resting,
-            TURN if may_divide else math.inf,
-        )  # fmt: skip
+        above, turn = options.touching if self.dt < self.whole else 0.0, TURN if may_divide else math.inf
+        speed, share = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0, options.stabilisation
+        # Numbers of Python's programs may be integers, for which everything would be compiled anew.
+        rules = Rules(*map(float, (options.touching, above, share / self.whole, speed, resting, turn)))
         kept = *kept_of(state.carry), bool(state.carry.marks)
         ended, iterations, scale, worst, *solved = compiled.take_impulses(
-            Formula(equations.t, equations.dt, equations.c, 1.0, 0.0),
-            Criteria(newton.atol, newton.rtol, 0.0, newton.norm, newton.max_iterations),
-            (state.t, state.q[0], state.v[0]), theta, (self.possible, rules, equations.u_prescribed, kept),
+            Formula(float(equations.t), float(equations.dt), float(equations.c), 1.0, 0.0),
+            Criteria(float(newton.atol), float(newton.rtol), 0.0, newton.norm, newton.max_iterations),
+            (float(state.t), state.q[0], state.v[0]), theta, (self.possible, rules, equations.u_prescribed, kept),
         )  # fmt: skip
         if ended == GIVEN_UP:
             return None

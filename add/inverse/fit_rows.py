@@ -174,12 +174,13 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
     names = experiment.recording.names if experiment.recording is not None else ()
     if any(isinstance(part, WhitenedTracking) for _, part in parts):
         names = ()  # rows are combinations of the coordinates of all
-    # A frame that stands for the rest before t = 0 has no noise, and none is off where it counts from.
+    # A frame that stands for the rest, a step before t = 0, has no noise, and none is off where it counts from.
     origins = [part.reference for _, part in parts if isinstance(part, Tracking) and part.reference is not None]
     says = frame > 0 if origins else np.ones(frame.size, dtype=bool)
     return FitRows(
         experiment.name, frame[says], series[says], names, np.concatenate(values)[says], np.concatenate(slopes)[says],
-        squares, np.concatenate(places), bool(origins) and min(origins) >= 0.0,
+        squares, np.concatenate(places),
+        bool(origins) and not np.isclose(min(origins), -experiment.simulation.stepper.dt, rtol=1e-9, atol=0.0),
     )  # fmt: skip
 
 

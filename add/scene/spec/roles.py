@@ -156,10 +156,12 @@ def limits(spec: BaseModel, path: str) -> Limits:
             field, node = info, getattr(node, key, None)
         elif isinstance(node, dict):
             field, node = None, node.get(key)
-        elif isinstance(node, list | tuple) and isinstance(node[int(key)], BaseModel):
-            node = node[int(key)]
+        elif isinstance(node, list | tuple):
+            node = {str(k): item for k, item in enumerate(node)}.get(key)
+            if not isinstance(node, BaseModel):
+                break  # an entry of a vector or table: the field's
         else:
-            break  # an entry of a vector or table: the field's
+            break
     out = Limits()
     for item in _constraints(field) if field is not None else ():
         if item in _OF_ALL:

@@ -59,7 +59,7 @@ def walked() -> dict[str, Any]:
 def test_as_python_takes_them(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Places, velocities, modes, forces and margins of every step; most steps are taken at once."""
     simulation = add.scene_from_dict(case()).build().simulation
-    stepper, theta, taken, calls = simulation.differentiable, simulation.theta, Counter(), impulse_part.calls
+    stepper, theta, taken = simulation.differentiable, simulation.theta, Counter()
     whole = equations.take_impulses
 
     def counted(*arguments: Any) -> Any:
@@ -68,7 +68,7 @@ def test_as_python_takes_them(case: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         return found
 
     executable(whole, tuple(map(typeof, impulses.arguments())))  # where it has changed since `add warm`
-    calls.cache_clear()
+    impulses.calls.cache_clear()
     monkeypatch.setattr(equations, "take_impulses", counted)
     trajectory = simulation.run()
     assert taken[True] > 0.5 * trajectory.n_steps
@@ -89,3 +89,20 @@ def test_as_python_takes_them(case: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         modes.update(mine.modes.tolist())
     assert modes[STICK]
     assert modes[SLIDE] or modes[SEPARATE]
+
+
+def test_contacts_without_load_are_weak() -> None:
+    """A cube that touches a floor without any force: Python's steps say that its four corners may as well be apart."""
+    simulation = add.scene_from_dict(scene(CUBE, dt=0.005, steps=2, gravity=(0, 0, 0))).build().simulation
+    record = simulation.run().records[1]
+    assert simulation.stepper.contact_forces(record, simulation.theta).counts["weakly_active"] == 4
+
+
+def test_theta_of_any_layout() -> None:
+    """Arrays of other programs may be read-only, or parts of larger ones."""
+    simulation = add.scene_from_dict(scene(CUBE, dt=0.005, steps=2)).build().simulation
+    frozen = simulation.theta.copy()
+    frozen.flags.writeable = False
+    strided = np.stack([frozen, frozen], 1)[:, 0]
+    for theta in (frozen, strided):
+        assert np.array_equal(simulation.run(theta).q, simulation.run().q)
