@@ -79,6 +79,7 @@ def make_available(
     for function, signature in functions(kinds, trees, sparse):
         executable(function, signature)
     available.cache_clear()
+    impulses.calls.cache_clear()
 
 
 def functions(

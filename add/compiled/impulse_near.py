@@ -1,4 +1,4 @@
-"""What is near in a step of contact in velocities, decided in compiled steps, and its rows.
+"""Near pairs and stops of a step of contact in velocities, decided in compiled steps, and their rows.
 
 The equations are those of `add.hard_contact.impact_times.NearSearch` and `add.hard_contact.impulse_rows`, but for
 impacts with a restitution.
@@ -23,7 +23,7 @@ MISSED = 1e-6
 
 
 class Possible(NamedTuple):
-    """What may touch what in a system, m pairs and s sides of stops.
+    """Pairs that may touch in a system, m of them, and s sides of stops.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Possible(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What is decided from the state before a step; see `add.hard_contact.impact_times.NearSearch`.
+    """Numbers by which a step decides what is near; see `add.hard_contact.impact_times.NearSearch`.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ class ImpulsePart(StepPart):
     ) -> Record | None:
         """Return the record of a compiled step; None where the normal path is not enough, or nothing is compiled."""
         compiled, options, newton = assembler.at_once, self.options, self.newton
-        if compiled is None or options.pyramids or self.lift.carried or calls() is None:
+        if compiled is None or options.pyramids or self.lift.carried or assembler.system.sticking or calls() is None:
             return None
         resting = resting_speed(assembler.system, theta, self.whole)
         above, turn = options.touching if self.dt < self.whole else 0.0, TURN if may_divide else math.inf

@@ -11,15 +11,6 @@ def fill_turned(R, x, out):
 
 
 @njit(cache=True)
-def add_product(weight, A, B, out):
-    """Add ``weight`` A B (k, n) to ``out``."""
-    for i in range(A.shape[0]):
-        for j in range(B.shape[1]):
-            for l in range(B.shape[0]):
-                out[i, j] += weight * A[i, l] * B[l, j]
-
-
-@njit(cache=True)
 def add_pulled(weight, J, A, out):
     """Add ``weight`` J^T A (k, n) to ``out``."""
     for i in range(J.shape[1]):
@@ -34,5 +25,6 @@ def add_congruent(J, A, S, room, out):
     for i in range(room.shape[0]):
         for j in range(room.shape[1]):
             room[i, j] = 0.0
-    add_product(1.0, A, S, room)
+            for l in range(S.shape[0]):
+                room[i, j] += A[i, l] * S[l, j]
     add_pulled(1.0, J, room, out)

@@ -24,7 +24,7 @@ from add.typing import AnyArray, FloatArray, IntArray
 
 
 class _Laws(NamedTuple):
-    """Where the entries of each length begin (m + 1,), the entries of C, and the arrays of an `AxisLaw`."""
+    """Arrays of laws of m lengths: where the entries of each begin (m + 1,), those of C, and those of the law."""
 
     begin: Ints
     dof: Ints
@@ -35,7 +35,7 @@ class _Laws(NamedTuple):
 
 
 class _Drive(NamedTuple):
-    """The entries of C, and the arrays of an actuator of the one length."""
+    """Arrays of a drive of one length: the entries of C, and those of the actuator."""
 
     begin: Ints
     dof: Ints
@@ -47,7 +47,7 @@ class _Drive(NamedTuple):
 
 
 class _LawsOfPaths(NamedTuple):
-    """Where the coordinates of each path begin, and the segments; these, the laws, and the paths."""
+    """Arrays of laws of paths: where the coordinates and segments of each begin; these, the laws, and the paths."""
 
     begin: Ints
     dof: Ints
