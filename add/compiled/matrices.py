@@ -82,7 +82,7 @@ def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
         rows = sizes[0]
         call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(n)))
     out, by_rows = np.empty((3, n * n)), np.empty((3, rows * rows))
-    call_matrices(routines.matrices, (arrays, at, lifted, choices, by_rows, out))
+    call_matrices(routines.matrices, (arrays, at, lifted, choices, 0.0, by_rows, out))
     entries, values = np.zeros(0, dtype=np.int64), np.zeros((0, n))
     if along.numbers:
         by_theta, unit = np.zeros((n, theta.size)), np.zeros(n)

@@ -26,7 +26,7 @@ from add.typing import AnyArray, BoolArray, IntArray
 MOST_DENSE = 200
 
 #: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
-MOST_COORDINATES = 10_000
+MOST_COORDINATES = 20_000
 
 #: Arrays of patterns are kept up to so many integers in all: 200 MB.
 MOST_KEPT = 25_000_000
@@ -53,7 +53,7 @@ class PackedSystem:
     ----------
     system : System
     kinds : of its families, in their order
-    table : (n, 10) the arena's table of families without addresses, which differ between processes
+    table : (n, 11) the arena's table of families without addresses, which differ between processes
     arrays : the arrays of the arena in one piece, as `packed` gives them
     parts, forms : the same one by one, and dimensions and type of each; empty where none changes from step to step
     signals : of families and moves, in the order of their numbers
@@ -253,7 +253,8 @@ class _Packing:
         for (family, number, own), place in zip(self.families, places, strict=True):
             first, of_kind = len(arrays), fields_of(family.kind.arrays)
             signal = -1 if family.signal is None else self._signal(family.signal)
-            table.append([0, 0, 0, 0, first, first + len(of_kind), number, own, signal, family.followers])
+            columns = first, first + len(of_kind), number, own, signal, family.followers, family.kind.rates
+            table.append([0, 0, 0, 0, *columns])
             arrays += [*family.arrays, place]
             kinds += [*of_kind, (1, np.int64)]
         changing = {k: number for k, (family, number, _) in enumerate(self.families) if family.changes}

@@ -92,7 +92,7 @@ def callees(trees: bool, sparse: bool) -> tuple[Callee, ...]:
     calls = (
         (of.residual, (families, at, one, False, choices, 0, one), (choices, 0.0)),
         (of.jacobian, (families, at, one, choices, 0.0, 0.0, 0.0, one), None),
-        (of.matrices, (families, at, one, choices, many, many), None),
+        (of.matrices, (families, at, one, choices, 0.0, many, many), None),
         (of.parameters, (families, at, one, choices, many, one, one), None),
         (of.inputs, (families, at, one, choices, counts), (counts, many)),
     )

@@ -276,12 +276,10 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
     linear, lam_free, rest, b, lam, by_a, by_rates = (
         room.linear, room.lam_free, room.rest, room.b, room.lam, room.by_a, room.by_rates,
     )  # fmt: skip
-    data, by_q, by_v, by_acceleration = room.data, room.parts[0], room.parts[1], room.parts[2]
+    data, by_v, by_acceleration = room.parts[0], room.parts[1], room.parts[2]
     if links_of(arrays).sizes.size:
         call_residual(routines.residual, (arrays, at, room.lifted, True, chosen, 0, by_a))
-    call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, room.over_rows, room.parts))
-    for k in range(data.size):
-        data[k] = by_q[k] + c * (by_v[k] + c * by_acceleration[k])
+    call_matrices(routines.matrices, (arrays, at, room.lifted, chosen, c, room.over_rows, room.parts))
     largest = factor(arrays, routines, free, n, linear, data)
     if largest < 0.0:
         return False
@@ -303,22 +301,24 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
     add_product(arrays, routines, by_acceleration, lam, True, by_a)
     add_product(arrays, routines, by_v, lam, True, by_rates)
     for i in range(n):
-        by_rates[i] += c * by_a[i]
+        lam[i] = -lam[i]
+    n_theta = at.theta.size
+    theta_bar[n_theta:] = 0.0
+    call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
+    for i in range(theta_bar.size - n_theta):
+        by_rates[i] -= theta_bar[n_theta + i]
     for i in range(n):
-        by_rates[i] -= v_bar[0, i]
+        by_rates[i] += c * by_a[i] - v_bar[0, i]
         q_bar[0, i] = q_bar[1, i] + c * formula.alpha_0 * by_rates[i]
         q_bar[1, i] = c * formula.alpha_1 * by_rates[i]
         v_bar[0, i] = v_bar[1, i] + c * formula.alpha_0 * by_a[i]
         v_bar[1, i] = c * formula.alpha_1 * by_a[i]
-        lam[i] = -lam[i]
-    call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
     return True
 
 
 class BackRoom(NamedTuple):
     """Room for the way back through a step."""
 
-    data: FloatArray
     linear: Linear
     lam_free: FloatArray
     rest: FloatArray
@@ -387,9 +387,13 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
     sizes = links_of(arrays).sizes
     rows = sizes[0] if sizes.size else 0
     room = BackRoom(
-        np.empty(layout.size[1]), new_linear(arrays), np.empty(n_free), np.empty(n_free), np.empty(n_free),
+        new_linear(arrays), np.empty(n_free), np.empty(n_free), np.empty(n_free),
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
     pairs = (np.empty((2, n)), np.empty((2, n))), (np.empty((2, n)), np.empty((2, n)))
-    cotangents = bars, by_position, theta_bar
-    return _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs)
+    by_numbers = np.empty(theta.size + (0 if sizes.size else n))  # and by rates, see `add.kernels.arena.rates_in`
+    put(theta_bar, by_numbers)
+    cotangents = bars, by_position, by_numbers
+    left = _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs)
+    put(by_numbers[: theta.size], theta_bar)
+    return left

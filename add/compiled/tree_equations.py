@@ -305,10 +305,10 @@ def _add_by_rates(weight, arrays, at, lifted, matrix, own, data):
 
 
 @njit(**CALLED)
-def matrices(arrays, at, room, choices, over_rows, out):
+def matrices(arrays, at, room, choices, c, over_rows, out):
     """Fill ``out`` (3, n n) with dr/dq, dr/dv, dr/da, and ``over_rows`` (3, rows rows) with those over X.
 
-    ``room`` is that of `residual` at this state.
+    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da. ``room`` is that of `residual` at this state.
     """
     links, lifted, n = links_of(arrays), parts_of(arrays, room), at.q.size
     touched, n_own = links.touched.size, lifted.p.shape[1]
@@ -325,6 +325,9 @@ def matrices(arrays, at, room, choices, over_rows, out):
             if k == 0:
                 _add_by_rates(1.0, arrays, at, lifted, over_rows[1], by_own, out[0])
         _add_trees(arrays, at, lifted, choices, unit(k), by_own, out[k])
+    if c > 0.0:
+        for i in range(n * n):
+            out[0, i] += c * (out[1, i] + c * out[2, i])
 
 
 @njit(**CALLED)

@@ -21,6 +21,7 @@ from add.kernels.arena import (
     JACOBIAN,
     OWN,
     PARAMETERS,
+    RATES,
     SIGNAL,
     SLOTS,
     Found,
@@ -135,12 +136,15 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
 
 
 @njit(**CALLED)
-def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data):
-    """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to the values ``data`` of a matrix."""
+def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data, unrated=False):
+    """Add weight_q dr/dq + weight_v dr/dv + weight_a dr/da to the values ``data`` of a matrix.
+
+    ``unrated`` leaves out the families whose parameters give the product with dr/dv.
+    """
     context = context_of(arena, at)
     for k in range(arena.families.shape[0]):
         row = arena.families[k]
-        if row[OWN] == own and row[JACOBIAN]:
+        if row[OWN] == own and row[JACOBIAN] and not (unrated and row[RATES]):
             begin, size = arena.fields[row[SLOTS], 0], arena.fields[row[SLOTS], 1]
             slots = borrowed(arena.ints, begin, (size,))
             given = chosen_by(arena, k, choices)
@@ -202,17 +206,20 @@ def jacobian(arena, at, room, choices, weight_q, weight_v, weight_a, data):
 
 
 @njit(**CALLED)
-def matrices(arena, at, room, choices, over_rows, out):
-    """Fill ``out`` (3, n_values) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees."""
-    for k in range(3):
-        by_q, by_v, by_a = unit(k)
-        out[k] = 0.0
-        add_jacobian(arena, 0, at, choices, by_q, by_v, by_a, out[k])
+def matrices(arena, at, room, choices, c, over_rows, out):
+    """Fill ``out`` (3, n_values) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees.
+
+    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da, and the second leaves out what `parameters` will give.
+    """
+    jacobian(arena, at, room, choices, 1.0, c, c * c, out[0])
+    out[1:] = 0.0
+    add_jacobian(arena, 0, at, choices, 0.0, 1.0, 0.0, out[1], c > 0.0)
+    add_jacobian(arena, 0, at, choices, 0.0, 0.0, 1.0, out[2])
 
 
 @njit(**CALLED)
 def parameters(arena, at, room, choices, over_rows, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
+    """Add lam^T dr/dtheta to ``out`` (n_theta,), or (n_theta + n,), see `add.kernels.arena`."""
     add_parameters(arena, 0, at, choices, lam, out)
 
 

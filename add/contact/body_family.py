@@ -6,7 +6,7 @@ import numpy as np
 
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, unpacker
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpacker
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth
 from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, body_contact_parameters
@@ -69,10 +69,10 @@ def _parameters(arena, k, at, rows, forward, along, out):
     contact = _own(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
     motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(contact.ints, contact.floats, contact.places)
-    body_contact_parameters(motion, packed, no_growth(), rows, forward, by_theta, force)
+    body_contact_parameters(motion, packed, no_growth(), rows, forward, by_theta, force, rates_in(forward, at, out))
 
 
-KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian)
+KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian, rates=True)
 
 
 def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
@@ -142,10 +142,11 @@ def _mesh_parameters(arena, k, at, rows, forward, along, out):
         return
     contact = _own_mesh(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
-    mesh_contact_parameters(at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, forward, by_theta, force)
+    state, by_v = (at.q, at.v, at.theta), rates_in(forward, at, out)
+    mesh_contact_parameters(state, contact.meshes, _law_of(contact), rows, forward, by_theta, force, by_v)
 
 
-MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameters, _mesh_jacobian)
+MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameters, _mesh_jacobian, rates=True)
 
 
 def nothing_near(n_bodies: int) -> Near:

@@ -334,8 +334,9 @@ class MeshContactBranch(ContactBranch):
     ) -> None:
         contact = self.contact
         if self.decision.size:
+            state, by_v = (kin.q, kin.v, theta), np.zeros(0)
             mesh_contact_parameters(
-                kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force
+                state, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force, by_v
             )
 
 

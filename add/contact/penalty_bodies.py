@@ -320,7 +320,8 @@ class BodyContactBranch(ContactBranch):
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
     ) -> None:
         motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
-        body_contact_parameters(motion, packed, self.contact.growth, self.decision, forward, by_theta, force)
+        growth, by_v = self.contact.growth, np.zeros(0)
+        body_contact_parameters(motion, packed, growth, self.decision, forward, by_theta, force, by_v)
 
 
 @final

@@ -44,6 +44,8 @@ class Kind:
     forces, parameters : compiled functions
     jacobian : compiled function, or None where no force depends on the motion
     inputs : compiled function, or None where nothing follows a signal
+    rates : bool
+        Whether ``parameters`` gives the product with dr/dv where it is asked for, or there is none.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Kind:
     parameters: Any
     jacobian: Any = None
     inputs: Any = None
+    rates: bool = False
 
     @functools.cached_property
     def functions(self) -> tuple[Any, Any, Any, Any]:

@@ -11,7 +11,8 @@ and goes on with
 
     forces      replay, rows, out       add r (n,) to ``out``; decide and return the rows, or with ``replay`` take them
     jacobian    rows, w_q, w_v, w_a, data, slots   add w_q dr/dq + w_v dr/dv + w_a dr/da to ``data[slots]``
-    parameters  rows, forward, along, out   add dr/dtheta along to ``out`` (n,), or along^T dr/dtheta to it (n_theta,)
+    parameters  rows, forward, along, out   add dr/dtheta along to ``out`` (n,), or along^T dr/dtheta to it (n_theta,);
+                                            (n_theta + n,) of it asks for along^T dr/dv behind, see `rates_in`
     inputs      rows, indptr, found     add dr by the coefficients of signals to ``found``, see `Found`
 
 ``rows`` (m, 3) int64 is the family's decision, none for one without branches; slots stand in the order of the entries
@@ -43,9 +44,9 @@ Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;
 #: number of its decision, -1 for none; whether it is over the coordinates of trees, not over rows of X; number of its
-#: signal, -1 for none, and how many numbers follow that.
-FORCES, JACOBIAN, PARAMETERS, INPUTS, FIELD, SLOTS, CHOICE, OWN, SIGNAL, FOLLOWERS = range(10)
-COLUMNS = 10
+#: signal, -1 for none, and how many numbers follow that; whether its parameters give the product with dr/dv, too.
+FORCES, JACOBIAN, PARAMETERS, INPUTS, FIELD, SLOTS, CHOICE, OWN, SIGNAL, FOLLOWERS, RATES = range(11)
+COLUMNS = 11
 
 
 class Arena(NamedTuple):
@@ -55,7 +56,7 @@ class Arena(NamedTuple):
     ----------
     ints, floats : all arrays
     fields : (m, 5) where each array begins in one of these, and its shape
-    families : (n, 10) a row a family, see `FORCES` and its neighbours
+    families : (n, 11) a row a family, see `FORCES` and its neighbours
     """
 
     ints: IntArray
@@ -138,7 +139,7 @@ def context_of(arena, at):
 def opened(context, t):
     """Return the `Arena` and the `Instant` of a context, views that count no references."""
     fields = view_at(_INTS, context[2], (context[12] // 5, 5))
-    families = view_at(_INTS, context[3], (context[13] // 10, 10))
+    families = view_at(_INTS, context[3], (context[13] // COLUMNS, COLUMNS))
     arena = Arena(
         view_at(_INTS, context[0], (context[10],)), view_at(_FLOATS, context[1], (context[11],)), fields, families
     )
@@ -183,6 +184,16 @@ def add_entry(forward, row, entry, value, along, out):
         out[row] += value * along[entry]
     else:
         out[entry] += value * along[row]
+
+
+@njit(**FAMILY)
+def rates_in(forward, at, out):
+    """Return where `parameters` adds along^T dr/dv, (n,) behind the numbers of ``out``, or nothing if none is asked.
+
+    A matrix dr/dv for one product would be a fourth of the way back through a step of cloth.
+    """
+    n = at.theta.size
+    return borrowed(out, n, (0 if forward or out.size == n else at.v.size,))
 
 
 @njit(**CALLED)

@@ -28,19 +28,17 @@ from add.kernels.contact_blocks import (
     add_turned_rows,
     count,
     count_numbers,
-    couple,
-    couple_slopes,
     fill_rows,
     force_columns,
-    force_slopes,
     hold,
     law_columns,
     law_slopes,
     new_store,
+    pull_rates,
     room_in,
 )
 from add.kernels.contact_detection import detect, frames_of, point_place, reach_of
-from add.kernels.contact_laws import normal_energy
+from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
 from add.kernels.contact_points import (
     SCRATCH,
@@ -299,21 +297,23 @@ def block_keys(rows, contacts, always):
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_parameters(motion, packed, growth, rows, forward, theta_p, f):
+def body_contact_parameters(motion, packed, growth, rows, forward, theta_p, f, by_v):
     """See `_add_parameters`; ``packed`` is a `Packed`."""
     contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
-    _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, *new_store())
+    _add_parameters((motion, contacts, law, growth), rows, forward, theta_p, f, by_v, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, floats, integers):
+def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
     """Derivatives of r by the numbers of the law, centres of mass and sizes, in either direction.
 
-    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
+    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given; ``by_v`` (n,) += lam^T dr/dv, if it
+                         has any size
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
 
     A size moves a point by R_a dX - n dradius, as far as both go, and a shape by what `size_ways` says.
     """
+    motion, contacts, law, growth = given
     frames, scratch, room = frames_of(2, motion, contacts), scratch_in(floats), room_in(floats, integers)
     bodies, B, S, M = contacts.bodies, frames.B, scratch.S, room.G
     F, Y, E, Z, block, ends, dofs = room.F, room.Y, room.E, room.Z, room.block, room.ends, room.dofs
@@ -331,6 +331,8 @@ def _add_parameters(motion, contacts, law, growth, rows, forward, theta_p, f, fl
         fill_rows(0, columns, B, ends, room.shares, room.arms, F, Y, E, block)
         law_slopes(pieces, slopes)
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
+        if by_v.size:
+            pull_rates(braked, f, B, room, by_v)
         # The centres of mass of both bodies, then the sizes of the point and of the shape.
         for cause in range(causes):
             side = cause % 2

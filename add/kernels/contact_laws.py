@@ -1,4 +1,4 @@
-"""Scalar laws of penalty contact: normal force, damping ramp, friction. Each with its derivative, for a given branch.
+"""Laws of penalty contact: normal force, damping ramp, friction, couples. Each with its derivative, on a given branch.
 
 d is the depth -g [m], u = |v_t| the sliding speed [m/s]. Branches are arguments, never decided here, so each function
 is smooth in its real arguments (Geilinger et al. 2020, Eqs. 16-18 and 21; onset, ramp and wall are additions).
@@ -15,6 +15,20 @@ The wall, of energy -r^2/4 x^3 ln(1 - x), and the barrier, of energy -r^2 y^2 ln
 where surfaces touch, d = r. All but e(d) are homogeneous: of degree one in (d, r), their energies of degree two.
 
 Laws by formula (`add.contact.formulas`) are compiled functions whose addresses stand in place of the codes below.
+
+Of F = f_n n - M v_t with M = m/u, v_n = n . v, v_t = v - v_n n, t = v_t / u (`penalty_law`):
+
+    dF/dd = df_n/dd n - dm/df_c df_c/dd t          p = (df_n/dv_n + M) n - dm/df_c df_c/dv_n t
+    dF/dn = (f_n + M v_n) I + p v^T + v_n (dm/du - M) t t^T
+    dF/dv = p n^T - M I - (dm/du - M) t t^T
+
+Torsional and rolling friction brake the spin, with Omega_n = n . Omega, Omega_t = Omega - Omega_n n, s = |Omega_t|:
+
+    T = f_c tau,   tau = -c_t tanh(Omega_n / w_0) n - c_r tanh(s / w_0) Omega_t / s
+
+c_t, c_r are lengths [m]: the radius at which Coulomb's force would brake the spin as much, and the arm of the normal
+force ahead of a rolling body (Johnson, Contact Mechanics 1985, sections 8.4 and 9.2, for what sets them). The power
+T . Omega is never positive while f_c is not negative. What does not turn bears no couple.
 """
 
 import math
@@ -210,3 +224,88 @@ def friction_law(law, slip, u, f_n, k_t, c_f):
     if law == TANH and L > 0.0:
         return k_t, 1.0, 0.0
     return 0.0, 0.0, 0.0
+
+
+# --- of forces and couples in space ----------------------------------------------------------------------------------
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def force_slopes(v_n, normal, coulomb, friction, scale, S, W):
+    """Fill rows 0 to 2 of W (6, 10) with dF by d, n and v; n, v, t are rows 0 to 2 of S."""
+    f_n, f_n_d, f_n_v = normal
+    _, f_c_d, f_c_v = coulomb
+    _, m_over_u, m_u, m_f = friction
+    n, v, t = S[0], S[1], S[2]
+    bend = m_u - m_over_u
+    for r in range(3):
+        p = (f_n_v + m_over_u) * n[r] - m_f * f_c_v * t[r]
+        W[r, 0] = scale * (f_n_d * n[r] - m_f * f_c_d * t[r])
+        for c in range(3):
+            across = bend * t[r] * t[c]
+            W[r, 1 + c] = scale * (p * v[c] + v_n * across)
+            W[r, 4 + c] = scale * (p * n[c] - across)
+        W[r, 1 + r] += scale * (f_n + m_over_u * v_n)
+        W[r, 4 + r] -= scale * m_over_u
+
+
+@njit(cache=True, error_model="numpy")
+def braking(x, w_0):
+    """tanh(x / w_0) / x, its derivative over x, and that by w_0; x >= 0."""
+    y = x / w_0
+    if y < 1e-3:  # the differences cancel
+        z = y * y
+        slope = -(2.0 / 3.0 - z * 8.0 / 15.0) / w_0**3
+        return (1.0 - z * (1.0 / 3.0 - z * 2.0 / 15.0)) / w_0, slope, (z - 1.0) / w_0**2
+    sech2 = 1.0 / math.cosh(min(y, 300.0)) ** 2
+    share = math.tanh(y) / x
+    return share, (sech2 / w_0 - share) / (x * x), -sech2 / w_0**2
+
+
+@njit(cache=True, error_model="numpy")
+def couple(n, spin, c_t, c_r, w_0, Z):
+    """Fill Z[0] with tau, and its derivatives by c_t, c_r, w_0 in Z[1], Z[2], Z[3]; Omega_t in Z[4]."""
+    along = spin[0] * n[0] + spin[1] * n[1] + spin[2] * n[2]
+    square = 0.0
+    for c in range(3):
+        Z[4, c] = spin[c] - along * n[c]
+        square += Z[4, c] * Z[4, c]
+    twist, _, twist_0 = braking(abs(along), w_0)
+    roll, _, roll_0 = braking(math.sqrt(square), w_0)
+    for c in range(3):
+        Z[1, c] = -along * twist * n[c]
+        Z[2, c] = -roll * Z[4, c]
+        Z[0, c] = c_t * Z[1, c] + c_r * Z[2, c]
+        Z[3, c] = -c_t * along * twist_0 * n[c] - c_r * roll_0 * Z[4, c]
+
+
+@njit(cache=True, error_model="numpy")
+def couple_slopes(spin, values, coulomb, scale, S, Z, F, W):
+    """Fill F[3:] with the couple and rows 3 to 5 of W with dT by d, n, v and Omega; Z as `couple` leaves it.
+
+    With a = Omega_n, beta = tanh(a / w_0) / a, rho = tanh(s / w_0) / s and their derivatives over the argument:
+
+        dtau/dn     = -c_t (k n Omega^T + a beta I) + c_r (rho (n Omega^T + a I) + a rho' Omega_t Omega_t^T)
+        dtau/dOmega = -c_t k n n^T - c_r (rho (I - n n^T) + rho' Omega_t Omega_t^T),    k = beta + a^2 beta'
+    """
+    n, v, across = S[0], S[1], Z[4]
+    c_t, c_r, w_0 = values.c_t, values.c_r, values.w_0
+    f_c, f_c_d, f_c_v = coulomb
+    couple(n, spin, c_t, c_r, w_0, Z)
+    a = spin[0] * n[0] + spin[1] * n[1] + spin[2] * n[2]
+    beta, beta_x, _ = braking(abs(a), w_0)
+    s = math.sqrt(across[0] * across[0] + across[1] * across[1] + across[2] * across[2])
+    rho, rho_x, _ = braking(s, w_0)
+    k = c_t * (beta + beta_x * a * a)
+    for r in range(3):
+        F[3 + r] = scale * f_c * Z[0, r]
+        W[3 + r, 0] = scale * f_c_d * Z[0, r]
+        for c in range(3):
+            outer = c_r * rho_x * across[r] * across[c]
+            by_n = (c_r * rho - k) * n[r] * spin[c] + a * outer
+            by_spin = (c_r * rho - k) * n[r] * n[c] - outer
+            if r == c:
+                by_n += a * (c_r * rho - c_t * beta)
+                by_spin -= c_r * rho
+            W[3 + r, 1 + c] = scale * (f_c * by_n + f_c_v * Z[0, r] * v[c])
+            W[3 + r, 4 + c] = scale * f_c_v * Z[0, r] * n[c]
+            W[3 + r, 7 + c] = scale * f_c * by_spin

@@ -24,13 +24,13 @@ from add.kernels.contact_blocks import (
     count_numbers,
     fill_rows,
     force_columns,
-    force_slopes,
     law_columns,
     law_slopes,
     new_store,
+    pull_rates,
     room_in,
 )
-from add.kernels.contact_laws import WALL, normal_energy, normal_law
+from add.kernels.contact_laws import WALL, force_slopes, normal_energy, normal_law
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, PAIR, QUADRATIC, RAMPING, TOTAL
 from add.kernels.mesh_arrays import MOLLIFIED, points_of, reach_share, unnumbered
 from add.kernels.mesh_columns import (
@@ -224,17 +224,18 @@ def _depth_slopes(law, bits, depth, v_n, share, m_f, energy, e, values, slopes):
 
 
 @njit(cache=True, error_model="numpy")
-def mesh_contact_parameters(q, v, theta, meshes, law, rows, forward, theta_p, f):
-    """Derivatives of r in either direction.
+def mesh_contact_parameters(state, meshes, law, rows, forward, theta_p, f, by_v):
+    """Derivatives of r in either direction; ``state`` is q, v and theta.
 
-    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given
+    forward False (vjp)  theta_p (n_theta,) += lam^T dr/dtheta, lam = f (n,) given; ``by_v`` (n,) += lam^T dr/dv, if it
+                         has any size
     forward True  (jvp)  f (n,) += dr/dtheta theta_p
     """
-    _add_parameters((q, v, theta), meshes, law, rows, forward, theta_p, f, new_store())
+    _add_parameters(state, meshes, law, rows, forward, theta_p, f, by_v, new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_parameters(state, meshes, law, rows, forward, theta_p, f, store):
+def _add_parameters(state, meshes, law, rows, forward, theta_p, f, by_v, store):
     (q, v, theta), (floats, integers) = state, store
     places, half = places_of(2, q, v, theta, meshes), half_thicknesses(theta, meshes)
     work, room = work_in(floats, integers), room_in(floats, integers)
@@ -271,6 +272,8 @@ def _add_parameters(state, meshes, law, rows, forward, theta_p, f, store):
             law, rows[row, BITS], depth, v_n, reach_share(kind, i, j, meshes), pieces[2][3], energy, e, values, slopes
         )
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
+        if by_v.size:
+            pull_rates(False, f, B, room, by_v)
         for side in range(2):
             body = ends[side, BODY]
             if body < 0:

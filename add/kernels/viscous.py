@@ -207,18 +207,27 @@ def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slot
 
 
 @njit(**_JIT)
-def viscous_pullback(q, v, lam_vec, elements, viscosities, out):
-    """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,)."""
+def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
+    """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,).
+
+    If ``by_v`` (n,) has any size, it takes lam^T dr/dv, w F T G_a per point and node: with L = grad lam and
+    S = sym(F^T L), lam . r = w (eta D : S + zeta <tr D> tr S), so that
+
+        T = eta S + zeta <tr S> I + nu s (h - 2) (D : S) / (D : D + FLOOR^2) D
+    """
     cells, grads, w, group, mean, _ = elements
     f = np.empty((3, 3))
     fd = np.empty((3, 3))
     d = np.empty((3, 3))
     lf = np.empty((3, 3))
+    rates = np.empty((3, 3))
     for e in range(cells.shape[0]):
         g = group[e]
-        trace_mean = 0.0
+        trace_mean = lam_mean = 0.0
         if mean[g]:
             _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
+            if by_v.size:
+                _, lam_mean = mean_trace(q, lam_vec, cells[e], grads[e], w[e], f, fd, d)
         for p in range(w.shape[1]):
             gradient_of(q, cells[e], grads[e, p], f)
             gradient_of(v, cells[e], grads[e, p], fd)
@@ -236,3 +245,21 @@ def viscous_pullback(q, v, lam_vec, elements, viscosities, out):
             out[4 * g] += by_eta
             out[4 * g + 2] += share * by_eta
             out[4 * g + 3] += 0.5 * viscosities[4 * g + 2] * share * np.log(rate) * by_eta
+            if by_v.size == 0:
+                continue
+            by_trace = strain_rate(f, lf, rates)
+            if mean[g]:
+                by_trace = lam_mean
+            nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
+            eta, thinning = viscosities[4 * g] + nu * share, nu * share * (exponent - 2.0) / rate * by_eta / w[e, p]
+            for i in range(3):
+                for j in range(3):
+                    rates[i, j] = eta * rates[i, j] + thinning * d[i, j]
+                rates[i, i] += viscosities[4 * g + 1] * by_trace
+            for i in range(3):
+                p0 = w[e, p] * (f[i, 0] * rates[0, 0] + f[i, 1] * rates[1, 0] + f[i, 2] * rates[2, 0])
+                p1 = w[e, p] * (f[i, 0] * rates[0, 1] + f[i, 1] * rates[1, 1] + f[i, 2] * rates[2, 1])
+                p2 = w[e, p] * (f[i, 0] * rates[0, 2] + f[i, 1] * rates[1, 2] + f[i, 2] * rates[2, 2])
+                for a in range(cells.shape[1]):
+                    gr = grads[e, p, a]
+                    by_v[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]

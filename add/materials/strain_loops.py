@@ -261,12 +261,16 @@ def strain_jacobian(q, own, moduli, v, weight_q, weight_v, data, slots):
 
 
 @njit(**_JIT)
-def strain_parameters(q, own, moduli, v, indices, forward, along, out):
-    """Add dr/dmoduli of ``along`` (n_theta,) to ``out`` (n,), or backward ``along`` (n,) times that (n_theta,)."""
+def strain_parameters(q, own, moduli, v, indices, forward, along, out, by_v):
+    """Add dr/dmoduli of ``along`` (n_theta,) to ``out`` (n,), or backward ``along`` (n,) times that (n_theta,).
+
+    Backward, ``by_v`` (n,) takes ``along`` times dr/dv, if it has any size.
+    """
     law, n = own.law, own.law[COUNT]
     m, n_p = own.cells.shape[1], moduli.shape[1]
     x, work, z, dz, r = np.empty((m, 3)), np.empty((13, 12)), np.empty(n), np.empty((n, 3 * m)), np.zeros(n)
     by, by_rates, force = np.empty((n_p, n)), np.zeros((n_p, n)), np.empty(n)
+    by_rate, pulled, rated = np.zeros((n, n)), np.empty(n), by_v.size > 0 and law[DAMPED] != 0
     for e in range(own.cells.shape[0]):
         g = own.group[e]
         _motion(e, q, v, own, x, work, z, dz, r)
@@ -282,9 +286,16 @@ def strain_parameters(q, own, moduli, v, indices, forward, along, out):
             _add_force(e, own, force, dz, out)
             continue
         for a in range(n):
-            pulled = 0.0
+            pulled[a] = 0.0
             for k in range(m):
                 for i in range(3):
-                    pulled += dz[a, 3 * k + i] * along[3 * own.cells[e, k] + i]
+                    pulled[a] += dz[a, 3 * k + i] * along[3 * own.cells[e, k] + i]
             for k in range(n_p):
-                out[indices[g, k]] += own.weights[e] * by[k, a] * pulled
+                out[indices[g, k]] += own.weights[e] * by[k, a] * pulled[a]
+        if rated:
+            _formula(law, OF_R, moduli[g], z, r, by_rate)
+            for b in range(n):
+                force[b] = 0.0
+                for a in range(n):
+                    force[b] += by_rate[a, b] * pulled[a]
+            _add_force(e, own, force, dz, by_v)

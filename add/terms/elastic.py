@@ -8,7 +8,7 @@ import numpy as np
 from add.equations.family import Family, Kind, node_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
@@ -112,7 +112,7 @@ def _elastic_parameters(arena, k, at, rows, forward, along, out):
     loops.parameters(at.q, body.elements, moduli, body.moduli, forward, along, out)
 
 
-ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix)
+ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix, rates=True)
 
 
 @final
@@ -212,11 +212,11 @@ def _viscous_parameters(arena, k, at, rows, forward, along, out):
         _add_slopes(at.theta, body, True, along, rates)
         viscous_residual(at.q, at.v, body.elements, given, rates, out)
     else:
-        viscous_pullback(at.q, at.v, along, body.elements, given, rates)
+        viscous_pullback(at.q, at.v, along, body.elements, given, rates, rates_in(forward, at, out))
         _add_slopes(at.theta, body, False, rates, out)
 
 
-VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix)
+VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix, rates=True)
 
 
 @final
@@ -309,10 +309,11 @@ def _strained_matrix(arena, k, at, rows, weight_q, weight_v, weight_a, data, slo
 @njit(**FAMILY)
 def _strained_parameters(arena, k, at, rows, forward, along, out):
     body = _stencils(arena, arena.families[k, FIELD])
-    strain_parameters(at.q, body, gathered(at.theta, body.moduli), at.v, body.moduli, forward, along, out)
+    moduli, by_v = gathered(at.theta, body.moduli), rates_in(forward, at, out)
+    strain_parameters(at.q, body, moduli, at.v, body.moduli, forward, along, out, by_v)
 
 
-STRAINED = Kind("strained", StrainArrays, _strained_forces, _strained_parameters, _strained_matrix)
+STRAINED = Kind("strained", StrainArrays, _strained_forces, _strained_parameters, _strained_matrix, rates=True)
 
 
 @final
