@@ -141,5 +141,5 @@ def test_cloth_on_a_block() -> None:
     }  # fmt: skip
     given["parameters"] = [{"path": "contact.mesh.stiffness"}]
     (experiment,) = inverse_problem(add.scene_from_dict(given)).experiments
-    run = check_gradient_of_run(experiment.simulation, experiment.objective, every=2)
+    run = check_gradient_of_run(experiment.simulation, experiment.objective)
     assert sum(len(decision) for record in run.records for decision in record.decisions) > 0

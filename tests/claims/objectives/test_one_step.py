@@ -57,7 +57,7 @@ def test_gradient_by_every_law(law: str, time: dict, tmp_path) -> None:
     simulation = judged_simulation(other, built)
     objective = one_step_objective(other.objective[0], built, "objective.0")
     assert evaluate(simulation, objective)[0] > 0.0
-    check_gradient_of_run(simulation, objective, every=3)
+    check_gradient_of_run(simulation, objective)
 
 
 def test_truth_is_found_from_anywhere(tmp_path) -> None:

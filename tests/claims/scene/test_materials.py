@@ -96,7 +96,7 @@ def test_gradient_of_run(case: str) -> None:
     given = (CASES | LONG)[case]
     built = scene_from_dict(block(**given)).build()
     objective = RoughObjective(np.random.default_rng(1).normal(size=built.model.system.n))
-    check_gradient_of_run(built.simulation, objective, every=1 if given.get("n_steps", 4) < 9 else 7)
+    check_gradient_of_run(built.simulation, objective)
 
 
 @pytest.mark.parametrize("exponent", [1.4, 3.0])

@@ -142,7 +142,7 @@ def test_a_step_that_stops_the_end_of_a_plank_is_divided() -> None:
 def test_gradients_go_through_divided_steps(integrator: str, law: str) -> None:
     simulation = built(thrown(integrator, law)).simulation
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
-    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    trajectory = check_gradient_of_run(simulation, objective)
     assert max(divided(trajectory)) >= 16
     assert any(n and record.charts.size for n, record in zip(divided(trajectory), trajectory.records, strict=True))
     bits = np.concatenate([part.decisions[0][:, BITS] for record in trajectory.records for part in record.inner])
@@ -203,7 +203,7 @@ def test_gradients_go_through_what_is_divided_with_given_numbers(seed: int) -> N
 
 def test_gradients_go_through_divided_steps_of_trees() -> None:
     simulation = built(swung("bdf2", 0.45, steps=3)).simulation
-    trajectory = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=7)), every=3)
+    trajectory = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(0).normal(size=7)))
     touching = [any(part.decisions[0].size for part in record.inner) for record in trajectory.records]
     assert any(touching) and any(n and not touch for n, touch in zip(divided(trajectory), touching, strict=True))
 
@@ -247,7 +247,7 @@ def test_a_flat_landing_beside_a_tree_is_seen() -> None:
 def test_gradients_go_through_a_flat_landing(way: str | None) -> None:
     simulation = built(landed("bdf2", substeps=way)).simulation
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
-    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    trajectory = check_gradient_of_run(simulation, objective)
     assert max(divided(trajectory)) == 1
 
 
@@ -310,7 +310,7 @@ def test_gradients_go_through_whole_steps_of_impacts(law: str) -> None:
     """None is divided, some look back once."""
     simulation = built(thrown("bdf2", law, substeps="off")).simulation
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
-    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    trajectory = check_gradient_of_run(simulation, objective)
     assert set(divided(trajectory)) == {0, 1}
 
 
@@ -342,7 +342,7 @@ def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
     simulation = built(raw | {"time": raw["time"] | {"steps": 12}}).simulation
     assert not simulation.stepper.impacts.eager
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
-    trajectory = check_gradient_of_run(simulation, objective, every=3)
+    trajectory = check_gradient_of_run(simulation, objective)
     (k,) = np.flatnonzero(divided(trajectory))
     assert 0 < k < trajectory.n_steps - 1
     assert any(part.decisions[0].size for part in trajectory.records[k].inner), "it touches"

@@ -15,8 +15,7 @@ import add
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
-from add.kernels.contact_blocks import braking
-from add.kernels.contact_laws import friction_coefficient
+from add.kernels.contact_laws import braking, friction_coefficient
 from add.kernels.rotation import left_jacobian
 from add.scene.spec.friction import CURVES
 
