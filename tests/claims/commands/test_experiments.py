@@ -14,6 +14,8 @@ from add.errors import SolverError
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 #: Two throws with one stiffness, each with a velocity of its own; the contact is softer at first.
 TWO = {
     **SCENE,

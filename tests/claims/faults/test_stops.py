@@ -64,7 +64,7 @@ def test_impatience_does_not_cut_the_writing(tmp_path):
 
 
 def test_nohup_is_respected(tmp_path):
-    (tmp_path / "scene.json").write_text(json.dumps(scene(2000)))
+    (tmp_path / "scene.json").write_text(json.dumps(scene(400)))
     ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
     process = begun(tmp_path, "simulate", "scene.json", "-o", "run", "-q", preexec_fn=ignoring)
     wait_until((tmp_path / "run" / "versions.json").exists, process)
