@@ -281,5 +281,5 @@ def test_results_and_picture(scene: add.Scene, tmp_path) -> None:
     from add.view import screenshot
 
     picture = tmp_path / "table.png"
-    screenshot(again, picture)
+    screenshot(again, picture, size=(160, 120))
     assert picture.stat().st_size > 1000

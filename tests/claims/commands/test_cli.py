@@ -48,6 +48,10 @@ INVERSE = {
 }
 
 
+#: Of pictures, which take seconds where the processor draws them.
+SMALL = ("--size", "160x120")
+
+
 def scene(*edits, **sections):
     """The scene with whole sections replaced and (path, value) edits."""
     raw = {**copy.deepcopy(SCENE), **copy.deepcopy(sections)}
@@ -356,10 +360,10 @@ def test_divided_steps_are_said_by_every_command(add, here):
 
 
 def test_view_screenshot(add, here, finished):
-    code, _, err = add("view", finished / "simulate", "--screenshot", "a.png", "--colour", "stress")
+    code, _, err = add("view", finished / "simulate", "--screenshot", "a.png", *SMALL, "--colour", "stress")
     assert (code, err) == (0, "")
     assert (here / "a.png").read_bytes().startswith(b"\x89PNG")
-    code, out, err = add("view", write(scene()), "--screenshot", "b.png", "--json")
+    code, out, err = add("view", write(scene()), "--screenshot", "b.png", *SMALL, "--json")
     assert (code, err) == (0, "")
     assert parsed(out) == ["b.png"]
     assert (here / "b.png").is_file()
@@ -369,7 +373,7 @@ def test_drawing_is_not_silent(add, here, finished, monkeypatch):
     """Films, pages and diagrams say now and then how far they are, as other work of minutes does."""
     monkeypatch.setattr(console, "LINE_EVERY", 0.0)
     run = finished / "simulate"
-    code, _, film = add("view", run, "--movie", "a.gif", "--fps", "10", "--speed", "1")
+    code, _, film = add("view", run, "--movie", "a.gif", *SMALL, "--fps", "10", "--speed", "1")
     assert code == 0 and re.search(r"a\.gif: 2 of \d+ frames in \d+ s", film)
     assert (here / "a.gif").read_bytes().startswith(b"GIF8")
     _, _, page = add("view", run, "--html", "a.html")
