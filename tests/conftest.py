@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -23,6 +24,14 @@ def data_root() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no recordings at {DATA}; set ADD_DATA to the folder that holds them")
     return DATA
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """Reports without diagrams, for modules that ask for other things of fits: drawing takes most of a small one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("add.commands.report.plot_run", lambda run, progress: [])
+        yield
 
 
 @pytest.fixture

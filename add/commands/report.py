@@ -4,6 +4,7 @@ import base64
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from add.commands.convergence_file import CONVERGENCE, read_convergence
 from add.commands.report_texts import (
@@ -97,18 +98,20 @@ def write_report(
         except AddError as error:  # the numbers are worth more than the pictures
             logger.warning("the report has not all of its pictures: %s", error)
     content = _content(run, result)
+    page, text = _templates()
+    run.write_text(REPORT_HTML, page.render(content))
+    return run.write_text(REPORT, re.sub(r"\n{3,}", "\n\n", text.render(content)).strip() + "\n")
+
+
+@cache
+def _templates() -> tuple[Template, Template]:
+    """Return those of the page and of the text."""
     # In a page every name is escaped; what is escaped already stays.
     page = Environment(autoescape=True, undefined=StrictUndefined, finalize=_plain)
-    run.write_text(REPORT_HTML, _rendered(page, "report.html.jinja", content))
     text = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text.filters |= {"cell": _cell, "code": _code, "number": number}
-    lines = _rendered(text, "report.md.jinja", content)
-    return run.write_text(REPORT, re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n")
-
-
-def _rendered(environment: Environment, template: str, content: Mapping[str, Any]) -> str:
-    source = files("add.commands").joinpath(template).read_text(encoding="utf-8")
-    return environment.from_string(source).render(content)
+    sources = [files("add.commands").joinpath(f"report.{kind}.jinja").read_text("utf-8") for kind in ("html", "md")]
+    return page.from_string(sources[0]), text.from_string(sources[1])
 
 
 def _plain(value: Any) -> Any:

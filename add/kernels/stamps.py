@@ -20,6 +20,7 @@ from numba.core.dispatcher import Dispatcher
 
 #: Packages whose functions count by their names: numba's version is in the cache's own stamp.
 _FOREIGN = frozenset(sys.stdlib_module_names) | {"llvmlite", "numba", "numpy", "scipy"}
+_LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 
 
 def stamp(function: Any) -> str:
@@ -106,9 +107,7 @@ def _codes(code: CodeType, docstring: str | None, parts: list[str]) -> Iterator[
 
 def _globals(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the globals that code reads, with those that it takes from modules of the program."""
-    for name in sorted(
-        {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    ):
+    for name in sorted(_loaded_globals(code)):
         value = known.get(name, name)  # a builtin counts by its name
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _FOREIGN:
             for attribute in code.co_names:
@@ -116,6 +115,18 @@ def _globals(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]
                     yield f"{name}.{attribute}", getattr(value, attribute)
         else:
             yield name, value
+
+
+def _loaded_globals(code: CodeType) -> set[str]:
+    """Return the names that `LOAD_GLOBAL` reads, as `dis` would find them in ten times the time."""
+    names, argument = set(), 0
+    for operation, byte in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument = argument << 8 | byte
+        if operation == _LOAD_GLOBAL:
+            names.add(code.co_names[argument >> 1])
+        if operation != dis.EXTENDED_ARG:
+            argument = 0
+    return names
 
 
 def _value(value: Any, others: list[Any], name: str) -> str:

@@ -58,13 +58,15 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
     suffix = require_suffix(path, FORMATS)
     remove_killed(path.parent)
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
-        drawn = Figure(figsize=(width, height), layout="constrained")
+        drawn = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn, path
         _write_powers_plainly(drawn)
+        drawn.get_layout_engine().execute(drawn)  # type: ignore[union-attr]
+        drawn.set_layout_engine(None)  # with one, savefig draws everything twice
         metadata: dict[str, Any] = {"Date": None} if suffix == ".svg" else {}
         with writing(path), replacing(path) as temporary:
-            drawn.savefig(temporary, dpi=150, metadata=metadata)
+            drawn.savefig(temporary, metadata=metadata)
 
 
 def _write_powers_plainly(drawn: "Figure") -> None:

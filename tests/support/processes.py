@@ -8,8 +8,8 @@ import os
 import signal
 import time
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
     ["add.commands.cli", "add.commands.simulate", "add.commands.optimize", "add.commands.report", "add.scene"]
 )
 
@@ -42,7 +42,7 @@ class Forked:
     def __init__(self, folder, *arguments, stepped=None):
         readers, writers = zip(*(multiprocessing.Pipe(duplex=False) for _ in range(2)), strict=True)
         texts = [str(argument) for argument in arguments]
-        self._process = _FORKS.Process(target=_main, args=(str(folder), texts, *writers, stepped), daemon=True)
+        self._process = FORKS.Process(target=_main, args=(str(folder), texts, *writers, stepped), daemon=True)
         self._process.start()
         for end in writers:
             end.close()

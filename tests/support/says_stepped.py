@@ -1,13 +1,11 @@
-"""The command line of add as a process of its own that says when its first step is done: `FILE ARGUMENTS...`.
+"""A process of add that says when its first step is done.
 
 A test that stops a run must know that there is something to keep. Seconds are no measure of that: a slow machine
 loads kernels for longer than a fast one runs.
 """
 
-import sys
 from pathlib import Path
 
-from add.commands.cli import main
 from add.commands.simulate import Keeper
 
 
@@ -21,8 +19,3 @@ def say_stepped(path):
         Keeper.__call__ = note
 
     Keeper.__call__ = say
-
-
-if __name__ == "__main__":
-    say_stepped(sys.argv[1])
-    main(sys.argv[2:])

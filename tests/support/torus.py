@@ -86,7 +86,7 @@ def check(folder: Path) -> None:
     """Build, touch, differentiate, write, read and draw rings; a wrong number raises."""
     from dataclasses import replace
 
-    from add.adjoint import value_and_gradient
+    from add.adjoint import evaluate, value_and_gradient
     from add.bodies import CarriedShape, RigidBody
     from add.contact import BodyContact, FrictionLaw
     from add.equations.kinematics import Kinematics
@@ -165,7 +165,7 @@ def check(folder: Path) -> None:
             for sign in (1.0, -1.0):
                 moved = theta.copy()
                 moved[i] += sign * h
-                ends.append(value_and_gradient(simulation, End(), moved, replay=run.replay).value)
+                ends.append(evaluate(simulation, End(), moved, replay=run.replay)[0])
             slope = (ends[0] - ends[1]) / (2.0 * h)
             assert abs(slope - reverse.gradient[i]) < 1e-6 * max(np.abs(reverse.gradient).max(), 1.0), name
 

@@ -218,8 +218,12 @@ class _Processes(Session[Task, Result]):
                 yield done
 
     def _start(self, n: int) -> None:
-        """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them."""
-        context = multiprocessing.get_context("spawn")
+        """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them.
+
+        They are forked from one that has imported the program, which takes each of them some seconds otherwise.
+        """
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         with stops_wait(), _stops_blocked():
             for _ in range(n):
                 here, there = context.Pipe()

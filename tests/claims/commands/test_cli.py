@@ -4,6 +4,7 @@ import copy
 import csv
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -13,11 +14,15 @@ import click
 import h5py
 import pytest
 from support.places import SCENES
+from support.processes import Forked
 from support.tiers import long_case
 
 from add.commands import console
 from add.commands.cli import cli, main
 from add.commands.console import COMPILING, Console, say_simulation
+from add.io import runfolder
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 SCENE = {
     "schema": "add-scene/1",
@@ -41,6 +46,10 @@ INVERSE = {
     "parameters": [{"path": "bodies.box.velocity", "components": [0]}],
     "optimizer": {"max_evaluations": 4},
 }
+
+
+#: Of pictures, which take seconds where the processor draws them.
+SMALL = ("--size", "160x120")
 
 
 def scene(*edits, **sections):
@@ -351,10 +360,10 @@ def test_divided_steps_are_said_by_every_command(add, here):
 
 
 def test_view_screenshot(add, here, finished):
-    code, _, err = add("view", finished / "simulate", "--screenshot", "a.png", "--colour", "stress")
+    code, _, err = add("view", finished / "simulate", "--screenshot", "a.png", *SMALL, "--colour", "stress")
     assert (code, err) == (0, "")
     assert (here / "a.png").read_bytes().startswith(b"\x89PNG")
-    code, out, err = add("view", write(scene()), "--screenshot", "b.png", "--json")
+    code, out, err = add("view", write(scene()), "--screenshot", "b.png", *SMALL, "--json")
     assert (code, err) == (0, "")
     assert parsed(out) == ["b.png"]
     assert (here / "b.png").is_file()
@@ -364,7 +373,7 @@ def test_drawing_is_not_silent(add, here, finished, monkeypatch):
     """Films, pages and diagrams say now and then how far they are, as other work of minutes does."""
     monkeypatch.setattr(console, "LINE_EVERY", 0.0)
     run = finished / "simulate"
-    code, _, film = add("view", run, "--movie", "a.gif", "--fps", "10", "--speed", "1")
+    code, _, film = add("view", run, "--movie", "a.gif", *SMALL, "--fps", "10", "--speed", "1")
     assert code == 0 and re.search(r"a\.gif: 2 of \d+ frames in \d+ s", film)
     assert (here / "a.gif").read_bytes().startswith(b"GIF8")
     _, _, page = add("view", run, "--html", "a.html")
@@ -625,26 +634,23 @@ def test_optimisation_that_cannot_start(add, here):
 
 # --- a full disk: 2 --------------------------------------------------------------------------------------------------
 
-#: The place where a file is written leads to the device that is always full.
-FULL = """
-import os
-import add.io.runfolder as runfolder
-from add.commands.cli import main
 
-def full(path, flags, *rest, real=os.open, **options):
-    number = real(path, flags, *rest, **options)
-    if str(path).endswith("{file}") and flags & os.O_EXCL:
-        os.unlink(path)
-        os.symlink("/dev/full", path)
-    return number
+def fill(patch, file):
+    """Let the place where a file is written lead to the device that is always full."""
+    real_open, real_regular = os.open, runfolder.open_regular
 
-def appended(path, *rest, real=runfolder.open_regular, **options):
-    return os.open("/dev/full", os.O_RDWR) if path.name == "{file}" and rest else real(path, *rest, **options)
+    def full(path, flags, *rest, **options):
+        number = real_open(path, flags, *rest, **options)
+        if str(path).endswith(file) and flags & os.O_EXCL:
+            os.unlink(path)
+            os.symlink("/dev/full", path)
+        return number
 
-os.open = full
-runfolder.open_regular = appended
-main({arguments})
-"""
+    def appended(path, *rest, **options):
+        return os.open("/dev/full", os.O_RDWR) if path.name == file and rest else real_regular(path, *rest, **options)
+
+    patch.setattr(os, "open", full)
+    patch.setattr(runfolder, "open_regular", appended)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
@@ -658,14 +664,15 @@ main({arguments})
         long_case("sweep", "sweep.h5"),
     ],
 )
-def test_full_disk(here, command, file):
+def test_full_disk(add, here, monkeypatch, command, file):
     """One error, nothing that is half written, and what was computed is kept as far as there is room."""
     write(scene(**INVERSE, expect={}))
     more = ["--parameter", "bodies.box.velocity.0=0:1:2", "--jobs", "1"] if command == "sweep" else []
-    code = FULL.format(command=command, file=file, arguments=[command, "scene.json", "-o", "run", *more])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    errors = [line for line in done.stderr.splitlines() if line != COMPILING and not line.startswith("evaluation ")]
-    assert (done.returncode, errors) == (2, [f"error: run/{file}: no space left on device"])
+    with monkeypatch.context() as patch:
+        fill(patch, file)
+        code, _, err = add(command, "scene.json", "-o", "run", *more)
+    errors = [line for line in err.splitlines() if not line.startswith("evaluation ")]
+    assert (code, errors) == (2, [f"error: run/{file}: no space left on device"])
     left = {path.name for path in (here / "run").iterdir()}
     assert not [name for name in left if name.startswith(".")]
     if file == "scene.json":
@@ -673,12 +680,12 @@ def test_full_disk(here, command, file):
         return
     if file == "evaluations.jsonl":
         (here / "run" / file).unlink(missing_ok=True)
-    info = subprocess.run([sys.executable, "-m", "add", "info", "run"], capture_output=True, text=True, timeout=120)
-    assert (info.returncode, info.stderr) == (0, "")
+    code, out, err = add("info", "run")
+    assert (code, err) == (0, "")
     if file != "sweep.h5":
-        assert f"{command}, failed: box\n  run/{file}: no space left on device\n  kept: " in info.stdout
+        assert f"{command}, failed: box\n  run/{file}: no space left on device\n  kept: " in out
     else:
-        assert "kept: 2 of 2 samples" in info.stdout
+        assert "kept: 2 of 2 samples" in out
 
 
 # --- as a process ----------------------------------------------------------------------------------------------------
@@ -692,11 +699,10 @@ def test_as_a_process(here):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert parsed(done.stdout)["steps"] == 20
-    done = subprocess.run(
-        [sys.executable, "-m", "add", "simulate", "scene.json"], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ") and "runs/scene" in done.stderr and done.stderr.count("\n") == 1
+    process = Forked(here, "simulate", "scene.json")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("error: ") and "runs/scene" in err and err.count("\n") == 1
 
 
 def test_bar_on_a_terminal_only(add, monkeypatch):

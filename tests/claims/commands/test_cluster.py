@@ -8,10 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from commands import test_experiments as experiments
 from commands.test_sweep import SCENE, TWO, Square, lines
 from support.processes import signals_as_usual
 
 from add.commands.cli import main
+from add.commands.optimize import optimize_scene
 from add.commands.parallel.cluster import cluster
 from add.commands.parallel.workers import LocalProcesses
 from add.commands.sweep import sweep_scene
@@ -19,6 +21,16 @@ from add.errors import InputError, SolverError
 from add.io.hdf5 import read_sweep
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of a cluster of two processes, each with two threads, of which one is to stay idle."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'add-sim[dask]'")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0", silence_logs=True
+    ) as found:
+        yield found.scheduler_address
 
 
 def run(*arguments):
@@ -47,8 +59,17 @@ def test_same_bits_as_here(address, place):
     assert np.array_equal(a.values, b.values) and np.array_equal(a.gradients, b.gradients)
 
 
+def test_experiments_of_a_fit(address, tmp_path):
+    folders = [RunFolder(tmp_path / name) for name in ("near", "far")]
+    optimize_scene(scene_from_dict(experiments.TWO), folders[0])
+    with cluster(address) as workers:
+        optimize_scene(scene_from_dict(experiments.TWO), folders[1], workers=workers)
+    near, far = map(experiments.evaluations, folders)
+    assert len(far) > 4 and far == near
+
+
 def test_interrupted(address, place):
-    texts = ("bodies.ball.velocity.0=0.5:1.5:15", "bodies.ball.velocity.2=-1:1:32")
+    texts = ("bodies.ball.velocity.0=0.5:1.5:15", "bodies.ball.velocity.2=-1:1:16")
     command = [sys.executable, "-m", "add", *sweep("cut", *texts), "--cluster", address]
     process = subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True, preexec_fn=signals_as_usual)
     log, end = place / "cut" / "samples.jsonl", time.monotonic() + 120
@@ -61,9 +82,9 @@ def test_interrupted(address, place):
     cut = RunFolder("cut", create=False)
     made = len(lines(cut))
     result = cut.read_json("result.json")
-    assert 5 <= made < 480 and (result["status"], result["sampled"]) == ("interrupted", made)
+    assert 5 <= made < 240 and (result["status"], result["sampled"]) == ("interrupted", made)
     assert run(*sweep("cut", *texts), "--cluster", address) == 0
-    assert len(lines(cut)) == 480 and read_sweep(cut.sweep).sampled.all()
+    assert len(lines(cut)) == 240 and read_sweep(cut.sweep).sampled.all()
 
 
 def test_errors_of_a_task(address):

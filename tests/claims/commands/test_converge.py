@@ -23,6 +23,8 @@ from add.mocap import Recording, write_csv
 from add.scene import load_scene, scene_from_dict
 from add.scene.build.write_back import with_values
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 OMEGA, DT = 12.0, 0.02
 TIMES = np.arange(1, 61) / 120.0
 

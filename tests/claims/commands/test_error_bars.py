@@ -11,6 +11,8 @@ from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.scene import load_scene
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 TIMES = np.arange(61) / 120.0
 
 

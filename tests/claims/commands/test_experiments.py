@@ -8,11 +8,12 @@ from commands.test_sweep import SCENE
 
 from add.commands.cli import main
 from add.commands.optimize import optimize_scene
-from add.commands.parallel.cluster import cluster
 from add.commands.parallel.workers import LocalProcesses, Session, Workers, evaluated_by
 from add.errors import SolverError
 from add.io.runfolder import RunFolder
 from add.scene import scene_from_dict
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 #: Two throws with one stiffness, each with a velocity of its own; the contact is softer at first.
 TWO = {
@@ -55,13 +56,6 @@ def test_processes(alone, tmp_path):
     assert folder.read_json("result.json")["status"] == "interrupted" and evaluations(folder) == alone[:4]
     optimize_scene(scene, folder, resume=True, workers=LocalProcesses(2))
     assert len(alone) > 4 and evaluations(folder) == alone
-
-
-def test_cluster(alone, address, tmp_path):
-    with cluster(address) as workers:
-        folder = RunFolder(tmp_path / "run")
-        optimize_scene(scene_from_dict(TWO), folder, workers=workers)
-    assert evaluations(folder) == alone
 
 
 class Backwards(Workers):

@@ -11,6 +11,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from faults.runs import ran
 from fuzz.seeds import SMALL, write_files, write_runs
 
 from add.commands.cli import main
@@ -19,6 +20,8 @@ from add.commands.simulate import Keeper
 from add.inverse.problem import InverseProblem
 from add.io.runfolder import RunFolder
 from add.scene.build import sizes
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 @pytest.fixture(scope="module")
@@ -273,13 +276,13 @@ def test_names_are_letters_in_pictures(add, runs):
 
 def test_names_of_files_that_are_no_text(tmp_path):
     """A byte that is no letter, as a command line can have it."""
-    for arguments in (
-        [b"check", b"\xff.json"],
-        [b"simulate", b"scene.json", b"-q", b"-o", b"\xff"],
-        [b"info", b"\xff"],
-    ):
-        done = subprocess.run([sys.executable, "-m", "add", *arguments], capture_output=True, timeout=120, cwd=tmp_path)
-        assert done.returncode == 2 and done.stderr.count(b"error: ") == 1 and b"Traceback" not in done.stderr
+    none = b"\xff"
+    alone = subprocess.run([sys.executable, "-m", "add", b"info", none], capture_output=True, text=True, cwd=tmp_path)
+    said = [(alone.returncode, alone.stdout, alone.stderr)]
+    name = os.fsdecode(none)
+    said += [ran(tmp_path, "check", f"{name}.json"), ran(tmp_path, "simulate", "scene.json", "-q", "-o", name)]
+    for code, _, err in said:
+        assert code == 2 and err.count("error: ") == 1 and "Traceback" not in err
 
 
 def test_a_file_that_cannot_be_used(add, here):

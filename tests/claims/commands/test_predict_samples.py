@@ -20,6 +20,12 @@ from add.simulation.run import Simulation
 SAMPLES = 60
 
 
+@pytest.fixture(autouse=True)
+def undrawn_bands(monkeypatch):
+    """Bands are drawn for `thrown` alone, which is there before: that takes half of the time of a small prediction."""
+    monkeypatch.setattr("add.commands.predict_samples.plot_sampled", lambda panels, path: path)
+
+
 def run(*arguments):
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from faults.runs import SAYS_STEPPED, begun
 from support.processes import Forked, wait_until
 from support.tiers import long_case
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
 from add.scene import apply_overrides, scene_from_dict
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 SCENE = {
     "schema": "add-scene/1",
@@ -288,8 +289,8 @@ def test_changed_recording_is_refused(tmp_path, capsys):
 def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected, word):
     raw = {**SCENE, "time": {"dt": 0.0005, "steps": 100_000}}
     (tmp_path / "long.json").write_text(json.dumps(raw))
-    program = (SAYS_STEPPED, tmp_path / "stepped")
-    process = begun(".", "simulate", tmp_path / "long.json", "-o", tmp_path / "run", program=program)
+    stepped = str(tmp_path / "stepped")
+    process = Forked(".", "simulate", tmp_path / "long.json", "-o", tmp_path / "run", stepped=stepped)
     wait_until((tmp_path / "stepped").is_file, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)

@@ -6,6 +6,8 @@ import pytest
 from commands.test_resume import copied, log_of, result_of, run
 from support.tiers import long_case
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SCENE = {
     "schema": "add-scene/1",
     "time": {"dt": 0.01, "steps": 25},

@@ -51,7 +51,7 @@ def test_the_file_is_read_once(tmp_path, monkeypatch, command):
         return read_xml(path)
 
     monkeypatch.setattr(reading, "read_xml", counted)
-    picture = ["--screenshot", str(tmp_path / "small.png")] if command == "view" else []
+    picture = ["--screenshot", str(tmp_path / "small.png"), "--size", "160x120"] if command == "view" else []
     assert code(command, small(tmp_path), *picture) == 0
     assert len(read) == 1
 
@@ -126,7 +126,7 @@ def test_view(tmp_path):
     """A picture of the robot as its file poses it; errors name the file alone."""
     pytest.importorskip("pyvista", reason="pyvista is not installed: pip install 'add-sim[view]'")
     path, picture = small(tmp_path), tmp_path / "small.png"
-    assert code("view", path, "--base", "free", "--screenshot", picture) == 0
+    assert code("view", path, "--base", "free", "--screenshot", picture, "--size", "160x120") == 0
     assert picture.stat().st_size > 1000
     assert code("view", small(tmp_path, limits='lower="one" upper="1"'), "--screenshot", picture) == 2
 

@@ -6,6 +6,8 @@ import pytest
 
 from add.commands.cli import main
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def thrown(objective):
     """A ball without gravity whose velocity is bounded: in a second it cannot come farther than 0.5 m."""

@@ -1,12 +1,12 @@
 """Many runs at once."""
 
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
 from support.places import SCENES
+from support.processes import FORKS
 
 from add.adjoint import Cotangents, pullback, rollout_batch
 from add.errors import InputError
@@ -43,8 +43,8 @@ def test_members_are_single_runs_to_the_bit(simulation: Simulation, thetas: np.n
 def test_processes_give_the_same(simulation: Simulation, thetas: np.ndarray) -> None:
     expected = rollout_batch(simulation, thetas, n_steps=12, workers=1)
     bars = np.random.default_rng(0).normal(size=(2, *expected.q.shape))
-    # JAX, which other tests of this process may have started, has threads: no forks then.
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    # JAX, which other tests of this process may have started, has threads: no forks of this one then.
+    with ProcessPoolExecutor(2, mp_context=FORKS) as pool:
         batch = rollout_batch(simulation, thetas, n_steps=12, executor=pool)
         assert np.array_equal(batch.q, expected.q)
         assert np.array_equal(batch.pullback(*bars).theta, expected.pullback(*bars).theta)

@@ -1,16 +1,15 @@
 """Compiled steps against those of the terms, which are their definition."""
 
-import os
 import pickle
-import subprocess
-import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
-from support.places import ROOT, SCENES
+from support.places import SCENES
+from support.processes import FORKS
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
 
@@ -528,22 +527,19 @@ def test_the_reason_names_what_stands_in_the_way(scene: str, reason: str) -> Non
     assert simulation.by_terms == reason
 
 
-GO_ON = """
-import pickle, sys
-simulation, trajectory = pickle.load(open(sys.argv[1], "rb"))
-print(simulation.run(n_steps=4).q.sum().hex(), trajectory.q.sum().hex(), len(trajectory.records[3].decisions))
-"""
+def gone_on(pickled: bytes) -> tuple[float, float, int]:
+    simulation, trajectory = pickle.loads(pickled)
+    return simulation.run(n_steps=4).q.sum(), trajectory.q.sum(), len(trajectory.records[3].decisions)
 
 
 @pytest.mark.parametrize("name", ["strings_cube", "sticking_arm"])
-def test_simulations_go_to_other_processes(name: str, tmp_path: Path) -> None:
+def test_simulations_go_to_other_processes(name: str) -> None:
     """With what they have computed: addresses of compiled functions, which differ there, stay here."""
     simulation = load_scene(SCENES / f"{name}.json").build().simulation
     trajectory = simulation.run(n_steps=4)
-    (tmp_path / "both").write_bytes(pickle.dumps((simulation, trajectory)))
-    assert (tmp_path / "both").stat().st_size < 200_000, "no compiled functions"
-    command = [sys.executable, "-c", GO_ON, str(tmp_path / "both")]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
-    end = trajectory.q.sum().hex()
-    assert done.stdout.split() == [end, end, str(len(simulation.system.deciding))]
+    pickled = pickle.dumps((simulation, trajectory))
+    assert len(pickled) < 200_000, "no compiled functions"
+    with ProcessPoolExecutor(1, mp_context=FORKS) as pool:
+        found = pool.submit(gone_on, pickled).result()
+    end = trajectory.q.sum()
+    assert found == (end, end, len(simulation.system.deciding))

@@ -1,5 +1,6 @@
 """Runs of scenes in which meshes meet meshes: momentum, gradients, what passes through and what does not."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,7 @@ def inclined(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9), **
     return raw
 
 
+@cache
 def incline(meshes: bool, friction: float, cells: tuple[int, int] = (14, 9), **more: Any) -> np.ndarray:
     """Return the velocity of the block after 0.3 s."""
     scene, trajectory = run_of(inclined(meshes, friction, cells, **more))

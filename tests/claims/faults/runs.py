@@ -6,17 +6,10 @@ import subprocess
 import sys
 
 import numpy as np
-from support.places import TESTS
 from support.processes import Forked, signals_as_usual
 
 import add
 from add.io.trajectory_file import read_run
-
-#: A process that imports what is slow before it says that it is ready, so that a kill hits the run.
-READY = (
-    "import sys; from add.commands.cli import main; "
-    "import add.commands.simulate, add.commands.optimize, add.commands.report; main(sys.argv[1:])"
-)
 
 
 def scene(steps=60, **more):
@@ -46,20 +39,16 @@ FIT = {
 }
 
 
-#: A process that writes the file named first once a step is done.
-SAYS_STEPPED = str(TESTS / "support" / "says_stepped.py")
+def command(*arguments):
+    return [sys.executable, "-m", "add", *map(str, arguments)]
 
 
-def command(*arguments, program=("-c", READY)):
-    return [sys.executable, *map(str, (*program, *arguments))]
-
-
-def begun(folder, *arguments, program=("-c", READY), **options):
+def begun(folder, *arguments, **options):
     """Start a command of add in an interpreter of its own; `Forked` does where that is not asked for."""
     env = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(add.__file__)), "OMP_NUM_THREADS": "1"}
     usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": signals_as_usual}
     options = usual | options
-    return subprocess.Popen(command(*arguments, program=program), cwd=folder, env=env, **options)
+    return subprocess.Popen(command(*arguments), cwd=folder, env=env, **options)
 
 
 def ran(folder, *arguments, **options):

@@ -124,7 +124,7 @@ def test_films_of_killed_processes_are_not_there(tmp_path, name, how):
     other.touch()
     with replacing(tmp_path / "being written") as mine:
         assert [path for path in tmp_path.iterdir() if path not in (tmp_path / name, other, mine)], "killed too early"
-        with figure(tmp_path / "picture.png", 1.0, 1.0):
-            pass
+        with figure(tmp_path / "picture.png", 1.0, 1.0) as (drawn, _):
+            drawn.subplots()
         assert mine.exists()
     assert {path.name for path in tmp_path.iterdir()} == {name, other.name, "picture.png", "being written"}

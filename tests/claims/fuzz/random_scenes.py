@@ -266,18 +266,15 @@ def _with_parameters(scene: Scene, maker: _Maker) -> Scene:
         overrides = {f"bodies.{body}.velocity": _vector(rng, 1.0), "time.dt": 0.5 * raw["time"]["dt"]}
         experiments = [{"name": "one"}, {"name": "two", "overrides": overrides}]
         raw["experiments"] = experiments
+    parameters = []
     for path in dict.fromkeys(str(item) for item in wanted):
         parameter: dict[str, Any] = {"path": path}
         if experiments and maker.chance(0.3):
             parameter["experiment"] = "two"
         if path == "recording.time_offset":
             parameter["bounds"] = [0.0, 0.1 * scene.time.end]
-        trial = raw | {"parameters": [*raw["parameters"], parameter]}
-        try:
-            scene_from_dict(trial).inverse_problem()
-        except InputError:
-            continue
-        raw = trial
+        parameters.append(parameter)
+    raw = _with(raw, parameters)
     if not raw["parameters"]:
         raise InputError("no parameter")
     first = raw["parameters"][0]
@@ -291,6 +288,16 @@ def _with_parameters(scene: Scene, maker: _Maker) -> Scene:
         ]
         raw = _if_valid(raw | {"optimizer": {"phases": phases}}, raw)
     return scene_from_dict(raw)
+
+
+def _with(raw: dict[str, Any], parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the scene with those of the parameters that it may have, found by halving."""
+    whole = raw | {"parameters": [*raw["parameters"], *parameters]}
+    valid = _if_valid(whole, raw)
+    if valid is whole or len(parameters) < 2:
+        return valid
+    half = len(parameters) // 2
+    return _with(_with(raw, parameters[:half]), parameters[half:])
 
 
 def _if_valid(raw: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ FAILED_ONCE = {
     896: 33, 900: 2, 912: 7, 927: 23, 951: 9, 957: 13, 959: 46, 968: 32, 997: 11,
 }
 # fmt: on
+#: Some of them of all kinds of bodies and laws of friction.
+QUICK = (133, 325, 550, 871, 912, 927)
 #: Drops found by hand, with the step that had no solution.
 BY_HAND = {0: 2, 20: 13, 27: 14, 53: 35, 74: 4, 84: 2, 89: 41, 99: 10}
 #: Those whose step is far from the start.
@@ -51,11 +53,9 @@ def test_drops_found_by_hand_to_their_end(number: int) -> None:
     assert scene_from_dict(_by_hand(number)).build().run().n_steps == 60
 
 
-@pytest.mark.parametrize("some", [0, *(long_case(k) for k in range(1, 128))])
-def test_drops_that_failed_once(some: int) -> None:
-    seeds = [seed for seed in sorted(FAILED_ONCE)[some::128] if seed not in STILL_FAILING]
-    outcomes = [run(seed, FAILED_ONCE[seed] + 1) for seed in seeds]
-    assert [f"{o.seed}: {o.message}" for o in outcomes if o.failed] == []
+@pytest.mark.parametrize("seed", [s if s in QUICK else long_case(s) for s in FAILED_ONCE if s not in STILL_FAILING])
+def test_drops_that_failed_once(seed: int) -> None:
+    assert run(seed, FAILED_ONCE[seed] + 1).message == ""
 
 
 def test_some_drops() -> None:
@@ -65,14 +65,15 @@ def test_some_drops() -> None:
 
 @pytest.mark.parametrize("seed", [442, long_case(888)])
 def test_remedy_works(seed: int) -> None:
-    """The step that the error recommends runs."""
+    """The step that the error recommends runs, well beyond where the longer one did not."""
     outcome = run(seed)
     if not outcome.failed:
         pytest.fail(f"{seed} runs now: take it off the list")
     dt = float(outcome.message.partition("try time.dt = ")[2].split()[0])
     raw = drop(seed)
-    raw["time"] |= {"dt": dt, "steps": round(60 / 60 / dt)}
-    assert scene_from_dict(raw).build().run().t[-1] == pytest.approx(1.0, abs=dt)
+    end = (outcome.steps + 10) / 60
+    raw["time"] |= {"dt": dt, "steps": round(end / dt)}
+    assert scene_from_dict(raw).build().run().t[-1] == pytest.approx(end, abs=dt)
 
 
 @pytest.mark.slow
@@ -83,16 +84,17 @@ def test_a_thousand_drops(first: int) -> None:
     assert len(failed) <= 1, failed
 
 
-@pytest.mark.parametrize("scene", [drop(133), drop(16), _by_hand(84)], ids=["rigid hybrid", "soft hybrid", "linear"])
-def test_gradient_through_proximal_steps(scene: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("seed", "attempt"), [(133, 3), (701, 6), (383, 3), (927, 3), (550, 3)],
+    ids=["rigid hybrid", "rigid hybrid, at last", "soft hybrid", "rigid linear", "soft linear"],
+)  # fmt: skip
+def test_gradient_through_proximal_steps(seed: int, attempt: int) -> None:
     """A step that ends by proximal steps is a solution like any other: the sweeps and replayed differences agree."""
-    time = scene["time"]
-    assert isinstance(time, dict)
-    built = scene_from_dict({**scene, "time": {**time, "substeps": "off"}}).build()
+    built = scene_from_dict(drop(seed)).build()
     theta, simulation = built.theta, built.simulation
-    whole = built.run(n_steps=18)
+    whole = built.run(n_steps=FAILED_ONCE[seed])
     assert all(r.report.residual <= r.report.tolerance for r in whole.records)
-    proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt in (3, 6))
+    proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt == attempt)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
     _, trajectory = evaluate(simulation, objective, n_steps=proximal + 1)
     reverse = value_and_gradient(simulation, objective, n_steps=proximal + 1)

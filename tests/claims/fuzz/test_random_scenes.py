@@ -50,12 +50,14 @@ def check(seed, folder):
     direction = rng.normal(size=problem.n)
     slope = float(gradient @ direction)
     errors = []
-    for h in (1e-4, 1e-5, 1e-6):
+    for h in (1e-5, 1e-4, 1e-6):
         try:
             ends = [problem.value(x + sign * h * direction, replay=replay)[0] for sign in (1.0, -1.0)]
         except SolverError:
             continue
         errors.append(abs((ends[0] - ends[1]) / (2.0 * h) - slope) / (norm * np.linalg.norm(direction)))
+        if errors[-1] < TOLERANCE:
+            break
     assert errors and min(errors) < TOLERANCE, f"{where}: {errors}"
 
     again = with_values(scene, problem, x)

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 from inverse.test_problem import SCENE, VELOCITY, check
+from support.tiers import long_case
 
 from add.commands.optimize import check_optimization, optimize_scene
 from add.errors import InputError
@@ -72,8 +73,10 @@ def test_phases_see_their_numbers(method):
     assert result.value == pytest.approx(problem.value(result.x)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("method", ["l-bfgs-b", "gauss-newton"])
-@pytest.mark.parametrize("ended", [0, 1])
+@pytest.mark.parametrize(
+    ("method", "ended"),
+    [("l-bfgs-b", 1), ("gauss-newton", 0), long_case("l-bfgs-b", 0), long_case("gauss-newton", 1)],
+)
 def test_resume(tmp_path, method, ended):
     """A log that ends in the first or the second phase goes on bit by bit; the result is the scene's own."""
     scene = scene_of(method=method)
