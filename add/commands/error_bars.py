@@ -176,6 +176,7 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
         "errors": {key: values[k] for key, values in sources.items()},
         "between_takes": slope * np.sqrt(found.between.variance[k]) if varied else None,
         "at_bound": found.at_bound[k],
+        "freedom": found.freedom[k],
     }
 
 

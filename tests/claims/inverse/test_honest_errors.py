@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from add.inverse.fit_rows import FitRows, correlation, of_frames
 from add.inverse.intervals import profile
@@ -206,7 +207,8 @@ def test_spread_between_takes(tmp_path, rng):
     assert found.standard_errors[0] >= found.takes[0] > 5 * found.noise[0] * 0.5
     drawn = bootstrap(problem, x, found, 400)
     assert drawn.over == "takes"
-    assert drawn.standard_errors[0] == pytest.approx(expected * np.sqrt(4 / 5), rel=0.15)
+    half = 0.5 * np.diff(np.percentile(drawn.values[:, 0], [5, 95]))[0]  # four blocks too few: as wide as the bar
+    assert half == pytest.approx(found.statistical[0] * stdtrit(found.freedom[0], 0.95), rel=0.01)
     assert drawn.lower[0] < VELOCITY + offsets.mean() < drawn.upper[0]
 
 
@@ -219,7 +221,13 @@ def test_draws_scatter_about_where_a_fit_ended(tmp_path, rng):
     short = x + 10.0 * there.standard_errors
     drawn = bootstrap(problem, short, uncertainty(problem, short), 400)
     assert drawn.values.mean() == pytest.approx(problem.values(short)[0], abs=0.2 * there.standard_errors[0])
-    assert drawn.standard_errors[0] == pytest.approx(there.standard_errors[0], rel=1e-6)
+    assert drawn.standard_errors[0] >= there.standard_errors[0]
+
+
+def test_what_falls_behind_the_noise_of_short_records(rng):
+    """60 frames of tau = 5.7: lags that stand out alone give half of it."""
+    found = [correlation(rows_of(ar1(rng, 60, 3, 0.7))).time for _ in range(100)]
+    assert 4.0 < np.mean(found) < 8.0
 
 
 def test_a_single_take_has_no_spread(tmp_path, rng):
