@@ -53,7 +53,7 @@ MOST_TOGETHER = 60
 TIED = 0.95
 #: A candidate is worth a sentence if it lowers the spread along a weak direction at least so many times.
 WORTH = 2.0
-#: Bars this much wider than those of coordinates that are equally noisy, each for itself, are said to be.
+#: Bars this much wider than those of coordinates whose noise is each one's own are said to be.
 UNEQUAL = 1.3
 #: A fit that another step would move by more than this share of the noise's standard error has not ended.
 UNFINISHED = 0.5
@@ -176,6 +176,7 @@ def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *
         "errors": {key: values[k] for key, values in sources.items()},
         "between_takes": slope * np.sqrt(found.between.variance[k]) if varied else None,
         "at_bound": found.at_bound[k],
+        "freedom": found.freedom[k],
     }
 
 
@@ -224,7 +225,7 @@ def _contents(found: Uncertainty) -> list[str]:
         )
     elif (found.correlated > UNEQUAL * found.noise).any():
         lines.append(
-            "Coordinates are not equally noisy, or share their noise, as those of an angle or a pose do: they count by "
+            "Coordinates share their noise, as those of an angle or a pose do, or it grows and falls: they count by "
             "frames, and the bars are wider by that."
         )
     if untested:
@@ -371,17 +372,17 @@ def _profiles(
     labels = problem.labels()
     slope = np.abs(problem.design.pushforward(x, np.ones(problem.n)))
     lower, upper = problem.bounds
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = found.statistical / found.noise
-    # By how much correlated residuals widen the errors of the other numbers, in the mean.
-    usual = float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 1.0
+    # A number without an error has that of the others, in the mean, or that of white noise.
+    count = sum(rows.residual.size for rows in found.rows)
+    white = problem.value(x)[0] / max(count - problem.n, 1)
+    usual = float(np.nanmedian(found.rise)) if np.isfinite(found.rise).any() else white
     for k in problem.index_of(scene.uncertainty.profile):
         scatter = found.statistical[k]
         known = np.isfinite(scatter) and scatter > 0.0
-        widening = float(ratio[k]) if known and found.noise[k] > 0.0 else usual
         room = upper[k] - lower[k]
         step = 2.0 * scatter / slope[k] if known else (0.1 * room if np.isfinite(room) else 0.1)
-        interval = profile(problem, x, int(k), step=float(step), freedom=float(found.freedom[k]), widening=widening)
+        rise = float(found.rise[k]) if known else usual
+        interval = profile(problem, x, int(k), step=float(step), freedom=float(found.freedom[k]), rise=rise)
         value = float(problem.values(x)[k])
         more = 2.0 * float(np.nan_to_num(found.discretisation[k]))
         ends = [value - np.hypot(value - interval.lower, more), value + np.hypot(interval.upper - value, more)]

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 
 from add.errors import InputError
 from add.inverse.maps import Linear
-from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for
+from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for, student
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS
@@ -373,7 +373,8 @@ def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, 
         if not scatter:
             blank.append(label)
             continue
-        sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
+        wider = float(student(entry.get("freedom") or np.inf))
+        sizes[k], steps[k] = max(scatter) * wider, errors.get("discretisation") or 0.0
     np.fill_diagonal(together, 1.0)
     covariance = together * sizes[:, None] * sizes
     shifts = _columns(known.get("shifts") or {}, "vectors", labels, 0.0)

@@ -105,6 +105,10 @@ def of_frames(rows: FitRows, root: FloatArray) -> FloatArray:
     return np.asarray(moved @ moved.T)
 
 
+#: Least mean curvature of a robust loss that is believed.
+LEAST = 1e-3
+
+
 def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
     """Return frame and series of the rows of one step, in the order of `step_residuals`."""
     assert isinstance(part, Looking)
@@ -139,8 +143,33 @@ def clouds_of(experiment: Experiment) -> bool:
     return any(isinstance(part, CloudTracking) for _, part in _parts(experiment))
 
 
-def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> FitRows:
+def _seen_as(part: Looking) -> tuple[Looking, Looking]:
+    """Return the part that has scores in place of residuals, and that of the distances; itself without a loss."""
+    if part.loss is None:
+        return part, part
+    return replace(part, loss=replace(part.loss, scores=True)), replace(part, loss=None)  # type: ignore[type-var]
+
+
+def _scored(of: IntArray, psi: FloatArray, slopes: FloatArray, curved: FloatArray) -> None:
+    """Make scores psi and slopes A of parts (m,) residuals psi / sqrt(c) and slopes sqrt(c) A; ``curved`` is psi' A.
+
+    A^T psi is then the slope of the objective, c A^T A its expected curvature, c being the mean of psi' (over samples,
+    as the numbers see them: a.psi' a / a.a of the columns a), and psi as white noise gives the covariance
+    E psi^2 / (E psi')^2 (A^T A)^-1 (Huber 1981, ch. 7.6).
+    """
+    for part in np.unique(of):
+        at = of == part
+        size = (slopes[at] ** 2).sum(axis=0)
+        mean = ((slopes[at] * curved[at]).sum(axis=0) / np.where(size > 0.0, size, 1.0))[size > 0.0]
+        root = np.sqrt(max(float(mean.mean()), LEAST)) if mean.size else 1.0
+        psi[at] /= root
+        slopes[at] *= root
+
+
+def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment, *, scores: bool = False) -> FitRows:
     """Return the residuals of one experiment at x and their derivatives, by one run and one forward sweep.
+
+    With ``scores`` those of robust losses are scores, whose covariance is known (`_scored`).
 
     Raises
     ------
@@ -156,6 +185,7 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
     labels: list[tuple[IntArray, IntArray]] = []
     values: list[FloatArray] = [np.zeros(0)]
     slopes: list[FloatArray] = [np.zeros((0, problem.n))]
+    curved: list[FloatArray] = [np.zeros((0, problem.n))]
     places: list[FloatArray] = [np.zeros((0, 3))]
     squares = 0.0
     with one_blas_thread():
@@ -163,23 +193,27 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment) -> 
             state = trajectory.state(k)
             for (root, part), offset in zip(parts, first, strict=False):
                 residual = part.step_residuals(state, theta)
-                columns = part.step_residual_tangents(state, theta, tangents, directions)
                 squares += float(residual @ residual)
-                values.append(root * residual)
+                bent, plain = _seen_as(part) if scores else (part, part)
+                values.append(root * (residual if bent is part else bent.step_residuals(state, theta)))
+                columns = plain.step_residual_tangents(state, theta, tangents, directions)
                 slopes.append(root * columns.dense(problem.n))
+                if bent is not plain:
+                    columns = bent.step_residual_tangents(state, theta, tangents, directions)
+                curved.append(root * columns.dense(problem.n))
                 labels.append(_labels(part, part.frames(state, theta), int(offset)))
                 if isinstance(part, CloudTracking):
                     places.append(part.step_places(state, theta, trajectory.kinematics(0)))
     frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
+    rho, moved = np.concatenate(values), np.concatenate(slopes)
+    _scored(np.searchsorted(first, series, side="right"), rho, moved, np.concatenate(curved))
     names = experiment.recording.names if experiment.recording is not None else ()
     if any(isinstance(part, WhitenedTracking) for _, part in parts):
         names = ()  # rows are combinations of the coordinates of all
-    # A frame that stands for the rest, a step before t = 0, has no noise, and none is off where it counts from.
-    origins = [part.reference for _, part in parts if isinstance(part, Tracking) and part.reference is not None]
-    says = frame > 0 if origins else np.ones(frame.size, dtype=bool)
+    # A frame that stands for the rest, a step before t = 0, has no noise.
+    origins, says = _origins(parts), _says(parts, frame)
     return FitRows(
-        experiment.name, frame[says], series[says], names, np.concatenate(values)[says], np.concatenate(slopes)[says],
-        squares, np.concatenate(places),
+        experiment.name, frame[says], series[says], names, rho[says], moved[says], squares, np.concatenate(places),
         bool(origins) and not np.isclose(min(origins), -experiment.simulation.stepper.dt, rtol=1e-9, atol=0.0),
     )  # fmt: skip
 
@@ -194,7 +228,17 @@ def residuals_of(experiment: Experiment, theta: FloatArray, trajectory: Trajecto
             values.append(root * part.step_residuals(state, theta))
             labels.append(_labels(part, part.frames(state, theta), int(offset)))
     frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
-    return np.concatenate(values)[np.lexsort((frame, series))]
+    says = _says(parts, frame)
+    return np.concatenate(values)[says][np.lexsort((frame[says], series[says]))]
+
+
+def _origins(parts: list[tuple[float, Looking]]) -> list[float]:
+    return [part.reference for _, part in parts if isinstance(part, Tracking) and part.reference is not None]
+
+
+def _says(parts: list[tuple[float, Looking]], frame: IntArray) -> BoolArray:
+    """Return which rows count: none is off at the frame from which displacements do."""
+    return frame > 0 if _origins(parts) else np.ones(frame.size, dtype=bool)
 
 
 # --- Correlation of the residuals of a fit, in time and between markers, and how many samples they are worth ----------
@@ -292,16 +336,23 @@ def _over_time(unit: FloatArray, seen: BoolArray) -> tuple[FloatArray, FloatArra
 
 
 def _integrated(rho: FloatArray, pairs: FloatArray, n_frames: int) -> float:
-    """Return 1 + 2 sum |rho_l| over lags that stand out of noise, at most half the frames.
+    """Return 1 + 2 sum |rho_l| over lags that stand out of noise and what is behind them, at most half the frames.
 
     The noise of rho_l is that of Bartlett (1946), which grows with the correlations at shorter lags. Lags beyond six
     times the sum so far are noise to all that is known (Sokal 1997, with |rho| for rho, so that what swings counts).
+    Behind the last lag L the rest is that of a power, 2 |rho_L| r / (1 - r), r = |rho_L|^(1/L): in short records half.
     """
     error = np.sqrt((1.0 + 2.0 * np.concatenate([[0.0], np.cumsum(rho[1:-1] ** 2)])) / np.maximum(pairs[1:], 1.0))
     weights = 1.0 - np.arange(1, rho.size) / n_frames
-    sums = 1.0 + 2.0 * np.cumsum(weights * np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error))
+    size = np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error)
+    sums = 1.0 + 2.0 * np.cumsum(weights * size)
     far = np.flatnonzero(np.arange(1, rho.size) >= WINDOW * sums)
-    time = sums[far[0] if far.size else -1] if sums.size else 1.0
+    counted = np.flatnonzero(size[: far[0] + 1 if far.size else None])
+    if not counted.size:
+        return 1.0
+    last = size[counted[-1]]
+    rate = min(last ** (1.0 / (counted[-1] + 1)), 0.99)
+    time = sums[counted[-1]] + 2.0 * last * rate / (1.0 - rate)
     return float(np.clip(time, 1.0, max(1.0, 0.5 * n_frames)))
 
 

@@ -277,14 +277,12 @@ class Interval:
 
 
 def profile(
-    problem: InverseProblem, x: FloatArray, k: int, *, step: float, freedom: float, widening: float = 1.0,
-    coverage: float = 0.95,
-) -> Interval:  # fmt: skip
+    problem: InverseProblem, x: FloatArray, k: int, *, step: float, freedom: float, rise: float, coverage: float = 0.95
+) -> Interval:
     """Return the interval of x_k in which the objective, the others fitted anew, stays below its limit.
 
-    phi_k(v) = min over the others of phi with x_k = v; the ends are where (phi_k - phi) / s^2 reaches the quantile of
-    F(1, freedom), with s^2 = phi / (samples - parameters) times the square of what correlated residuals widen (Venzon
-    and Moolgavkar 1988; Bates and Watts 1988, ch. 6).
+    phi_k(v) = min over the others of phi with x_k = v; the ends are where (phi_k - phi) / rise reaches the quantile of
+    F(1, freedom) (Venzon and Moolgavkar 1988; Bates and Watts 1988, ch. 6).
 
     Parameters
     ----------
@@ -293,7 +291,7 @@ def profile(
     k : the variable
     step : half width of the interval that the standard error gives, in x: the first trial
     freedom : degrees of freedom of the noise
-    widening : standard error over that of white noise
+    rise : of phi_k at one standard error; phi / (samples - parameters) of white noise
 
     Raises
     ------
@@ -301,9 +299,8 @@ def profile(
         If the run fails at x.
     """
     search = _Search(problem, x, k)
-    best, n_samples = search.constrained(float(x[k]))
-    s2 = best / max(n_samples - problem.n, 1) * widening**2
-    limit = best + s2 * float(fdtri(1.0, max(freedom, 1.0), coverage))
+    best = search.constrained(float(x[k]))
+    limit = best + rise * float(fdtri(1.0, max(freedom, 1.0), coverage))
     lower, upper = problem.bounds
     ends = []
     for sign, bound in ((-1.0, float(lower[k])), (1.0, float(upper[k]))):
@@ -327,8 +324,8 @@ class _Search:
         self.free = np.setdiff1d(np.arange(problem.n), [k])
         self.evaluations = 0
 
-    def constrained(self, value: float) -> tuple[float, int]:
-        """Return the objective at the minimum over the others, and the number of residuals."""
+    def constrained(self, value: float) -> float:
+        """Return the objective at the minimum over the others."""
         lower, upper = self.problem.bounds
         x = self.others.copy()
         x[self.k] = value
@@ -357,7 +354,7 @@ class _Search:
             else:
                 damping = max(10.0 * damping, 1e-3)
         self.others = point.x.copy()
-        return point.value, point.rho.size
+        return point.value
 
 
 def _end(
@@ -373,7 +370,7 @@ def _end(
         return start, True
     for _ in range(MOST_VALUES):
         try:
-            share = np.sqrt(max(search.constrained(start + sign * trial)[0] - best, 0.0) / (limit - best))
+            share = np.sqrt(max(search.constrained(start + sign * trial) - best, 0.0) / (limit - best))
         except SolverError:
             share = np.inf
         if abs(share - 1.0) <= PRECISION:

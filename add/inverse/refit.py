@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
+from scipy.special import stdtrit
 
 from add.errors import InputError, SolverError
 from add.inverse.experiment import Experiment
@@ -189,7 +190,9 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     Whole takes are drawn where there are four or more, else stretches that are twice as long as residuals hang
     together. A draw's estimate is x - s(w) + s(1), s(w) = (sum w_b H_b)^+ sum w_b J_b^T rho_b with the number w_b of
     times that block b was drawn: it costs no run. s(1) is the step that all blocks as they are ask for: none at a
-    minimum, but fits end short of it, on a kink, or with priors, and draws scatter about where the fit ended.
+    minimum, but fits end short of it, on a kink, or with priors, and draws scatter about where the fit ended. Residuals
+    are smaller than errors, and few blocks tell little: draws whose 90 % lie closer together than those of Student's t
+    with the standard error of a number are moved as far.
     """
     normals, slopes = [], []
     by_takes = len(found.rows) >= FEWEST_TAKES
@@ -207,11 +210,15 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
     def asked(weight: FloatArray) -> FloatArray:
         return np.linalg.pinv(np.tensordot(weight, h, 1), rcond=1e-12, hermitian=True) @ (weight @ g)
 
-    values, centre = [], x + asked(np.ones(len(h)))
-    for _ in range(draws):
+    whole, moves = asked(np.ones(len(h))), np.zeros((draws, x.size))
+    for row in moves:
         weight = np.bincount(generator.integers(0, len(h), len(h)), minlength=len(h)).astype(float)
-        values.append(problem.values(np.clip(centre - asked(weight), lower, upper)))
-    drawn = np.array(values)
+        row[:] = whole - asked(weight)
+    slope = np.abs(problem.design.pushforward(x, np.ones(x.size)))
+    low, high = slope * np.percentile(moves, [5.0, 95.0], axis=0)
+    least, spread = stdtrit(found.freedom, 0.95) * np.nan_to_num(found.statistical), 0.5 * (high - low)
+    moves *= np.maximum(1.0, np.divide(least, spread, out=np.ones(x.size), where=spread > 0.0))
+    drawn = np.array([problem.values(np.clip(x + move, lower, upper)) for move in moves])
     drawn[:, np.isnan(found.noise)] = np.nan
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     over = "takes" if by_takes else "stretches of time"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from add.inverse.maps import Linear, Transform
 from add.typing import FloatArray
@@ -20,6 +20,11 @@ def scale_for(transform: Transform, value: float, error: float) -> Transform:
     What is small beside its error acts in proportion to p; a logarithm would make factors of hundreds of it.
     """
     return Linear() if error > abs(value) else transform
+
+
+def student(freedom: FloatArray | float) -> FloatArray:
+    """Return by how much normal draws are widened, so that 90 % of them lie where 90 % of Student's t do."""
+    return np.asarray(stdtrit(freedom, 0.95) / ndtri(0.95))
 
 
 @final

@@ -24,7 +24,7 @@ from add.inverse.fit_rows import (
 )
 from add.inverse.problem import InverseProblem
 from add.objectives import Tracking, WeightedSum
-from add.typing import BoolArray, FloatArray
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Share of the largest singular value below which the data do not see a direction at all.
 BLIND = 1e-12
@@ -57,6 +57,8 @@ class Uncertainty:
         What finer steps and meshes would change; NaN where nobody looked.
     freedom : (n,)
         Degrees of freedom of the standard errors.
+    rise : (n,)
+        What the objective rises by at one such error (without the discretisation), the other numbers fitted anew.
     between : BetweenTakes
         What the takes say of the numbers that they share, in the units of x.
     at_bound : (n,) bool
@@ -73,6 +75,7 @@ class Uncertainty:
     takes: FloatArray
     discretisation: FloatArray
     freedom: FloatArray
+    rise: FloatArray
     between: BetweenTakes
     at_bound: BoolArray
     correlations: tuple[Correlation | CloudCorrelation, ...]
@@ -136,7 +139,8 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     SolverError
         If a run fails at x.
     """
-    rows = [fit_rows(problem, x, item) for item in problem.experiments if item.recording is not None or clouds_of(item)]
+    seen = [item for item in problem.experiments if item.recording is not None or clouds_of(item)]
+    rows = [fit_rows(problem, x, item, scores=True) for item in seen]
     total = sum(p.sample_weight for e in problem.experiments for _, p in e.objective.as_squares())
     return uncertainty_of_rows(problem, x, rows, total)
 
@@ -165,19 +169,29 @@ def uncertainty_of_rows(
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
     looks: list[Correlation | CloudCorrelation] = []
     white, wide, framed, by_take = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), []
+    variance, unsure = np.zeros(n), np.zeros(n)
     for whole in free:
         item, of_first = about_first(whole)
         looks.append(looked := _looked(item))
-        normal = item.slopes.T @ item.slopes
-        share = float(np.trace(inverse @ normal)) * n / max(int(seen.sum()), 1)
-        meat = _meat(item, looked, normal, share)
+        moved = item.slopes @ inverse
+        leverage = (moved * item.slopes).sum(axis=1)
+        share = float(leverage.sum())
+        size, left, of = _white(item, leverage)
+        at_white = (item.slopes.T * size[of]) @ item.slopes
+        meat = at_white if looked.is_white else _wide(item, looked, share)
+        of_each = np.zeros((left.size, n))
+        np.add.at(of_each, of, size[of][:, None] * moved**2)
+        if not looked.is_white:
+            of_each = np.diag(inverse @ meat @ inverse)[None]
+            left = np.array([max(looked.effective - share, 1.0)])
+        variance += of_each.sum(axis=0)
+        unsure += (of_each**2 / left[:, None]).sum(axis=0)
         few = item.of_clouds or n > MOST_SHARED or looked.n_frames - share < FEWEST_FRAMES
-        white += _white(item, normal, share) + of_first
+        white += at_white + of_first
         wide += meat + of_first
         framed += inverse @ of_first @ inverse + (inverse @ meat @ inverse if few else of_frames(item, root))
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
-            alone, rank = _alone(item)
-            by_take.append(_meat(alone, _looked(alone), normal, rank) + of_first)
+            by_take.append(_by_itself(item) + of_first)
     effective = sum(looked.effective for looked in looks)
     between = between_takes(free if by_take else (), by_take, blind)
     by_takes = sum(by_take, np.zeros((n, n)))
@@ -198,10 +212,12 @@ def uncertainty_of_rows(
     takes = np.where(between.by_range, np.hypot(errors["own"], slope * between.half_range), errors["all"])
     takes = np.where(between.told, takes, np.nan)
     statistical = np.fmax(np.fmax(errors["noise"], errors["wide"]), takes)
-    freedom = np.full(n, max(1.0, effective - int(seen.sum())))
+    told = unsure > 0.0  # the degrees of freedom of a sum of variances are those of Satterthwaite (1946)
+    known = max(1.0, effective - int(seen.sum()))
+    freedom = np.where(told, variance**2 / np.where(told, unsure, 1.0), known)
     counts = np.nan_to_num(takes) >= np.fmax(errors["noise"], errors["wide"])
     varied = between.told & ~between.by_range & counts
-    freedom = np.where(varied, _freedom(between, inverse, free, of_takes, freedom[0]), freedom)
+    freedom = np.where(varied, _freedom(between, inverse, free, of_takes, freedom), freedom)
     # The correlations are those of one covariance, the sizes those that count.
     of_all = of_all if between.told.any() else of_wide
     widest = np.sqrt(np.maximum(np.diag(of_all), 0.0))
@@ -217,6 +233,7 @@ def uncertainty_of_rows(
         takes,
         np.full(n, np.nan),
         freedom,
+        (statistical / np.where(blind, 1.0, slope)) ** 2 / np.where(blind, 1.0, np.diag(inverse)),
         between,
         held,
         tuple(looks),
@@ -228,28 +245,38 @@ def _looked(item: FitRows) -> Correlation | CloudCorrelation:
     return cloud_correlation(item) if item.of_clouds else correlation(item)
 
 
-def _white(item: FitRows, normal: FloatArray, share: float) -> FloatArray:
-    """Return J^T cov(rho) J of white residuals that ``share`` parameters were fitted to."""
-    return float(item.residual @ item.residual) / max(item.residual.size - share, 1.0) * normal
+def _white(item: FitRows, leverage: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return s^2 of white residuals, one size a series, its degrees of freedom, and which series each row is of (m,).
+
+    Axes and markers are not equally noisy. All are one series of clouds, and where a series has nothing to spare.
+    """
+    of: IntArray = np.unique(item.series, return_inverse=True)[1]
+    left = np.bincount(of, 1.0 - leverage).astype(float)
+    if item.of_clouds or left.min() < 1.0:
+        of, left = np.zeros_like(of), np.array([max(left.sum(), 1.0)])
+    return np.bincount(of, item.residual**2) / left, left, of
 
 
-def _meat(item: FitRows, looked: Correlation | CloudCorrelation, normal: FloatArray, share: float) -> FloatArray:
-    """Return J^T cov(rho) J of residuals as they are, correlated or not."""
-    if looked.is_white:
-        return _white(item, normal, share)
+def _wide(item: FitRows, looked: Correlation | CloudCorrelation, share: float) -> FloatArray:
+    """Return J^T cov(rho) J of correlated residuals that ``share`` parameters were fitted to."""
     left = max(looked.effective - share, 1.0)
     return looked.meat(item) * (looked.effective / left if looked.effective > share else 1.0)
 
 
-def _alone(item: FitRows) -> tuple[FitRows, int]:
-    """Return the rows with the residuals that one step of Gauss-Newton on this take alone leaves, and its rank."""
+def _by_itself(item: FitRows) -> FloatArray:
+    """Return J^T cov(rho) J of the residuals that one step of Gauss-Newton on this take alone leaves."""
     u, size, _ = np.linalg.svd(item.slopes, full_matrices=False)
     u = u[:, size > BLIND * size.max(initial=0.0)]
-    return replace(item, residual=item.residual - u @ (u.T @ item.residual)), u.shape[1]
+    alone = replace(item, residual=item.residual - u @ (u.T @ item.residual))
+    looked = _looked(alone)
+    if not looked.is_white:
+        return _wide(alone, looked, u.shape[1])
+    squared, _, of = _white(alone, (u**2).sum(axis=1))
+    return np.asarray((alone.slopes.T * squared[of]) @ alone.slopes)
 
 
 def _freedom(
-    between: BetweenTakes, inverse: FloatArray, rows: Sequence[FitRows], of_noise: FloatArray, effective: float
+    between: BetweenTakes, inverse: FloatArray, rows: Sequence[FitRows], of_noise: FloatArray, effective: FloatArray
 ) -> FloatArray:
     """Return the degrees of freedom (n,) of the variances of noise and takes together (Satterthwaite 1946)."""
     within = np.maximum(np.diag(of_noise), 0.0)

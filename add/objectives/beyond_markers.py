@@ -132,10 +132,7 @@ class CloudTracking(LeastSquares):
         root = np.sqrt(self.weight)
         if self.loss is None:
             return root * s, np.full_like(s, root)
-        squared = s * s
-        g = np.sqrt(self.loss.value(squared) / np.where(squared > 0.0, squared, 1.0))
-        g = np.where(squared > 1e-24, g, 1.0)
-        return root * g * s, root * self.loss.slope(squared) / g
+        return root * bend(self.loss, s[:, None])[:, 0], root * bending(self.loss, s[:, None])[:, 0, 0]
 
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:
         """Return the residuals of all points of the frames of this interval [m]."""

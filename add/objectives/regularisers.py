@@ -22,9 +22,12 @@ class Loss(ABC):
     ----------
     scale : float
         k, the distance from which on a sample counts less [m].
+    scores : bool
+        Bend vectors to their scores psi = rho' d, half the slope of rho, and not to residuals.
     """
 
     scale: float
+    scores: bool = False
 
     @abstractmethod
     def value(self, squared: FloatArray) -> FloatArray:
@@ -33,6 +36,10 @@ class Loss(ABC):
     @abstractmethod
     def slope(self, squared: FloatArray) -> FloatArray:
         """Return d rho / d s^2, in (0, 1] [-]."""
+
+    @abstractmethod
+    def curvature(self, squared: FloatArray) -> FloatArray:
+        """Return d^2 rho / d (s^2)^2, at most zero [1/m^2]."""
 
 
 @final
@@ -47,6 +54,10 @@ class Huber(Loss):
     def slope(self, squared: FloatArray) -> FloatArray:
         return np.minimum(1.0, self.scale / np.sqrt(np.maximum(squared, np.finfo(float).tiny)))
 
+    def curvature(self, squared: FloatArray) -> FloatArray:
+        far = np.maximum(squared, self.scale**2)
+        return np.where(squared > self.scale**2, -0.5 * self.scale / far**1.5, 0.0)
+
 
 @final
 @dataclass(frozen=True)
@@ -60,6 +71,9 @@ class SoftL1(Loss):
     def slope(self, squared: FloatArray) -> FloatArray:
         return 1.0 / np.sqrt(1.0 + squared / self.scale**2)
 
+    def curvature(self, squared: FloatArray) -> FloatArray:
+        return -0.5 * self.slope(squared) ** 3 / self.scale**2
+
 
 @final
 @dataclass(frozen=True)
@@ -72,10 +86,15 @@ class Cauchy(Loss):
     def slope(self, squared: FloatArray) -> FloatArray:
         return 1.0 / (1.0 + squared / self.scale**2)
 
+    def curvature(self, squared: FloatArray) -> FloatArray:
+        return -(self.slope(squared) ** 2) / self.scale**2
+
 
 def _root(loss: Loss, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return g(s^2) = sqrt(rho / s^2) and dg / d s^2 of vectors d (n, 3); 1 and 0 at the origin."""
+    """Return g(s^2) = sqrt(rho / s^2) and dg / d s^2 of vectors d (n, k); 1 and 0 at the origin. Of scores g = rho'."""
     squared = (d * d).sum(axis=1)
+    if loss.scores:
+        return loss.slope(squared), loss.curvature(squared)
     safe = np.where(squared > 0.0, squared, 1.0)
     g = np.where(squared > 0.0, np.sqrt(loss.value(squared) / safe), 1.0)
     # Differences of nearly equal numbers: below 1e-6 of the scale the vectors that multiply this are smaller still.
@@ -84,12 +103,12 @@ def _root(loss: Loss, d: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def bend(loss: Loss, d: FloatArray) -> FloatArray:
-    """Return residuals r = g d (n, 3), of which r . r = rho(|d|^2)."""
+    """Return residuals r = g d (n, k), of which r . r = rho(|d|^2), or scores."""
     return _root(loss, d)[0][:, None] * d
 
 
 def bending(loss: Loss, d: FloatArray) -> FloatArray:
-    """Return d r / d d = g I + 2 (dg / d s^2) d d^T, (n, 3, 3), of vectors of any length."""
+    """Return d r / d d = g I + 2 (dg / d s^2) d d^T, (n, k, k)."""
     g, slope = _root(loss, d)
     return g[:, None, None] * np.eye(d.shape[1]) + 2.0 * slope[:, None, None] * d[:, :, None] * d[:, None, :]
 

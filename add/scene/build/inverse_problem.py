@@ -230,6 +230,10 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
     start = current if item.start is None else np.broadcast_to(np.array(item.start, dtype=float), current.shape)
     transform = TRANSFORMS[item.transform]
     limits = [built[name].numbers.limits(path) for name in names for path in item.all_paths()]
+    for limit in limits:
+        if item.start is not None and (broken := limit.broken(start)).any():
+            said = "the format does not allow this value"
+            raise InputError(said, place=f"{place}.start", found=f"{start[broken][0]:g}", expected=str(limit))
     lower, upper = _bounds(item, limits, start)
     y = transform.inverse(start.astype(float))
     if item.scale is not None:

@@ -172,3 +172,13 @@ def test_a_bar_above_its_value_is_a_warning(tmp_path, caplog):
     assert "couplings.air.coefficient exceeds the value" in caplog.text
     assert any("exceeds the value" in text for text in result["uncertainty"]["contains"])
     assert result["parameters"]["bodies.box.velocity"]["interval_lower"] is not None
+
+
+def test_a_start_that_the_format_does_not_allow(tmp_path):
+    """An error with file and place before the fit begins, and not behind it."""
+    scene = files(tmp_path, parameters=[{"path": "bodies.box.mass", "start": -1.0}])
+    asked = CliRunner().invoke(cli, ["optimize", scene, "-o", str(tmp_path / "run"), "--force"])
+    assert isinstance(asked.exception, InputError) and asked.exception.exit_code == 2
+    said = f"{scene}: parameters.0.start: the format does not allow this value (found -1; expected > 0)"
+    assert str(asked.exception) == said
+    assert "evaluation" not in asked.output

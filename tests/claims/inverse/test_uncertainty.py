@@ -13,6 +13,8 @@ DT, STEPS = 0.02, 10
 TIMES = np.array([0.01, 0.035, 0.07, 0.11, 0.15, 0.2])
 VELOCITY = np.array([0.3, -0.1, 0.5])
 NOISE = 1e-3
+#: Sum of t^2 of each marker: both see every frame but the last, which only A sees.
+INFORMATION = np.array([(TIMES**2).sum(), (TIMES[:-1] ** 2).sum()])
 
 
 def scene(folder, **sections):
@@ -55,8 +57,14 @@ def record(folder, rng):
     write_csv(folder / "recording.csv", Recording(("A", "B"), TIMES, positions, np.ones((TIMES.size, 2), bool), ""))
 
 
+def by_marker(residuals):
+    """Sum of the squares of residuals (11, 3) over the frames of each marker (2, 3)."""
+    of_a = np.array([0, 2, 4, 6, 8, 10])
+    return np.array([(residuals[of_a] ** 2).sum(axis=0), (np.delete(residuals, of_a, axis=0) ** 2).sum(axis=0)])
+
+
 def test_linear_problem(tmp_path, rng):
-    """cov = s^2 (A^T A)^-1 with A = t: the three components do not mix."""
+    """cov = sum_m s_m^2 A_m^T A_m / (A^T A)^2 with A = t over the markers m: the three components do not mix."""
     record(tmp_path, rng)
     problem = scene(tmp_path).inverse_problem()
     found = uncertainty(problem, problem.x0)
@@ -69,12 +77,16 @@ def test_linear_problem(tmp_path, rng):
             residuals.append(difference[tracking.weights[frame] > 0])
     residuals = np.concatenate(residuals)
     assert residuals.shape == (11, 3)
-    variance = (residuals**2).sum() / (33 - 3)
-    # both markers see every frame but the last, which only A sees
-    squares = 2 * (TIMES[:-1] ** 2).sum() + TIMES[-1] ** 2
-    assert found.standard_errors == pytest.approx(np.full(3, np.sqrt(variance / squares)), rel=1e-9)
+    squares = INFORMATION.sum()
+    freedom = np.array([6, 5]) - INFORMATION / squares
+    sizes = by_marker(residuals) / freedom[:, None]
+    variance = INFORMATION @ sizes / squares**2
+    assert found.standard_errors == pytest.approx(np.sqrt(variance), rel=1e-9)
     scale = problem.design.scale
-    assert found.covariance == pytest.approx(np.eye(3) * variance / squares / scale**2, rel=1e-9, abs=1e-16)
+    assert found.covariance == pytest.approx(np.diag(variance) / scale**2, rel=1e-9, abs=1e-16)
+    parts = INFORMATION[:, None] * sizes
+    assert found.freedom == pytest.approx(parts.sum(axis=0) ** 2 / (parts**2 / freedom[:, None]).sum(axis=0), rel=1e-9)
+    assert found.rise == pytest.approx(variance * squares / 11, rel=1e-9)  # the objective is a mean over 11 samples
     assert found.rms == pytest.approx(np.sqrt((residuals**2).mean()), rel=1e-12)
     assert found.rms == pytest.approx(NOISE, rel=0.5)
 
@@ -86,8 +98,10 @@ def test_noise_of_two_takes(tmp_path, rng):
     (experiment,) = problem.experiments
     row = fit_rows(problem, problem.x0, experiment)
     one, two = (uncertainty_of_rows(problem, problem.x0, [row] * k, 11.0 * k) for k in (1, 2))
-    # a take is charged for its share of the three numbers
-    assert two.noise == pytest.approx(one.noise * np.sqrt((33 - 3) / (33 - 1.5) / 2), rel=1e-9)
+    # a take is charged for its share of the numbers
+    sums, share = by_marker(row.residual.reshape(-1, 3)), INFORMATION / INFORMATION.sum()
+    variances = [INFORMATION @ (sums / (np.array([6, 5]) - share / k)[:, None]) / k for k in (1, 2)]
+    assert two.noise == pytest.approx(one.noise * np.sqrt(variances[1] / variances[0]), rel=1e-9)
 
 
 @pytest.mark.parametrize("transform", ["log", "softplus"])
@@ -134,8 +148,7 @@ def test_what_the_data_do_not_see_has_no_error(tmp_path, rng):
     blind = [*seen, {"path": "contact.friction", "scale": 0.1}, {"path": "contact.stiffness", "transform": "log"}]
     problem = scene(tmp_path, parameters=blind).inverse_problem()
     errors = uncertainty(problem, problem.x0).standard_errors
-    dof = (33 - 5) / (33 - 3)
-    assert errors[:3] == pytest.approx(expected.standard_errors / np.sqrt(dof), rel=1e-6)
+    assert errors[:3] == pytest.approx(expected.standard_errors, rel=1e-6)
     assert np.isnan(errors[3:]).all()
 
 

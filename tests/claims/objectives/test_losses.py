@@ -40,11 +40,13 @@ def test_residuals_and_their_derivative(loss):
     d = rng.normal(size=(8, 3)) * np.array([0.0, 1e-9, 0.01, 0.1, 0.3, 1.0, 3.0, 30.0])[:, None]
     r = bend(loss, d)
     np.testing.assert_allclose((r * r).sum(axis=1), loss.value((d * d).sum(axis=1)), rtol=1e-12, atol=1e-30)
-    matrices = bending(loss, d)
     dot = rng.normal(size=(8, 3))
     h = 1e-6
-    found = (bend(loss, d + h * dot) - bend(loss, d - h * dot)) / (2 * h)
-    np.testing.assert_allclose(np.einsum("pij,pj->pi", matrices, dot), found, rtol=1e-5, atol=1e-7)
+    scores = replace(loss, scores=True)
+    np.testing.assert_allclose(bend(scores, d), loss.slope((d * d).sum(axis=1))[:, None] * d, rtol=1e-12)
+    for bent in (loss, scores):
+        found = (bend(bent, d + h * dot) - bend(bent, d - h * dot)) / (2 * h)
+        np.testing.assert_allclose(np.einsum("pij,pj->pi", bending(bent, d), dot), found, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

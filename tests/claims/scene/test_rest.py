@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from add.errors import InputError
+from add.inverse.fit_rows import fit_rows
+from add.inverse.refit import first_step
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 from add.scene.build.recordings import load_recording
@@ -49,6 +51,18 @@ def test_displacements_count_from_the_mean_at_rest(tmp_path):
     mean = take()[10:46].mean(axis=0)
     np.testing.assert_allclose(tracking.targets[0], 0.0)
     np.testing.assert_allclose(tracking.targets[1:, 0], (take()[50:111] - mean)[:, 0], atol=1e-12)
+
+
+def test_only_a_frame_at_rest_has_no_noise_that_all_others_share(tmp_path):
+    """It lies a step before t = 0, where no recorded frame does: a crop that begins there is refused."""
+    for rest in ([0.1, 0.45], None):
+        problem = scene(tmp_path, rest=rest).inverse_problem()
+        rows = fit_rows(problem, problem.x0, problem.experiments[0])
+        assert rows.from_first == (rest is None)
+        assert first_step(problem, problem.x0, [rows]).size == 1  # of as many residuals as rows
+        with pytest.raises(InputError, match="outside the simulated time") as error:
+            scene(tmp_path, rest=rest, crop=[-DT, 0.6], time_offset=0.495)
+        assert error.value.place == "recording.crop"
 
 
 @pytest.mark.parametrize("offset", [0.47, 0.5, 0.53])
