@@ -16,10 +16,7 @@ FORKS.set_forkserver_preload(
 
 def signals_as_usual():
     """Answer signals as from a terminal: a test run in the background may have been told to ignore them."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    # Blocked where the process that forks was started for `--jobs`, whose workers are deaf.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-    for number in numbers:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 

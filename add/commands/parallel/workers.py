@@ -210,7 +210,8 @@ class _Processes(Session[Task, Result]):
                 ready = _ready(busy, None)
             except KeyboardInterrupt:
                 for pipe in _ready(busy, 0.0):
-                    yield _take(pipe, busy)
+                    with contextlib.suppress(WorkerLost):  # the stop may have met it where it was not deaf yet
+                        yield _take(pipe, busy)
                 raise
             for pipe in ready:
                 done: tuple[Task, Result] = _take(pipe, busy)
@@ -218,12 +219,13 @@ class _Processes(Session[Task, Result]):
                 yield done
 
     def _start(self, n: int) -> None:
-        """Start more processes, deaf to the interrupt key and to SIGTERM from the start: this one answers them.
+        """Start more processes, deaf to the interrupt key and to SIGTERM: this one answers them.
 
         They are forked from one that has imported the program, which takes each of them some seconds otherwise.
         """
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
+        forked = "forkserver" in multiprocessing.get_all_start_methods()
+        context: Any = multiprocessing.get_context("forkserver" if forked else "spawn")
+        context.set_forkserver_preload([__name__, "add.commands.parallel.forked"])
         with stops_wait(), _stops_blocked():
             for _ in range(n):
                 here, there = context.Pipe()
@@ -244,7 +246,7 @@ class _Processes(Session[Task, Result]):
 
 @contextmanager
 def _stops_blocked() -> Iterator[None]:
-    """Block signals in this thread: processes that it starts inherit that."""
+    """Block signals in this thread: processes that it starts inherit that while they import the program."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
