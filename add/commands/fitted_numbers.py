@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 
 from add.errors import InputError
 from add.inverse.maps import Linear
-from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for, student
+from add.inverse.sampling import Discrepancy, Uncertain, discrepancy, scale_for
 from add.io.runfolder import RESULT, SCENE, RunFolder
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import TRANSFORMS
@@ -320,6 +320,7 @@ def _of_fit(result: dict[str, Any], run: RunFolder, chosen: dict[str, dict[str, 
     part = Uncertain(
         values, tuple(transforms), lower, _bounds(chosen, "upper", np.inf),
         covariance, shifts, ends, replicates,
+        np.array([entry.get("freedom") or np.inf for entry in chosen.values()]),
     )  # fmt: skip
     return Numbers(tuple(labels), (part,), sources, held, {})
 
@@ -373,8 +374,7 @@ def _covariance(result: dict[str, Any], labels: list[str]) -> tuple[FloatArray, 
         if not scatter:
             blank.append(label)
             continue
-        wider = float(student(entry.get("freedom") or np.inf))
-        sizes[k], steps[k] = max(scatter) * wider, errors.get("discretisation") or 0.0
+        sizes[k], steps[k] = max(scatter), errors.get("discretisation") or 0.0
     np.fill_diagonal(together, 1.0)
     covariance = together * sizes[:, None] * sizes
     shifts = _columns(known.get("shifts") or {}, "vectors", labels, 0.0)

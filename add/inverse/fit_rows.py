@@ -336,23 +336,16 @@ def _over_time(unit: FloatArray, seen: BoolArray) -> tuple[FloatArray, FloatArra
 
 
 def _integrated(rho: FloatArray, pairs: FloatArray, n_frames: int) -> float:
-    """Return 1 + 2 sum |rho_l| over lags that stand out of noise and what is behind them, at most half the frames.
+    """Return 1 + 2 sum |rho_l| over lags that stand out of noise, at most half the frames.
 
     The noise of rho_l is that of Bartlett (1946), which grows with the correlations at shorter lags. Lags beyond six
     times the sum so far are noise to all that is known (Sokal 1997, with |rho| for rho, so that what swings counts).
-    Behind the last lag L the rest is that of a power, 2 |rho_L| r / (1 - r), r = |rho_L|^(1/L): in short records half.
     """
     error = np.sqrt((1.0 + 2.0 * np.concatenate([[0.0], np.cumsum(rho[1:-1] ** 2)])) / np.maximum(pairs[1:], 1.0))
     weights = 1.0 - np.arange(1, rho.size) / n_frames
-    size = np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error)
-    sums = 1.0 + 2.0 * np.cumsum(weights * size)
+    sums = 1.0 + 2.0 * np.cumsum(weights * np.abs(rho[1:]) * (np.abs(rho[1:]) > OUT * error))
     far = np.flatnonzero(np.arange(1, rho.size) >= WINDOW * sums)
-    counted = np.flatnonzero(size[: far[0] + 1 if far.size else None])
-    if not counted.size:
-        return 1.0
-    last = size[counted[-1]]
-    rate = min(last ** (1.0 / (counted[-1] + 1)), 0.99)
-    time = sums[counted[-1]] + 2.0 * last * rate / (1.0 - rate)
+    time = sums[far[0] if far.size else -1] if sums.size else 1.0
     return float(np.clip(time, 1.0, max(1.0, 0.5 * n_frames)))
 
 

@@ -22,11 +22,6 @@ def scale_for(transform: Transform, value: float, error: float) -> Transform:
     return Linear() if error > abs(value) else transform
 
 
-def student(freedom: FloatArray | float) -> FloatArray:
-    """Return by how much normal draws are widened, so that 90 % of them lie where 90 % of Student's t do."""
-    return np.asarray(stdtrit(freedom, 0.95) / ndtri(0.95))
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Uncertain:
@@ -46,6 +41,8 @@ class Uncertain:
         Ends of 95 % intervals of p that take the place of the covariance's own sizes, as profiles give; NaN for none.
     replicates : (m, n)
         Estimates of a bootstrap, which take the place of the covariance; NaN where it has none; m = 0 without one.
+    freedom : (n,)
+        Degrees of freedom of the covariance: 90 % of the draws by it lie as far out as 90 % of Student's t.
     """
 
     values: FloatArray
@@ -56,6 +53,7 @@ class Uncertain:
     shifts: FloatArray
     ends: FloatArray
     replicates: FloatArray
+    freedom: FloatArray | float = np.inf
 
     @property
     def linear(self) -> FloatArray:
@@ -148,6 +146,8 @@ def _moved(part: Uncertain, n_draws: int, generator: np.random.Generator) -> Flo
     size, axes = np.linalg.eigh(per_y[:, None] * part.covariance * per_y)
     moved = generator.normal(size=(n_draws, n)) @ (np.sqrt(np.maximum(size, 0.0))[:, None] * axes.T)
     deviation = np.sqrt(np.maximum(np.diag(part.covariance), 0.0)) * per_y
+    # What ends of profiles replace has their own Student's t.
+    moved *= np.where(np.isfinite(part.ends).all(axis=1), 1.0, stdtrit(part.freedom, 0.95) / ndtri(0.95))
     reach = np.abs(part.scale(part.ends.T) - y0).T / float(ndtri(0.975))
     for k in np.flatnonzero(np.isfinite(reach).all(axis=1)):
         unit = moved[:, k] / deviation[k] if deviation[k] > 0.0 else generator.normal(size=n_draws)

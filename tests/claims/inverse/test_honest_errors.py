@@ -224,12 +224,6 @@ def test_draws_scatter_about_where_a_fit_ended(tmp_path, rng):
     assert drawn.standard_errors[0] >= there.standard_errors[0]
 
 
-def test_what_falls_behind_the_noise_of_short_records(rng):
-    """60 frames of tau = 5.7: lags that stand out alone give half of it."""
-    found = [correlation(rows_of(ar1(rng, 60, 3, 0.7))).time for _ in range(100)]
-    assert 4.0 < np.mean(found) < 8.0
-
-
 def test_a_single_take_has_no_spread(tmp_path, rng):
     problem, x = fitted(tmp_path, [1e-3 * rng.normal(size=(TIMES.size, 3))])
     found = uncertainty(problem, x)
