@@ -28,6 +28,9 @@ MOST_DENSE = 200
 #: Up to so many coordinates a step is a compiled one: beyond, nothing is gained.
 MOST_COORDINATES = 20_000
 
+#: One call moves so many coordinates through its steps, in all.
+MOST_A_CALL = 20_000
+
 #: Arrays of patterns are kept up to so many integers in all: 200 MB.
 MOST_KEPT = 25_000_000
 
@@ -79,7 +82,7 @@ class PackedSystem:
     @property
     def steps_a_call(self) -> int:
         """How many steps one call may take: signals are to be heard within seconds, and blocks are kept as wholes."""
-        return 1 if self.changing else max(4, 2 * MOST_COORDINATES // self.system.n)
+        return 1 if self.changing else max(1, MOST_A_CALL // self.system.n)
 
     @property
     def alone(self) -> bool:

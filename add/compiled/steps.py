@@ -266,10 +266,11 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
 
 
 @njit(**CALLED)
-def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, theta_bar):
+def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_position, by_numbers):
     """Replace the cotangents (2, n) of the state after a step by those before it; see `pull_back_steps`.
 
-    Returns whether the matrix could be solved with.
+    Behind theta, ``by_numbers`` has room for rates (`add.kernels.arena.rates_in`). Returns whether the matrix
+    could be solved with.
     """
     layout, c = layout_of(arrays), formula.c
     free, n, n_free = layout.free, layout.size[0], layout.free.size
@@ -297,16 +298,16 @@ def _pull_back(arrays, routines, formula, at, chosen, room, q_bar, v_bar, by_pos
         for i in layout.prescribed:
             by_now[i] = q_bar[0, i] + c * v_bar[0, i] - whole[i]
             by_position[i] += by_now[i]
-        move_parameters(arrays, at, by_now, theta_bar)
+        move_parameters(arrays, at, by_now, by_numbers)
     add_product(arrays, routines, by_acceleration, lam, True, by_a)
     add_product(arrays, routines, by_v, lam, True, by_rates)
     for i in range(n):
         lam[i] = -lam[i]
     n_theta = at.theta.size
-    theta_bar[n_theta:] = 0.0
-    call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, theta_bar))
-    for i in range(theta_bar.size - n_theta):
-        by_rates[i] -= theta_bar[n_theta + i]
+    by_numbers[n_theta:] = 0.0
+    call_parameters(routines.parameters, (arrays, at, room.lifted, chosen, room.over_rows, lam, by_numbers))
+    for i in range(by_numbers.size - n_theta):
+        by_rates[i] -= by_numbers[n_theta + i]
     for i in range(n):
         by_rates[i] += c * by_a[i] - v_bar[0, i]
         q_bar[0, i] = q_bar[1, i] + c * formula.alpha_0 * by_rates[i]
@@ -391,7 +392,7 @@ def pull_back_steps(arrays, routines, timing, steps, before, signals, theta, bar
         np.empty(n), np.empty(n), np.empty(n), lifted, np.empty((3, layout.size[1])), np.empty((3, rows * rows)),
     )  # fmt: skip
     pairs = (np.empty((2, n)), np.empty((2, n))), (np.empty((2, n)), np.empty((2, n)))
-    by_numbers = np.empty(theta.size + (0 if sizes.size else n))  # and by rates, see `add.kernels.arena.rates_in`
+    by_numbers = np.empty(theta.size + (0 if sizes.size else n))
     put(theta_bar, by_numbers)
     cotangents = bars, by_position, by_numbers
     left = _pull_all(arrays, routines, timing, steps, before, signals, theta, cotangents, room, pairs)

@@ -153,7 +153,7 @@ def add_jacobian(arena, own, at, choices, weight_q, weight_v, weight_a, data, un
 
 @njit(**CALLED)
 def add_parameters(arena, own, at, choices, lam, out):
-    """Add lam^T dr/dtheta to ``out`` (n_theta,)."""
+    """Add lam^T dr/dtheta to ``out`` (n_theta,), and what it asks for behind them."""
     context = context_of(arena, at)
     for k in range(arena.families.shape[0]):
         if arena.families[k, OWN] == own:
@@ -209,7 +209,8 @@ def jacobian(arena, at, room, choices, weight_q, weight_v, weight_a, data):
 def matrices(arena, at, room, choices, c, over_rows, out):
     """Fill ``out`` (3, n_values) with dr/dq, dr/dv, dr/da; ``over_rows`` is for those over X where there are trees.
 
-    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da, and the second leaves out what `parameters` will give.
+    With c > 0 the first is J = dr/dq + c dr/dv + c^2 dr/da, and the second leaves out what `parameters`
+    will give: who asks for that hands it room for the product.
     """
     jacobian(arena, at, room, choices, 1.0, c, c * c, out[0])
     out[1:] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import mesh_family, nothing_near
-from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts
+from add.contact.branches import NO_CONTACT, NOTHING, ContactBranch, RowContact, StickingContacts
 from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.sparsity import union
@@ -330,11 +330,12 @@ class MeshContactBranch(ContactBranch):
         )  # fmt: skip
 
     def _parameters(
-        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
-    ) -> None:
+        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
+        by_v: FloatArray = NOTHING,
+    ) -> None:  # fmt: skip
         contact = self.contact
         if self.decision.size:
-            state, by_v = (kin.q, kin.v, theta), np.zeros(0)
+            state = kin.q, kin.v, theta
             mesh_contact_parameters(
                 state, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force, by_v
             )

@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
+from add.contact.branches import NO_CONTACT, NOTHING, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
     FrictionCurve,
@@ -317,10 +317,11 @@ class BodyContactBranch(ContactBranch):
         )  # fmt: skip
 
     def _parameters(
-        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray
-    ) -> None:
+        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
+        by_v: FloatArray = NOTHING,
+    ) -> None:  # fmt: skip
         motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
-        growth, by_v = self.contact.growth, np.zeros(0)
+        growth = self.contact.growth
         body_contact_parameters(motion, packed, growth, self.decision, forward, by_theta, force, by_v)
 
 

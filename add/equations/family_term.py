@@ -151,6 +151,16 @@ class FamilyTerm(OverFamily, Term):
         self.one.parameters(kin, theta, self.decided, False, lam, out)
 
     @final
+    def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
+        """Add lam^T dr/dv, if the kind of the family gives it."""
+        gives = self.one.family.kind.rates
+        if gives:
+            both = np.zeros(theta.size + lam.size)
+            self.one.parameters(kin, theta, self.decided, False, lam, both)
+            out += both[theta.size :]
+        return gives
+
+    @final
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add dr/dtheta theta_dot."""
         self.one.parameters(kin, theta, self.decided, True, theta_dot, out)

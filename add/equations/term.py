@@ -117,6 +117,10 @@ class Term(ABC):
         for name, values in self._derivatives(kin, theta, "".join(set(wanted) - set(self.linear))):
             add_product(cols, rows, values, lam, getattr(out, name))
 
+    def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
+        """Add lam^T dr/dv to ``out`` (n,) as compiled steps do, without a matrix; return whether the term can."""
+        return False
+
     @final
     def state_jvp(self, kin: Kinematics, theta: FloatArray, along: FloatArray, name: str) -> FloatArray:
         """Return dr/dq, dr/dv or dr/da by ``name`` times ``along`` (n,)."""

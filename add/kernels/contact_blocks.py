@@ -3,7 +3,7 @@
 A pair has two sides; each is a rigid body, or up to three nodes with shares c_k, or stands still. What kind of pair it
 is (a point and a shape, two primitives of meshes) says how depth d, normal n, relative velocity v, spin Omega, the arms
 l of bodies and the shares change with what it moves with: columns of Y, coordinates of both sides or numbers. The law
-gives F on side 0 and -F on side 1, a couple T and -T (`contact_pairs.py`, and below), with their derivatives W by
+gives F on side 0 and -F on side 1, a couple T and -T (`contact_laws.py`), with their derivatives W by
 (d, n, v, Omega). Then
 
     dF, dT = W Y                 on a body  (F, J^T tau),  tau = l x F + T,  d(tau) = l x dF + dT + dl x F
@@ -273,11 +273,11 @@ def count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, 
 def pull_rates(couples, lam, B, room, by_v):
     """Add lam^T dr/dv of a pair to ``by_v`` (n,): r = P F, the relative velocity is -P^T v, and so -P dF/dv^T P^T lam.
 
-    W is that of `force_slopes` and, of ``couples``, of `couple_slopes`; columns from the seventh on and Z are scratch.
+    W is that of `force_slopes` and, of ``couples``, of `couple_slopes`; columns from the seventh on, zeros of
+    a new store, are its own, and Z is scratch.
     """
     E, W, Y, Z, block, ends, first = room.E, room.W, room.Y, room.Z, room.block, room.ends, 6
     stop = first + (6 if couples else 3)
-    E[:, first:stop], Y[SHARE:, first:stop] = 0.0, 0.0
     for c in range(first, stop):
         E[c - first, c] = 1.0
     fill_rows(first, stop, B, ends, room.shares, room.arms, room.F, Y, E, block)

@@ -224,9 +224,12 @@ def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
     for e in range(cells.shape[0]):
         g = group[e]
         trace_mean = lam_mean = 0.0
+        by_b, zeta = viscosities[4 * g], viscosities[4 * g + 1]
+        nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
+        rated = by_v.size > 0 and (by_b != 0.0 or zeta != 0.0 or nu != 0.0)
         if mean[g]:
             _, trace_mean = mean_trace(q, v, cells[e], grads[e], w[e], f, fd, d)
-            if by_v.size:
+            if rated:
                 _, lam_mean = mean_trace(q, lam_vec, cells[e], grads[e], w[e], f, fd, d)
         for p in range(w.shape[1]):
             gradient_of(q, cells[e], grads[e, p], f)
@@ -235,27 +238,24 @@ def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
             if mean[g]:
                 trace = trace_mean
             gradient_of(lam_vec, cells[e], grads[e, p], lf)
-            by_eta = 0.0
+            by_trace, by_eta = strain_rate(f, lf, rates), 0.0
             for i in range(3):
                 for j in range(3):
-                    out[4 * g + 1] += w[e, p] * trace * lf[i, j] * f[i, j]
-                    for k in range(3):
-                        by_eta += w[e, p] * lf[i, j] * f[i, k] * d[k, j]
-            share, rate = shear_thinning(d, viscosities[4 * g + 3])
-            out[4 * g] += by_eta
-            out[4 * g + 2] += share * by_eta
-            out[4 * g + 3] += 0.5 * viscosities[4 * g + 2] * share * np.log(rate) * by_eta
-            if by_v.size == 0:
+                    by_eta += d[i, j] * rates[i, j]
+            share, rate = shear_thinning(d, exponent)
+            out[4 * g] += w[e, p] * by_eta
+            out[4 * g + 1] += w[e, p] * trace * by_trace
+            out[4 * g + 2] += w[e, p] * share * by_eta
+            out[4 * g + 3] += 0.5 * w[e, p] * nu * share * np.log(rate) * by_eta
+            if not rated:
                 continue
-            by_trace = strain_rate(f, lf, rates)
             if mean[g]:
                 by_trace = lam_mean
-            nu, exponent = viscosities[4 * g + 2], viscosities[4 * g + 3]
-            eta, thinning = viscosities[4 * g] + nu * share, nu * share * (exponent - 2.0) / rate * by_eta / w[e, p]
+            eta, thinning = by_b + nu * share, nu * share * (exponent - 2.0) / rate * by_eta
             for i in range(3):
                 for j in range(3):
                     rates[i, j] = eta * rates[i, j] + thinning * d[i, j]
-                rates[i, i] += viscosities[4 * g + 1] * by_trace
+                rates[i, i] += zeta * by_trace
             for i in range(3):
                 p0 = w[e, p] * (f[i, 0] * rates[0, 0] + f[i, 1] * rates[1, 0] + f[i, 2] * rates[2, 0])
                 p1 = w[e, p] * (f[i, 0] * rates[0, 1] + f[i, 1] * rates[1, 1] + f[i, 2] * rates[2, 1])

@@ -281,6 +281,9 @@ def assert_state_products(term: Term, equations: Equations, matrices: dict[str, 
     term.state_vjp(kin, theta, lam, part, "v")
     assert not part.q.any() and not part.a.any(), f"{name}.state_vjp gives what is not wanted"
     assert np.array_equal(part.v, gained.v), f"{name}.state_vjp by v depends on what else is wanted"
+    product = np.zeros(n)
+    if term.rates_vjp(kin, theta, lam, product):
+        assert_equal(product, matrices["v"].T @ lam, f"{name}.rates_vjp", 1e-10)
 
 
 def assert_energy(term: Term, equations: Equations) -> None:
