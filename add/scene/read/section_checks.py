@@ -36,7 +36,7 @@ _RUN = {
 }
 _ENDS = dict.fromkeys(("standard_error", "lower", "upper"), 0)
 _PARAMETER = {
-    **dict.fromkeys(("value", "start", "interval_lower", "interval_upper", "profile_evaluations"), 0),
+    **dict.fromkeys(("value", "start", "interval_lower", "interval_upper", "profile_evaluations", "freedom"), 0),
     **_ENDS,
     "errors": dict.fromkeys(("noise", "correlated", "takes", "discretisation"), 0),
     "bootstrap": _ENDS,

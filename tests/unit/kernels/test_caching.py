@@ -1,7 +1,9 @@
 """Compiled functions on disk: they are taken anew where something behind them has changed, and only there."""
 
 import ast
+import dis
 import importlib.util
+import inspect
 import os
 import pickle
 import re
@@ -18,7 +20,7 @@ import pytest
 from numba import config
 
 import add
-from add.kernels import caching
+from add.kernels import caching, stamps as stamping
 from add.kernels.caching import is_kept
 
 PACKAGE = Path(add.__file__).parent
@@ -479,3 +481,11 @@ def test_kernels_of_a_wheel_are_for_its_processor(tmp_path, monkeypatch) -> None
     monkeypatch.setattr(config, "CPU_NAME", "generic")
     caching._compile_for_wheels(marker)
     assert config.CPU_NAME == "generic"
+
+
+def test_globals_are_those_of_the_disassembler() -> None:
+    codes = [one.__code__ for one in vars(caching).values() if inspect.isfunction(one)]
+    assert len(codes) > 10
+    for code in codes:
+        wanted = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+        assert stamping._loaded_globals(code) == wanted
