@@ -58,6 +58,19 @@ def mean_trace(q, v, cell, grads, w, f, fd, d):
     return volume, total / volume
 
 
+@njit(error_model="numpy", inline="always")
+def _add_stress(e, p, elements, f, s, out):
+    """Add w F S G_a of the nodes a of an element to ``out``, at one of its points."""
+    cells, grads, w, _, _, _ = elements
+    for i in range(3):
+        p0 = w[e, p] * (f[i, 0] * s[0, 0] + f[i, 1] * s[1, 0] + f[i, 2] * s[2, 0])
+        p1 = w[e, p] * (f[i, 0] * s[0, 1] + f[i, 1] * s[1, 1] + f[i, 2] * s[2, 1])
+        p2 = w[e, p] * (f[i, 0] * s[0, 2] + f[i, 1] * s[1, 2] + f[i, 2] * s[2, 2])
+        for a in range(cells.shape[1]):
+            gr = grads[e, p, a]
+            out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
+
+
 @njit(**_JIT)
 def viscous_residual(q, v, elements, viscosities, along, out):
     """Add the viscous forces along a change of the viscosities, w P_v G_a per point and node, to ``out``.
@@ -92,13 +105,7 @@ def viscous_residual(q, v, elements, viscosities, along, out):
                 for j in range(3):
                     d[i, j] *= eta
                 d[i, i] += zeta * trace
-            for i in range(3):
-                p0 = w[e, p] * (f[i, 0] * d[0, 0] + f[i, 1] * d[1, 0] + f[i, 2] * d[2, 0])
-                p1 = w[e, p] * (f[i, 0] * d[0, 1] + f[i, 1] * d[1, 1] + f[i, 2] * d[2, 1])
-                p2 = w[e, p] * (f[i, 0] * d[0, 2] + f[i, 1] * d[1, 2] + f[i, 2] * d[2, 2])
-                for a in range(cells.shape[1]):
-                    gr = grads[e, p, a]
-                    out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
+            _add_stress(e, p, elements, f, d, out)
 
 
 @njit(error_model="numpy", nogil=True)
@@ -256,10 +263,4 @@ def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
                 for j in range(3):
                     rates[i, j] = eta * rates[i, j] + thinning * d[i, j]
                 rates[i, i] += zeta * by_trace
-            for i in range(3):
-                p0 = w[e, p] * (f[i, 0] * rates[0, 0] + f[i, 1] * rates[1, 0] + f[i, 2] * rates[2, 0])
-                p1 = w[e, p] * (f[i, 0] * rates[0, 1] + f[i, 1] * rates[1, 1] + f[i, 2] * rates[2, 1])
-                p2 = w[e, p] * (f[i, 0] * rates[0, 2] + f[i, 1] * rates[1, 2] + f[i, 2] * rates[2, 2])
-                for a in range(cells.shape[1]):
-                    gr = grads[e, p, a]
-                    by_v[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
+            _add_stress(e, p, elements, f, rates, by_v)
