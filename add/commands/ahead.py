@@ -23,7 +23,7 @@ from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
-from add.compiled.impulse_near import TOUCH_ROWS, TOUCHES
+from add.compiled.impulse_near import IN_REACH, TOUCH_ROWS, TOUCHES
 from add.compiled.impulses import calls
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
@@ -195,7 +195,7 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
         *functions_of_meshes(),
         *functions_of_contact(),
         (solve_unscaled, ARGUMENTS),
-        *(one[:2] for one in (FINISH, TOUCHES, TOUCH_ROWS)),
+        *(one[:2] for one in (FINISH, IN_REACH, TOUCHES, TOUCH_ROWS)),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
     every = [*functions(explicit=True), *contact]

@@ -15,7 +15,7 @@ from add.kernels.caching import CALLED, njit
 from add.kernels.cone_solve import ARGUMENTS, solve_unscaled
 from add.kernels.cones import CONE, HALF_LINE, Blocks
 from add.kernels.contact_arrays import Motion, Packed
-from add.kernels.contact_rows import touch_rows, touches
+from add.kernels.contact_rows import in_reach, touch_rows, touches
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: What would be passed through by this share of the gap up to which a pair touches counts from the beginning.
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
 
     Attributes
     ----------
-    gap, speed : (m,) of pairs, and with which it opens [m], [m/s]
+    gap, speed : (m,) of pairs in reach, and with which it opens [m], [m/s]; others have an infinite one
     normal, arms : (m, 3), (m, 2, 3)
     stops : (s,) how far coordinates may still go [m], [rad]
     near : (m + s,) what counts
@@ -94,8 +94,8 @@ def new_seen(possible):
     """Return room for what is seen of pairs and stops."""
     m, s = possible.number.size, possible.dof.size
     return Seen(
-        np.empty(m), np.empty(m), np.empty((m, 3)), np.empty((m, 2, 3)), np.empty(s), np.zeros(m + s, dtype=np.bool_),
-        np.zeros(m + s, dtype=np.bool_),
+        np.full(m, np.inf), np.zeros(m), np.empty((m, 3)), np.empty((m, 2, 3)), np.empty(s),
+        np.zeros(m + s, dtype=np.bool_), np.zeros(m + s, dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -106,19 +106,22 @@ _PACKED = typeof(Packed(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 4
 _PAIRS = _MOTION, _PACKED, _NUMBERS
 TOUCHES = Callee(touches, (*_PAIRS, types.Tuple((_ROWS, _THREES, _THREES, _THREES, _CUBES))), types.none)  # type: ignore[attr-defined]
 _OF_ROWS = types.Tuple((_CUBES, types.int64[:, ::1], _CUBES, _CUBES, _MATRIX))  # type: ignore[attr-defined]
+IN_REACH = Callee(in_reach, (*_PAIRS, *[types.float64] * 4), _NUMBERS)
 TOUCH_ROWS = Callee(touch_rows, (*_PAIRS, _THREES, _CUBES, _OF_ROWS), types.none)
 CONES = Callee(
     solve_unscaled, ARGUMENTS,
     types.Tuple((_ROWS, _ROWS, _NUMBERS, types.float64, types.int64, types.int64, _ROWS, types.float64)),  # type: ignore[attr-defined]
 )  # fmt: skip
 _touches = by_address("gaps and velocities of pairs", lambda: TOUCHES)
+call_in_reach = by_address("pairs in reach", lambda: IN_REACH)
 _touch_rows = by_address("rows of pairs", lambda: TOUCH_ROWS)
 call_cones = by_address("problems over cones", lambda: CONES)
 
 
 class Calls(NamedTuple):
-    """Addresses of `TOUCHES`, `TOUCH_ROWS` and `CONES`, and of Newton's iterations on modes, which that one takes."""
+    """Addresses of these callees, and of Newton's iterations on modes, which `CONES` takes."""
 
+    in_reach: int
     touches: int
     rows: int
     cones: int
@@ -126,16 +129,22 @@ class Calls(NamedTuple):
 
 
 @njit(**CALLED)
-def measure(calls, possible, t, x, w, theta, seen):
-    """Fill gaps, normals, arms and speeds of all pairs at places x with velocities w of their rows."""
-    m = seen.gap.size
+def measure(calls, possible, reached, t, x, w, theta, seen):
+    """Fill gaps, normals, arms and speeds of pairs in reach at places x with velocities w of their rows."""
+    m = reached.size
+    gap, normal, arms, number = np.empty(m), np.empty((m, 3)), np.empty((m, 2, 3)), np.empty(m, dtype=np.int64)
     velocity, place = np.empty((m, 3)), np.empty((m, 3))
-    out = seen.gap, seen.normal, velocity, place, seen.arms
-    _touches(calls.touches, (Motion(t, x, w, theta), possible.packed, possible.number, out))
-    for i in range(m):
-        seen.speed[i] = 0.0
+    for k in range(m):
+        number[k] = possible.number[reached[k]]
+    out = gap, normal, velocity, place, arms
+    _touches(calls.touches, (Motion(t, x, w, theta), possible.packed, number, out))
+    for k in range(m):
+        i = reached[k]
+        seen.gap[i], seen.speed[i] = gap[k], 0.0
+        put(arms[k], seen.arms[i])
         for r in range(3):
-            seen.speed[i] += seen.normal[i, r] * velocity[i, r]
+            seen.normal[i, r] = normal[k, r]
+            seen.speed[i] += normal[k, r] * velocity[k, r]
 
 
 @njit(**CALLED)

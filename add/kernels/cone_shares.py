@@ -27,8 +27,8 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 #: Singular values below this share of the largest one are redundant rows.
 REDUNDANT = 1e-11
 
-#: Pivots above this share of the largest one leave no doubt that there is no redundant row.
-_REGULAR = 1e-8
+#: Pivots above this share of the largest one leave no doubt that a row is not redundant, below the other that it is.
+_REGULAR, _ROUNDING = 1e-8, 1e-13
 
 
 @njit(**_JIT)
@@ -52,13 +52,14 @@ def norm(x):
 
 
 @njit(**_JIT)
-def _eliminate(A, B):
-    """Replace B (m, k) by A^-1 B with complete pivoting, A (m, m) lost; return whether A is regular beyond doubt.
+def _eliminate(A, B, column):
+    """Make A (m, m) an upper triangle by complete pivoting, and B (m, k) what goes with it; fill the columns' order.
 
-    By the largest of each column alone, rows that are all but equal can make a matrix look regular that is none.
+    Returns the rank: where the pivots end there is nothing left but rounding. -1 where that is in doubt. By the largest
+    of each column alone, rows that are all but equal can make a matrix look regular that is none.
     """
     m, k = B.shape
-    column, largest = np.empty(m, dtype=np.int64), 0.0
+    largest = 0.0
     for c in range(m):
         column[c] = c
     for c in range(m):
@@ -70,7 +71,7 @@ def _eliminate(A, B):
         pivot = A[row, at]
         largest = max(largest, abs(pivot))
         if not abs(pivot) > _REGULAR * largest:
-            return False
+            return c if abs(pivot) < _ROUNDING * largest else -1
         if row != c:
             for j in range(c, m):
                 A[c, j], A[row, j] = A[row, j], A[c, j]
@@ -87,19 +88,65 @@ def _eliminate(A, B):
                     A[r, j] -= share * A[c, j]
                 for j in range(k):
                     B[r, j] -= share * B[c, j]
-    for r in range(m - 1, -1, -1):
-        for c in range(r + 1, m):
+    return m
+
+
+@njit(**_JIT)
+def _substitute(A, rank, B):
+    """Solve with the upper triangle that `_eliminate` has left, for the first rows of B (m, k)."""
+    for r in range(rank - 1, -1, -1):
+        for c in range(r + 1, rank):
             share = A[r, c]
             if share != 0.0:
-                for j in range(k):
+                for j in range(B.shape[1]):
                     B[r, j] -= share * B[c, j]
-        for j in range(k):
+        for j in range(B.shape[1]):
             B[r, j] /= A[r, r]
-    found = B.copy()
-    for r in range(m):
-        for j in range(k):
-            B[column[r], j] = found[r, j]
-    return True
+
+
+@njit(**_JIT)
+def _orthonormal(A):
+    """Return an orthonormal basis of the range of A (k, r), by Gram and Schmidt, twice."""
+    out = A.copy()
+    for c in range(out.shape[1]):
+        for _ in range(2):
+            for other in range(c):
+                share = 0.0
+                for i in range(out.shape[0]):
+                    share += out[i, c] * out[i, other]
+                for i in range(out.shape[0]):
+                    out[i, c] -= share * out[i, other]
+        size = 0.0
+        for i in range(out.shape[0]):
+            size += out[i, c] ** 2
+        for i in range(out.shape[0]):
+            out[i, c] /= np.sqrt(size)
+    return out
+
+
+@njit(**_JIT)
+def _kernel(A, rank, column):
+    """Return an orthonormal basis (m, m - rank) of the kernel of a matrix that `_eliminate` has made A of."""
+    m = A.shape[0]
+    beyond, out = A[:, rank:].copy(), np.zeros((m, m - rank))
+    _substitute(A, rank, beyond)
+    for c in range(m - rank):
+        out[column[rank + c], c] = 1.0
+        for r in range(rank):
+            out[column[r], c] = -beyond[r, c]
+    return _orthonormal(out)
+
+
+@njit(**_JIT)
+def _leave_out(basis, B):
+    """Take from the columns of B (m, k) what they have along an orthonormal basis (m, r)."""
+    for c in range(basis.shape[1]):
+        for j in range(B.shape[1]):
+            share = 0.0
+            for i in range(B.shape[0]):
+                share += basis[i, c] * B[i, j]
+            for i in range(B.shape[0]):
+                B[i, j] -= share * basis[i, c]
 
 
 @njit(**_JIT)
@@ -143,17 +190,29 @@ def _singular_values(matrix):
 def least_norm_inverse(K):
     """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
 
-    A matrix that elimination finds regular needs no singular values.
+    It is the pseudo-inverse of K with rows of length one, by elimination: any solution for what r has in the range, its
+    part in the kernel left out. Only where the rank is in doubt there are singular values, which take longer.
     """
     m = K.shape[0]
     scaled, sizes = _scaled_rows(K)
     if not np.isfinite(max_norm(scaled.ravel())):
         return np.full((m, m), np.nan), np.zeros((m, 0))
-    inverse = np.zeros((m, m))
-    for i in range(m):
-        inverse[i, i] = 1.0 / sizes[i]
-    if _eliminate(scaled.copy(), inverse):
-        return inverse, np.zeros((m, 0))
+    inverse, upper, reduced, column = np.zeros((m, m)), scaled.copy(), np.eye(m), np.empty(m, dtype=np.int64)
+    rank = _eliminate(upper, reduced, column)
+    if rank >= 0:
+        unmet = _orthonormal(np.ascontiguousarray(reduced[rank:].T))
+        _substitute(upper, rank, reduced)
+        for r in range(rank):
+            for j in range(m):
+                inverse[j, column[r]] = reduced[r, j]
+        _leave_out(unmet, inverse)
+        inverse = np.ascontiguousarray(inverse.T)
+        kernel = _kernel(upper, rank, column)
+        _leave_out(kernel, inverse)
+        for i in range(m):
+            for j in range(m):
+                inverse[i, j] /= sizes[j]
+        return inverse, kernel
     left, s, right = _singular_values(scaled)
     rank = 0
     while rank < m and s[rank] > REDUNDANT * s[0]:
@@ -161,7 +220,6 @@ def least_norm_inverse(K):
     kernel = np.empty((m, m - rank))
     for i in range(m):
         for j in range(m):
-            inverse[i, j] = 0.0
             for k in range(rank):
                 inverse[i, j] += right[k, i] * left[j, k] / (s[k] * sizes[j])
         for k in range(rank, m):
@@ -175,13 +233,19 @@ def least_norm_solution(K, r):
     scaled, sizes = _scaled_rows(K)
     if not np.isfinite(max_norm(scaled.ravel())):
         return np.full(r.size, np.nan)
-    x = np.empty((r.size, 1))
+    x, column, out = np.empty((r.size, 1)), np.empty(r.size, dtype=np.int64), np.zeros(r.size)
     for i in range(r.size):
         x[i, 0] = r[i] / sizes[i]
-    if _eliminate(scaled, x):
-        return x[:, 0].copy()
+    size = max_norm(x[:, 0])
+    rank = _eliminate(scaled, x, column)
+    if rank >= 0 and max_norm(x[rank:, 0]) <= _ROUNDING * size:
+        _substitute(scaled, rank, x)
+        for i in range(rank):
+            out[column[i]] = x[i, 0]
+        if rank < r.size:
+            _leave_out(_kernel(scaled, rank, column), out.reshape((r.size, 1)))
+        return out
     inverse, _ = least_norm_inverse(K)
-    out = np.zeros(r.size)
     for i in range(r.size):
         for k in range(r.size):
             out[i] += inverse[i, k] * r[k]
@@ -205,26 +269,6 @@ def closed_normals(blocks, modes):
 
 
 @njit(**_JIT)
-def _orthonormal(A):
-    """Return an orthonormal basis of the range of A (k, r), by Gram and Schmidt, twice."""
-    out = A.copy()
-    for c in range(out.shape[1]):
-        for _ in range(2):
-            for other in range(c):
-                share = 0.0
-                for i in range(out.shape[0]):
-                    share += out[i, c] * out[i, other]
-                for i in range(out.shape[0]):
-                    out[i, c] -= share * out[i, other]
-        size = 0.0
-        for i in range(out.shape[0]):
-            size += out[i, c] ** 2
-        for i in range(out.shape[0]):
-            out[i, c] /= np.sqrt(size)
-    return out
-
-
-@njit(**_JIT)
 def redundant_normals(G, blocks, modes, scale):
     """Return the closed normal rows (k,), the basis Z (k, r) and, for scaled impulses, N (k, r); see the module.
 
@@ -239,18 +283,24 @@ def redundant_normals(G, blocks, modes, scale):
     for i in range(k):
         for j in range(k):
             normal[i, j] = 0.5 * (G[rows[i], rows[j]] + G[rows[j], rows[i]])
-    values, vectors = np.linalg.eigh(normal)
-    r = 0
-    while r < k and values[r] <= _REDUNDANT * values[k - 1]:
-        r += 1
+    upper, column = normal.copy(), np.empty(k, dtype=np.int64)
+    rank = _eliminate(upper, nothing, column)
+    if rank >= 0:
+        Z = _kernel(upper, rank, column)
+    else:
+        values, vectors = np.linalg.eigh(normal)
+        r = 0
+        while r < k and values[r] <= _REDUNDANT * values[k - 1]:
+            r += 1
+        Z = vectors[:, :r].copy()
+    r = Z.shape[1]
     if r == 0 or r == k:
         return rows, nothing, nothing
-    Z, N = np.empty((k, r)), np.empty((k, r))
+    N = np.empty((k, r))
     for i in range(k):
         for c in range(r):
             # Scaled kernel vectors z' are z/scale, and scaled impulses are l/scale.
-            Z[i, c] = vectors[i, c]
-            N[i, c] = scale[rows[i]] * vectors[i, c]
+            N[i, c] = scale[rows[i]] * Z[i, c]
     N = _orthonormal(N)
     for i in range(k):
         for c in range(r):

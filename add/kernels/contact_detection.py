@@ -242,15 +242,15 @@ def meetings(contacts, most):
 
 
 @njit(cache=True, error_model="numpy")
-def _near(o, centre, reach, kind, size, R, p, S):
-    """Whether the ball (centre (1, 3), reach) may meet shape o: gaps change by no more than the way between places."""
+def gap_of(o, centre, kind, size, R, p, S):
+    """Return the gap [m] of a place (1, 3) and shape o: it changes by no more than the way between places."""
     X0, X1, X2 = to_frame(0, o, centre, R, p)
     feature = distance_feature(kind[o], size[o], X0, X1, X2)
-    return distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S) <= reach
+    return distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _ball(run, q, contacts, B, centre):
+def ball_of(run, q, contacts, B, centre):
     """Fill the centre (1, 3) of a ball around the spheres of a run and return its radius, a little too large."""
     spheres, arms = contacts.spheres, contacts.arms
     first, stop, a = contacts.runs[run, FIRST], contacts.runs[run, STOP], contacts.runs[run, BODY]
@@ -366,7 +366,7 @@ def detect(q, theta, contacts, frames):
     for run in range(n_runs):
         first, stop = runs[run, FIRST], runs[run, STOP]
         many = stop - first > 2
-        reach = _ball(run, q, contacts, frames.B, x) + layer
+        reach = ball_of(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
         if use_grid:
             n_found = _candidates(x[0], reach, grid, near)
@@ -379,7 +379,7 @@ def detect(q, theta, contacts, frames):
                 continue
             if many:
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
-                if not _near(o, x, reach, kind, size, R, p, S):
+                if gap_of(o, x, kind, size, R, p, S) > reach:
                     continue
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             for i in range(first, stop):

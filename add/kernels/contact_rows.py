@@ -33,7 +33,18 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
-from add.kernels.contact_detection import frames_of, point_place
+from add.kernels.contact_detection import (
+    BODY as OF_RUN,
+    FIRST,
+    OMEGA,
+    PLACE,
+    STOP,
+    VELOCITY as SPEED,
+    ball_of,
+    frames_of,
+    gap_of,
+    point_place,
+)
 from add.kernels.contact_pairs import to_frame
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
 from add.kernels.distance import distance_feature
@@ -69,6 +80,52 @@ def _fill_touches(motion, contacts, number, out, floats, integers):
             normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
             place[k, r] = scratch.x[0, r] - lever * scratch.S[0, r]
             arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
+
+
+@njit(**_JIT)
+def in_reach(motion, packed, number, dt, faster, resting, touching):
+    """Return which of the pairs (k,) may be as near as ``touching`` [m] within dt: others surely are not.
+
+    Points of one body are looked at together, by their ball: its gap, less what the fastest of them could close by its
+    speed, ``faster`` times, and ``resting`` [m/s] more.
+    """
+    contacts = unpacked(packed.ints, packed.floats, packed.places)
+    frames, runs, n_shapes = frames_of(0, motion, contacts), contacts.runs, contacts.kind.size
+    out, kept, run, last = np.empty(number.size, dtype=np.int64), 0, 0, -1
+    centre, S, nothing = np.empty((1, 3)), np.empty((3, 3)), np.zeros(n_shapes, dtype=np.int64)
+    clear = nothing.copy()
+    for k in range(number.size):
+        i, o = number[k] // n_shapes, number[k] % n_shapes
+        while not runs[run, FIRST] <= i < runs[run, STOP]:
+            run = (run + 1) % runs.shape[0]
+        if run != last:
+            last = run
+            put(nothing, clear)
+        if clear[o] == 0:
+            clear[o] = 1 if _clear(run, o, motion, contacts, frames, (dt, faster, resting, touching), centre, S) else -1
+        if clear[o] < 0:
+            out[kept] = k
+            kept += 1
+    return out[:kept].copy()
+
+
+@njit(**_JIT)
+def _clear(run, o, motion, contacts, frames, within, centre, S):
+    """Whether no point of a run may come near a shape; see `in_reach`. Nodes go their own ways: that is not known."""
+    a, B, shapes, square, spins = contacts.runs[run, OF_RUN], frames.B, frames.shapes, 0.0, 0.0
+    if a < 0:
+        return False
+    radius = ball_of(run, motion.q, contacts, B, centre)
+    for r in range(3):
+        s, t = (r + 1) % 3, (r + 2) % 3
+        speed = B[a, SPEED, r] - shapes.V[o, r]
+        speed += B[a, OMEGA, s] * (centre[0, t] - B[a, PLACE, t]) - B[a, OMEGA, t] * (centre[0, s] - B[a, PLACE, s])
+        speed -= shapes.W[o, s] * (centre[0, t] - shapes.p[o, t]) - shapes.W[o, t] * (centre[0, s] - shapes.p[o, s])
+        square += speed * speed
+        spins += abs(B[a, OMEGA, r]) + abs(shapes.W[o, r])
+    dt, faster, resting, touching = within
+    ahead = dt * (faster * (math.sqrt(square) + spins * radius) + resting)
+    return gap_of(o, centre, shapes.kind, shapes.size, shapes.R, shapes.p, S) - radius > touching + ahead
 
 
 @njit(**_JIT)

@@ -253,17 +253,17 @@ def test_swings_that_give_energy_are_halved() -> None:
         energies = [sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(run.n_steps + 1)]
         gains[len(gains)] = max(energies) / energies[0] - 1.0
     assert gains[0] < 1e-2 and gains[1] > 0.1
-    assert any(len(record.inner) > 1 for record in built.run(n_steps=58).records)
+    assert any(len(record.inner) > 1 for record in built.run(n_steps=57).records)
     objective = RoughObjective(np.random.default_rng(0).normal(size=built.model.system.n))
-    _, trajectory = evaluate(built.simulation, objective, n_steps=58)
-    reverse = value_and_gradient(built.simulation, objective, n_steps=58)
+    _, trajectory = evaluate(built.simulation, objective, n_steps=57)
+    reverse = value_and_gradient(built.simulation, objective, n_steps=57)
     direction = np.random.default_rng(1).normal(size=built.theta.size) * np.abs(built.theta)
     (slope,) = pushforward(built.simulation, trajectory, built.theta, [direction]).derivative(
         objective, trajectory, built.theta
     )
     assert reverse.gradient @ direction == pytest.approx(slope, rel=1e-8)
     ends = [
-        evaluate(built.simulation, objective, built.theta + h * direction, replay=trajectory.replay, n_steps=58)[0]
+        evaluate(built.simulation, objective, built.theta + h * direction, replay=trajectory.replay, n_steps=57)[0]
         for h in (1e-7, -1e-7)
     ]
     assert (ends[0] - ends[1]) / 2e-7 == pytest.approx(slope, rel=1e-4)
