@@ -134,7 +134,9 @@ class _ReverseSweep:
         """Go back through what was taken, the last first."""
         single: list[tuple[State, Record]] = []
         for part in reversed(taken):
-            if isinstance(part, Block):
+            if isinstance(part, Block) and part.carries:
+                single.extend(list(stepwise(part))[::-1])
+            elif isinstance(part, Block):
                 self.through(assemblers, single[::-1])
                 single = []
                 self.through_block(assemblers, part, part.n)

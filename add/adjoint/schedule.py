@@ -20,7 +20,7 @@ from add.compiled.steps import Block
 from add.equations.kinematics import State
 from add.machine.files import available_memory
 from add.simulation import DifferentiableStepper, Linearised, Record
-from add.simulation.bdf import state_after
+from add.simulation.bdf import state_after, stepwise
 from add.simulation.kept_states import KeptBlock, KeptSteps
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
@@ -77,15 +77,18 @@ class StatesOfSteps(KeptRun):
 
     def append(self, taken: Taken) -> None:
         """Keep a block or a step."""
-        if isinstance(taken, Block):
+        if isinstance(taken, Block) and taken.carries:
+            for one in stepwise(taken):
+                self.append(one)
+        elif isinstance(taken, Block):
             self._gather()
             self._kept.append(KeptBlock.of(taken) if taken.stages is None else taken)
             self._before = self._last = state_after(taken, taken.n - 1)
-            return
-        self._single.append(taken)
-        self._last = taken[0]
-        if len(self._single) == _TOGETHER:
-            self._gather()
+        else:
+            self._single.append(taken)
+            self._last = taken[0]
+            if len(self._single) == _TOGETHER:
+                self._gather()
 
     def _gather(self) -> None:
         if self._single:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from collections.abc import Sequence
+from typing import final, overload
 
 import numpy as np
 
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import calls, take_impulses
-from add.compiled.newton import Criteria, Formula, Step
+from add.compiled.newton import Criteria, Formula
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_jacobian, call_residual
+from add.compiled.steps import Block, Steps, Timing
 from add.compiled.structure import links_of, windows
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.kinematics import Carry, Kinematics, Weights
 from add.equations.term import Decisions
 from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
 from add.kernels.caching import njit
@@ -51,6 +53,36 @@ def as_choices(decisions: Decisions, none: Choices) -> Choices:
 
 
 @final
+class Carries(Sequence[Carry]):
+    """What each of some steps of contact in velocities hands on (see `add.hard_contact.impulse_coupling`).
+
+    Made where it is asked for of what `add.compiled.impulses.take_impulses` returns; ``m`` pairs may touch.
+    """
+
+    def __init__(self, m: int, marks: IntArray, memory: FloatArray, ends: IntArray) -> None:
+        self._m, self._marks, self._memory, self._ends = m, marks, memory, ends
+
+    def __len__(self) -> int:
+        return self._ends.shape[0] - 1
+
+    @overload
+    def __getitem__(self, key: int) -> Carry: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Carry]: ...
+
+    def __getitem__(self, key: int | slice) -> Carry | Sequence[Carry]:
+        if isinstance(key, slice):
+            return [self[k] for k in range(*key.indices(len(self)))]
+        (mark, number), (last_mark, last) = self._ends[key : key + 2].tolist()
+        near, modes = self._marks[mark:last_mark].reshape(2, -1)
+        k = int(np.searchsorted(near, self._m))
+        return Carry(
+            self._memory[None, number:last], (near[:k], np.zeros(k, dtype=np.int64), modes, near[k:] - self._m)
+        )
+
+
+@final
 class CompiledEquations:
     """Forces and matrices of a system whose matrices are dense, and of which no decision changes the pattern.
 
@@ -63,7 +95,7 @@ class CompiledEquations:
         return None if system is None or system.sparse or system.changing else cls(system)
 
     def __init__(self, system: PackedSystem) -> None:
-        self._free = system.system.partition.free
+        self._system, self._free = system, system.system.partition.free
         self._arena, self._routines = system.common
         families = self._arena.families.copy()
         families[families[:, CHOICE] >= 0, OWN] = _LEFT_OUT
@@ -89,25 +121,22 @@ class CompiledEquations:
         return self._now[1]
 
     def take_impulses(
-        self, formula: Formula, criteria: Criteria, before: tuple[float, FloatArray, FloatArray], theta: FloatArray,
+        self, timing: Timing, criteria: Criteria, times: FloatArray, before: tuple[FloatArray, FloatArray],
+        theta: FloatArray,
         given: tuple[Possible, Rules, FloatArray, tuple[IntArray, IntArray, IntArray, FloatArray, bool]],
-    ) -> tuple[Any, ...]:  # fmt: skip
-        """Take a step of contact in velocities; see `add.compiled.impulses.take_impulses`."""
-        possible, rules, driven, (*kept, any_step) = given
-        stars = np.concatenate(before[1:]).reshape(2, -1)
-        step = Step(formula, criteria, stars, self._signals_at(formula.t), plain(theta), False, False)
-        return take_impulses(
-            self._arena,
-            self._routines,
-            calls(),
-            step,
-            self._none,
-            possible,
-            rules,
-            (before[0], *stars),
-            plain(driven),
-            (*map(plain, kept), any_step),
-        )
+    ) -> Block:  # fmt: skip
+        """Take steps of contact in velocities; see `add.compiled.impulses.take_impulses`."""
+        possible, rules, targets, (*kept, any_step) = given
+        found = [self._signals_at(t) for t in times[1:].tolist()]
+        signals = Signals(np.stack([one.weights for one in found]), np.stack([one.table for one in found]))
+        q, v = map(plain, before)
+        done, *fields, marks, memory, ends = take_impulses(
+            self._arena, self._routines, calls(),
+            (Formula(0.0, float(timing.dt), float(timing.c[1]), 1.0, 0.0), criteria, self._none), (possible, rules),
+            ((q, v), (*map(plain, kept), any_step)), (times, plain(targets), signals), plain(theta),
+        )  # fmt: skip
+        carries = Carries(possible.number.size, marks, memory, ends)
+        return Block(self._system, timing, Steps(*fields), done, q, v, carries=carries)
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return r (n,) of all terms that do not decide."""

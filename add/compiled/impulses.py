@@ -1,4 +1,4 @@
-"""A step of contact in velocities in one call: the normal path of `add.hard_contact.impulse_part`, without impacts.
+"""Steps of contact in velocities in one call: the normal path of `add.hard_contact.impulse_part`, without impacts.
 
 Only what most steps are is here: nothing near may bounce, Newton converges, and the cone problem of each iteration is
 solved, with every contact well within its mode. Whatever asks for more is left to Python, which begins the step anew.
@@ -47,9 +47,9 @@ from add.compiled.newton import (
 from add.compiled.routines import NONE, call_jacobian, factor
 from add.compiled.structure import layout_of, links_of, tree_of
 from add.compiled.tree_equations import new_lifted, parts_of
-from add.compiled.walk import no_choices
+from add.compiled.walk import no_choices, with_rows
 from add.cones.solver import CERTIFIED, MOST_ITERATIONS, WEAK
-from add.kernels.arena import Instant, empty_arena, empty_instant
+from add.kernels.arena import Instant, Signals, empty_arena
 from add.kernels.borrowed import borrowed, put, uncounted
 from add.kernels.by_address import address
 from add.kernels.caching import CALLED, is_kept, njit
@@ -57,6 +57,7 @@ from add.kernels.cone_modes import margins
 from add.kernels.cone_solve import FINISH, POLISH
 from add.kernels.cones import CONE
 from add.kernels.contact_arrays import Motion, Packed
+from add.kernels.rotation import beyond_pi, change_chart
 from add.kernels.tree_map import fill_places
 from add.kernels.trees import fill_motion
 
@@ -244,40 +245,87 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def take_impulses(arrays, routines, calls, step, none, possible, rules, before, driven, kept):
-    """Take a step, or a part of one, of contact in velocities.
+def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta):
+    """Take steps of contact in velocities, or a part of one, until one is left to Python.
 
-    ``before`` are time, q and v (n,); ``driven`` (n_p,) the increments of prescribed coordinates; ``kept`` pairs and
-    stops that were near in the step before, their modes and forces, and whether there was one; ``none`` what decides
-    nothing.
+    ``method``: a formula with dt and c of all of them, criteria, and what decides nothing; ``contact``: what is
+    possible, and rules. ``begun``: q and v (n,), pairs and stops that were near in the step before, their modes and
+    forces, and whether there was one. ``driven``: times (k + 1,) from that of q on, prescribed coordinates (k, n_p),
+    and the signals, with one axis more. The last step has nothing near, or is the last that is asked for.
 
-    Returns how it ended, iterations, the size of the forces at the first guess, the coordinate with the largest
-    residual, q, v and a, merits of the iterates, decisions and where those of each term begin, the pairs and stops that
-    are near, their modes, and, one behind the other, slopes, forces and margins of these, and how well the cones are
-    met. What ended in `GIVEN_UP` is Python's.
+    Returns how many were found, the fields of their `Steps`, and what they hand on: what is near and its modes, then
+    slopes, forces and margins of these and how well the cones are met, of all steps one behind the other, and where
+    both begin in each (k + 1, 2).
     """
-    point, trial, seen = new_iterate(arrays), new_iterate(arrays), new_seen(possible)
-    rooms, merits = (
-        (point, trial, new_room(arrays), none, new_lifted(arrays)),
-        np.zeros(step.criteria.max_iterations + 1),
-    )
-    status, iterations, scale, worst, swapped, chosen, modes, memory = _take(
-        arrays, routines, calls, step, (possible, rules), (before, driven, kept), rooms, seen, merits
-    )
-    m, near = seen.gap.size, seen.near
-    end, (k, beside) = trial if swapped else point, counts(near, m)
-    pairs, stops = np.empty(k, dtype=np.int64), np.empty(beside, dtype=np.int64)
-    count = 0
-    for i in range(near.size):
-        if near[i]:
-            if i < m:
-                pairs[count] = i
-            else:
-                stops[count - k] = i - m
-            count += 1
+    (formula, criteria, none), possible, (times, targets, signals) = method, contact[0], driven
+    (begin_q, begin_v), kept, (n_steps, n_driven), n = begun[0], begun[1], targets.shape, begun[0][0].size
+    m, s, rotations, prescribed = (
+        possible.number.size, possible.dof.size, layout_of(arrays).rotations, layout_of(arrays).prescribed,
+    )  # fmt: skip
+    q, v, a = np.empty((n_steps, n)), np.empty((n_steps, n)), np.empty((n_steps, n))
+    states_q, states_v = np.empty((n_steps, n)), np.empty((n_steps, n))
+    turned, counted = np.zeros((n_steps, rotations.size), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
+    tolerance, merits = np.empty(n_steps), np.zeros((n_steps, criteria.max_iterations + 1))
+    ends, rows = np.zeros((n_steps, none.ends.size), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
+    marks, memory = np.empty(2 * n_steps * (m + s), dtype=np.int64), np.empty(n_steps * (5 * m + 3 * s + 1))
+    limits, old_q, old_v = np.zeros((n_steps + 1, 2), dtype=np.int64), np.empty((1, n)), np.empty((1, n))
+    put(begin_q, old_q[0])
+    put(begin_v, old_v[0])
+    point, trial, moves, done = new_iterate(arrays), new_iterate(arrays), np.empty(n_driven), 0
+    rooms = point, trial, new_room(arrays), none, new_lifted(arrays)
+    for k in range(n_steps):
+        stars, seen = np.empty((2, n)), new_seen(possible)
+        put(old_q[0], stars[0])
+        put(old_v[0], stars[1])
+        for i in range(n_driven):
+            moves[i] = targets[k, i] - stars[0, prescribed[i]]
+        now = Formula(times[k + 1], formula.dt, formula.c, 1.0, 0.0), Signals(signals.weights[k], signals.table[k])
+        step = Step(now[0], criteria, stars, now[1], theta, False, False)
+        begin = (times[k], stars[0], stars[1]), moves, kept
+        status, iterations, scale, worst, swapped, chosen, modes, numbers = _take(
+            arrays, routines, calls, step, contact, begin, rooms, seen, merits[k]
+        )
+        if status == GIVEN_UP:
+            break
+        end = trial if swapped else point
+        put(end.q, q[k])
+        put(end.v, v[k])
+        put(end.a, a[k])
+        put(end.q, old_q[0])
+        put(end.v, old_v[0])
+        put(beyond_pi(q[k], rotations), turned[k])
+        for i in range(rotations.size):
+            if turned[k, i]:
+                change_chart(rotations[i], old_q, old_v)
+        put(old_q[0], states_q[k])
+        put(old_v[0], states_v[k])
+        counted[k, 0], counted[k, 1], counted[k, 2], counted[k, 3] = status, iterations, iterations, worst
+        tolerance[k], first = tolerated(criteria, scale), 0 if k == 0 else ends[k - 1, ends.shape[1] - 1]
+        rows = with_rows(rows, first, chosen.rows)
+        for i in range(ends.shape[1]):
+            ends[k, i] = first + chosen.ends[i]
+        (mark, number), (near, beside) = limits[k], counts(seen.near, m)
+        pairs, stops = np.empty(near, dtype=np.int64), np.empty(beside, dtype=np.int64)
+        count = 0
+        for i in range(m + s):
+            if seen.near[i]:
+                marks[mark + count] = i
+                if i < m:
+                    pairs[count] = i
+                else:
+                    stops[count - near] = i - m
+                count += 1
+        put(modes, marks[mark + count :])
+        put(numbers, memory[number:])
+        limits[k + 1, 0], limits[k + 1, 1] = mark + 2 * count, number + numbers.size
+        kept = pairs, stops, modes, numbers[count : 2 * near + 2 * count].copy(), True
+        done += 1
+        if count == 0:
+            break
+    last = ends[done - 1, ends.shape[1] - 1] if done else 0
     return (
-        status, iterations, scale, worst, end.q, end.v, end.a, merits[: iterations + 1], chosen.rows, chosen.ends,
-        pairs, stops, modes, memory,
+        done, q, v, a, states_q, states_v, turned, counted, tolerance, merits, rows[:last].copy(), ends[:done].copy(),
+        marks[: limits[done, 0]].copy(), memory[: limits[done, 1]].copy(), limits,
     )  # fmt: skip
 
 
@@ -292,16 +340,14 @@ def calls() -> Calls | None:
 
 def arguments() -> tuple[object, ...]:
     """Return arguments of the types of `take_impulses`."""
-    one, marks, at = np.zeros(0), np.zeros(0, dtype=np.int64), empty_instant()
-    step = Step(
-        Formula(0.0, 0.0, 0.0, 0.0, 0.0), Criteria(0.0, 0.0, 0.0, 2, 1), np.zeros((2, 0)), at.signals, one, False, False
-    )
+    one, two, marks = np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     packed = Packed(marks, one, np.zeros((0, 4), dtype=np.int64))
     possible = Possible(
         packed, marks, np.zeros(0, dtype=bool), marks, marks, np.zeros((0, 3)), marks, marks, one, marks
     )
-    kept = marks, marks, marks, one, False
+    method = Formula(*[0.0] * 5), Criteria(0.0, 0.0, 0.0, 2, 1), no_choices(0)
+    begun, signals = ((one, one), (marks, marks, marks, one, False)), Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
     return (
-        empty_arena(), NONE, Calls(0, 0, 0, 0, (0, 0)), step, no_choices(0), possible, Rules(*[0.0] * 6),
-        (0.0, one, one), one, kept,
+        empty_arena(), NONE, Calls(0, 0, 0, 0, (0, 0)), method, (possible, Rules(*[0.0] * 6)), begun,
+        (one, two, signals), one,
     )  # fmt: skip

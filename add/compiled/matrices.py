@@ -9,9 +9,9 @@ import numpy as np
 
 from add.compiled.linear import factor_dense, new_linear, solve_all
 from add.compiled.routines import call_inputs, call_matrices, call_parameters, call_residual
-from add.compiled.steps import choices_of
 from add.compiled.structure import links_of
 from add.compiled.tree_equations import new_lifted
+from add.compiled.walk import choices_of
 from add.kernels.arena import Instant, Signals
 from add.kernels.caching import CALLED, njit
 from add.typing import FloatArray, IntArray

@@ -11,9 +11,9 @@ import numpy as np
 
 from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem
-from add.compiled.steps import Block, Steps, Timing, choices_of, pull_back_steps, take_steps
+from add.compiled.steps import Block, Steps, Timing, pull_back_steps, take_steps
 from add.compiled.structure import CHUNK, windows
-from add.compiled.walk import no_choices, with_rows
+from add.compiled.walk import choices_of, no_choices, with_rows
 from add.equations.family_term import plain
 from add.kernels.arena import Signals
 from add.kernels.caching import njit

@@ -1,5 +1,6 @@
 """Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -25,7 +26,8 @@ from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
 from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
-from add.compiled.walk import Choices, with_rows
+from add.compiled.walk import Choices, choices_of, with_rows
+from add.equations.kinematics import Carry
 from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put, uncounted
@@ -102,13 +104,12 @@ class Block:
 
     Attributes
     ----------
-    system : PackedSystem
-    timing : Timing
-    steps : Steps
+    system, timing, steps
     n : number of steps
     q, v : (n_coordinates,)
     candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
     stages : of explicit steps
+    carries : what each step hands on beside coordinates and velocities; none of most
     """
 
     system: PackedSystem
@@ -119,6 +120,7 @@ class Block:
     v: FloatArray
     candidates: AllCandidates = ()
     stages: Stages | None = None
+    carries: Sequence[Carry] = ()
 
     def decisions(self, k: int) -> Decisions:
         """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""
@@ -133,13 +135,6 @@ def _formula(timing, k):
     row = 0 if step == 0 else 1
     # Not t + dt: a million additions drift.
     return Formula((step + 1) * timing.dt, timing.dt, timing.c[row], timing.alpha_0[row], timing.alpha_1[row])
-
-
-@njit(**CALLED)
-def choices_of(steps, k):
-    """Return the decisions of step k."""
-    ends = steps.ends[k]
-    return Choices(steps.rows[ends[0] : ends[ends.size - 1]], ends - ends[0])
 
 
 @njit(**CALLED)

@@ -66,6 +66,13 @@ def with_rows(rows, n, more):
 
 
 @njit(**CALLED)
+def choices_of(steps, k):
+    """Return the decisions of step k."""
+    ends = steps.ends[k]
+    return Choices(steps.rows[ends[0] : ends[ends.size - 1]], ends - ends[0])
+
+
+@njit(**CALLED)
 def chosen_by(arena, k, choices):
     """Return the rows of family ``k``; none for one without branches."""
     number = arena.families[k, CHOICE]

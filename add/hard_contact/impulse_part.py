@@ -2,16 +2,16 @@
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import final
 
 import numpy as np
 
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import calls
-from add.compiled.newton import CONVERGED, GIVEN_UP, Criteria, Formula
+from add.compiled.newton import Criteria
+from add.compiled.steps import Block, Timing
 from add.cones import WEAK
-from add.equations.kinematics import Carry, Directions, Kinematics, State, StateTangent, StateTangents, Weights
+from add.equations.kinematics import Directions, Kinematics, State, StateTangent, StateTangents, Weights
 from add.equations.lift import Lift
 from add.equations.system import System
 from add.errors import InputError
@@ -27,9 +27,10 @@ from add.kernels.cone_modes import SEPARATE, STICK
 from add.kernels.contact_rows import steps_apart
 from add.linalg import LinearSolve
 from add.simulation import ContactForces, Record, Solution, WeakContact
+from add.simulation.bdf import record_of
 from add.simulation.derivative import Instant, Linearised, linearise
 from add.simulation.stepper import Pair, PushedStep, StepPart, TakenStep
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
@@ -96,12 +97,18 @@ class ImpulsePart(StepPart):
         return StepEquations(q, v, 1.0 / self.dt, t, state.step + 1, u_prescribed, self.dt)
 
     def take(
-        self, assembler: Assembler, state: State, theta: FloatArray, may_divide: bool, may_gain: bool
+        self,
+        assembler: Assembler,
+        state: State,
+        theta: FloatArray,
+        may_divide: bool,
+        may_gain: bool,
+        tried: bool = False,
     ) -> tuple[FloatArray, Record] | None:
         """Return the coordinates (n,) at the end, and the record; None where the part is to be divided.
 
         That is, where one body has impacts at several times or joints turn so far that energy grows and
-        ``may_divide``, or where impacts give energy and not ``may_gain``.
+        ``may_divide``, or where impacts give energy and not ``may_gain``. ``tried``: compiled steps have not found it.
 
         Raises
         ------
@@ -109,9 +116,11 @@ class ImpulsePart(StepPart):
             If the equations are not solved.
         """
         equations = self._equations(assembler, state, theta)
-        at_once = self._at_once(assembler, state, theta, equations, may_divide)
+        at_once = None if tried else self.at_once(assembler, state, theta, 1, may_divide)
         if at_once is not None:
-            return at_once.kin.q, at_once
+            solution = record_of(at_once, 0).solution
+            kin = replace(solution.kin, t=equations.t)  # of a part
+            return kin.q, Record(replace(solution, kin=kin), (1.0,))
         before = self._beginning(state.q[0], state.v[0], state.t, state.step, theta)
         e, movable = self._restitution(theta), self.possible.movable
         search = NearSearch(
@@ -140,10 +149,8 @@ class ImpulsePart(StepPart):
                 return end, record
             without = record
 
-    def _at_once(
-        self, assembler: Assembler, state: State, theta: FloatArray, equations: StepEquations, may_divide: bool
-    ) -> Record | None:
-        """Return the record of a compiled step; None where the normal path is not enough, or nothing is compiled."""
+    def at_once(self, assembler: Assembler, state: State, theta: FloatArray, n: int, may_divide: bool) -> Block | None:
+        """Return up to ``n`` compiled steps, or the part; None where the normal path is not enough."""
         compiled, options, newton = assembler.at_once, self.options, self.newton
         if compiled is None or options.pyramids or self.lift.carried or assembler.system.sticking or calls() is None:
             return None
@@ -152,23 +159,15 @@ class ImpulsePart(StepPart):
         speed, share = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0, options.stabilisation
         # Numbers of Python's programs may be integers, for which everything would be compiled anew.
         rules = Rules(*map(float, (options.touching, above, share / self.whole, speed, resting, turn)))
-        kept = *kept_of(state.carry), bool(state.carry.marks)
-        ended, iterations, scale, worst, *solved = compiled.take_impulses(
-            Formula(float(equations.t), float(equations.dt), float(equations.c), 1.0, 0.0),
+        times = np.array([state.t, *((state.step + k) * self.whole - self.late for k in range(1, n + 1))], dtype=float)
+        targets = np.array([assembler.prescribed(t, theta) for t in times[1:].tolist()])
+        block = compiled.take_impulses(
+            Timing(self.dt, state.step, np.full(2, 1.0 / self.dt), np.ones(2), np.zeros(2)),
             Criteria(float(newton.atol), float(newton.rtol), 0.0, newton.norm, newton.max_iterations),
-            (float(state.t), state.q[0], state.v[0]), theta, (self.possible, rules, equations.u_prescribed, kept),
+            times, (state.q[0], state.v[0]), theta,
+            (self.possible, rules, targets, (*kept_of(state.carry), bool(state.carry.marks))),
         )  # fmt: skip
-        if ended == GIVEN_UP:
-            return None
-        q, v, a, merits, rows, ends, pairs, stops, modes, memory = solved
-        report = NewtonReport(
-            Status.CONVERGED if ended == CONVERGED else Status.ROUND_OFF, iterations, iterations, float(merits[-1]),
-            newton.atol + newton.rtol * scale, worst, 0, tuple(merits.tolist()),
-        )  # fmt: skip
-        decisions = tuple([rows[first:last] for first, last in pairwise(ends.tolist())])
-        carry = Carry(memory[None], (pairs, np.zeros_like(pairs), modes, stops))
-        kin = Kinematics(q, v, a, equations.t, equations.step)
-        return Record(Solution(kin, np.zeros(0), decisions, equations.c, equations.dt, report, carry), (1.0,))
+        return block if block.n else None
 
     @staticmethod
     def _gains(

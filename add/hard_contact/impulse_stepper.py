@@ -88,8 +88,14 @@ class ImpulseContact(StepsInParts, BlockStepper):
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `DifferentiableStepper.step`."""
+        return self._step(assembler, state, theta, replay, False)
+
+    def _step(
+        self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None, tried: bool
+    ) -> tuple[State, Record]:
+        """Take one step, which compiled steps may have ``tried`` in vain."""
         if replay is None:
-            taken = self._advance(assembler, self.whole, state, theta, 0)
+            taken = self._advance(assembler, self.whole, state, theta, 0, tried)
         else:
             taken, begin = [], state
             for part, earlier in self.parts(replay):
@@ -130,7 +136,8 @@ class ImpulseContact(StepsInParts, BlockStepper):
                 free = self.whole.apart(system, state, q, (v, steps.v[: block.n]), theta)
                 if free:
                     return replace(block, n=free)
-        return self.step(assembler, state, theta)
+        found = self.whole.at_once(assembler, state, theta, min(n, FLIGHT), self.whole.options.halvings > 0)
+        return self._step(assembler, state, theta, None, True) if found is None else found
 
     def push_stretch(
         self, taken: TakenBlock, tangents: StateTangents, directions: Directions
@@ -139,12 +146,12 @@ class ImpulseContact(StepsInParts, BlockStepper):
         return self._flight.push_stretch(taken, tangents, directions)
 
     def _advance(
-        self, assembler: Assembler, part: ImpulsePart, state: State, theta: FloatArray, halved: int
+        self, assembler: Assembler, part: ImpulsePart, state: State, theta: FloatArray, halved: int, tried: bool = False
     ) -> list[tuple[FloatArray, Record]]:
         """Take a part of a step, divided where it has to be; return the ends and records of what it became."""
         may_divide = halved < part.options.halvings
         try:
-            whole = part.take(assembler, state, theta, may_divide, may_gain=halved >= part.options.finest)
+            whole = part.take(assembler, state, theta, may_divide, halved >= part.options.finest, tried)
         except SolverError:
             # The shorter, the nearer is Delassus's operator to that of the mass alone, and the smaller are turns.
             if not may_divide:

@@ -14,6 +14,8 @@ from add.compiled.run import CompiledRun
 from add.compiled.steps import Block
 from add.equations import charts
 from add.equations.kinematics import (
+    NO_CARRY,
+    Carry,
     Columns,
     Directions,
     Kinematics,
@@ -55,7 +57,11 @@ def state_after(block: Block, k: int) -> State:
     before = (steps.states_q[k - 1], steps.states_v[k - 1]) if k else (block.q, block.v)
     q = np.concatenate([steps.q[k], before[0]]).reshape(2, -1)
     v = np.concatenate([steps.v[k], before[1]]).reshape(2, -1)
-    return State(step * timing.dt, step, q, v)
+    return State(step * timing.dt, step, q, v, _carry(block, k))
+
+
+def _carry(block: Block, k: int) -> Carry:
+    return block.carries[k] if block.carries else NO_CARRY
 
 
 def record_of(block: Block, k: int) -> Record:
@@ -71,7 +77,9 @@ def record_of(block: Block, k: int) -> Record:
     )  # fmt: skip
     kin = Kinematics(steps.q[k], steps.v[k], steps.a[k], step * timing.dt, step)
     c, alphas = float(timing.c[row]), (float(timing.alpha_0[row]), float(timing.alpha_1[row]))
-    solution = Solution(kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, candidates=block.candidates)
+    solution = Solution(
+        kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, _carry(block, k), block.candidates
+    )
     alpha: tuple[float, ...] = alphas if alphas[1] else alphas[:1]
     stages = NO_STAGES if block.stages is None else block.stages.values[k]
     if not steps.turned[k].any():
@@ -90,7 +98,8 @@ def _unchanged(block: Block, k: int) -> State:
     steps, timing = block.steps, block.timing
     before = (steps.states_q[k - 1], steps.states_v[k - 1]) if k else (block.q, block.v)
     step = timing.first + k + 1
-    return State(step * timing.dt, step, np.stack([steps.q[k], before[0]]), np.stack([steps.v[k], before[1]]))
+    q, v = np.stack([steps.q[k], before[0]]), np.stack([steps.v[k], before[1]])
+    return State(step * timing.dt, step, q, v, _carry(block, k))
 
 
 def stepwise(taken: Block | tuple[State, Record]) -> Iterator[tuple[State, Record]]:
@@ -165,7 +174,8 @@ class Records(Sequence[Record]):
     def blocks(self) -> Iterator[tuple[int, Block | None, int]]:
         """Yield what lies behind the records, the last first: number of the first record, the block, how many steps.
 
-        Records of no block, and those of a block that is not here from its first step on, come one by one, with None.
+        Records of no block, those of a block that hands on more than coordinates and velocities, and those of one that
+        is not here from its first step on come one by one, with None.
         """
         stop = len(self._parts)
         while stop:
@@ -180,7 +190,7 @@ class Records(Sequence[Record]):
     def _begins(self, k: int, block: Block) -> bool:
         """Whether a block begins with record ``k``."""
         part = self._parts[k]
-        return isinstance(part, tuple) and part[0] is block and part[1] == 0
+        return isinstance(part, tuple) and part[0] is block and part[1] == 0 and not block.carries
 
 
 # ----------------------------------------------------------------------------------------------------------------------
