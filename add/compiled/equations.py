@@ -13,7 +13,7 @@ from add.compiled.newton import Criteria, Formula
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_jacobian, call_residual
 from add.compiled.steps import Block, Steps, Timing
-from add.compiled.structure import links_of, windows
+from add.compiled.structure import CHUNK, SignalsOfSteps, links_of, windows
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
@@ -101,6 +101,7 @@ class CompiledEquations:
         families[families[:, CHOICE] >= 0, OWN] = _LEFT_OUT
         self._smooth = self._arena._replace(families=families)
         self._signals, self._none = system.signals, no_choices(len(system.system.deciding))
+        self._of_steps = SignalsOfSteps(system.signals)
         self._now: tuple[float, Signals] = np.nan, Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
 
     def _run(
@@ -127,13 +128,18 @@ class CompiledEquations:
     ) -> Block:  # fmt: skip
         """Take steps of contact in velocities; see `add.compiled.impulses.take_impulses`."""
         possible, rules, targets, (*kept, any_step) = given
-        found = [self._signals_at(t) for t in times[1:].tolist()]
-        signals = Signals(np.stack([one.weights for one in found]), np.stack([one.table for one in found]))
+        n, first = times.size - 1, timing.first + 1
+        if n == 1:  # also a part of a step
+            now = self._signals_at(times[1])
+            signals = Signals(now.weights[None], now.table[None])
+        else:
+            n = min(n, CHUNK - first % CHUNK)
+            signals = self._of_steps.of(timing.dt, first, n)
         q, v = map(plain, before)
         done, *fields, marks, memory, ends = take_impulses(
             self._arena, self._routines, calls(),
             (Formula(0.0, float(timing.dt), float(timing.c[1]), 1.0, 0.0), criteria, self._none), (possible, rules),
-            ((q, v), (*map(plain, kept), any_step)), (times, plain(targets), signals), plain(theta),
+            ((q, v), (*map(plain, kept), any_step)), (times, plain(targets[:n]), signals), plain(theta),
         )  # fmt: skip
         carries = Carries(possible.number.size, marks, memory, ends)
         return Block(self._system, timing, Steps(*fields), done, q, v, carries=carries)

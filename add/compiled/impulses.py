@@ -224,10 +224,16 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
             if abs(rates[i]) * dt > rules.turn:
                 return ended
         push_rates(P, rates, ahead)
-        for i in call_in_reach(calls.in_reach, (Motion(t, x, ahead, theta), *pairs, dt, 1.0, 0.0, touching)):
+        later, others = call_in_reach(calls.in_reach, (Motion(t, x, ahead, theta), *pairs, dt, 1.0, 0.0, touching)), 0
+        for i in later:
             if not seen.gap[i] < np.inf:
                 return ended
-        measure(calls, possible, reached, t, x, ahead, theta, seen)
+            if not seen.near[i]:
+                later[others] = i
+                others += 1
+        for i in reached:
+            seen.speed[i] = 0.0
+        measure(calls, possible, later[:others], t, x, ahead, theta, seen)
         if add_missed(possible, rules, dt, seen, rates):
             continue
         if arrives(rules, dt, seen):
@@ -251,7 +257,7 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
     ``method``: a formula with dt and c of all of them, criteria, and what decides nothing; ``contact``: what is
     possible, and rules. ``begun``: q and v (n,), pairs and stops that were near in the step before, their modes and
     forces, and whether there was one. ``driven``: times (k + 1,) from that of q on, prescribed coordinates (k, n_p),
-    and the signals, with one axis more. The last step has nothing near, or is the last that is asked for.
+    and the signals, with one axis more. They end, too, with one from which all may fly freely.
 
     Returns how many were found, the fields of their `Steps`, and what they hand on: what is near and its modes, then
     slopes, forces and margins of these and how well the cones are met, of all steps one behind the other, and where
@@ -320,8 +326,8 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
         limits[k + 1, 0], limits[k + 1, 1] = mark + 2 * count, number + numbers.size
         kept = pairs, stops, modes, numbers[count : 2 * near + 2 * count].copy(), True
         done += 1
-        if count == 0:
-            break
+        if count == 0 and s == 0 and possible.links.size == 0:
+            break  # it may fly on
     last = ends[done - 1, ends.shape[1] - 1] if done else 0
     return (
         done, q, v, a, states_q, states_v, turned, counted, tolerance, merits, rows[:last].copy(), ends[:done].copy(),

@@ -15,7 +15,7 @@ from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
 from add.compiled.stages import pull_back_stages, take_stages
 from add.compiled.steps import Block, Stages, Steps, Tableau, Timing, pull_back_steps, take_steps
-from add.compiled.structure import CHUNK, windows
+from add.compiled.structure import CHUNK, SignalsOfSteps, windows
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Columns, Directions, Kinematics, StateTangents
@@ -24,9 +24,6 @@ from add.errors import SolverError
 from add.kernels.arena import Arena, Signals
 from add.linalg.blas import Blas, addresses
 from add.typing import AnyArray, FloatArray, IntArray
-
-#: The share of an explicit step after which its first stage reads signals.
-WITHIN = 1e-6
 
 _NOTHING: FloatArray = np.zeros(0)
 
@@ -45,8 +42,7 @@ class CompiledRun:
         self._theta: FloatArray | None = None
         self._start = _NOTHING
         self._rows: tuple[Any, FloatArray] | None = None
-        self._chunk = 0.0, -1, 0
-        self._windows = Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
+        self._of_steps = SignalsOfSteps(system.signals)
         self._prescribed = system.system.partition.prescribed
         self._directions: Directions | None = None
         # What an arena of a step was made of, all of which must outlive it, and the arena.
@@ -129,22 +125,8 @@ class CompiledRun:
             self._theta, self._rows = theta.copy(), None
             self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
 
-    def _signals(self, timing: Timing, n: int, tableau: Tableau | None = None) -> Signals:
-        """Return the signals at the ends of n steps, which lie in one chunk, or at the stages of all these.
-
-        An explicit step meets what a piecewise constant signal is within it.
-        """
-        step, dt, s = timing.first + 1, timing.dt, 1 if tableau is None else tableau.c.size
-        chunk = step // CHUNK
-        if self._chunk != (dt, chunk, s):
-            times = dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
-            if tableau is not None:
-                begins = dt * np.arange(chunk * CHUNK - 1, (chunk + 1) * CHUNK - 1, dtype=float)
-                times = np.add.outer(begins, np.maximum(tableau.c, WITHIN) * dt).ravel()
-            self._windows = windows(self.system.signals, times)
-            self._chunk = dt, chunk, s
-        part = slice(s * (step - chunk * CHUNK), s * (step - chunk * CHUNK + n))
-        return Signals(self._windows.weights[part], self._windows.table[part])
+    def _signals(self, timing: Timing, n: int, stages: FloatArray | None = None) -> Signals:
+        return self._of_steps.of(timing.dt, timing.first + 1, n, stages)
 
     @property
     def _explicit(self) -> tuple[Arena, tuple[Blas, tuple[IntArray, IntArray, IntArray]]]:
@@ -219,7 +201,7 @@ class CompiledRun:
         if block.stages is not None:
             left = pull_back_stages(
                 *self._explicit, block.timing, block.steps, block.stages, (block.q, block.v),
-                self._signals(block.timing, n, block.stages.tableau), theta, bars, theta_bar,
+                self._signals(block.timing, n, block.stages.tableau.c), theta, bars, theta_bar,
             )  # fmt: skip
             if left:
                 raise SolverError(f"derivative of step {block.timing.first + left}: a mass matrix is singular")
@@ -247,7 +229,7 @@ class CompiledRun:
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
         q, v = plain(before[0]), plain(before[1])
         taken, after_q, after_v, states_q, states_v, turned, stages = take_stages(
-            *self._explicit, tableau, timing, (q, v), self._signals(timing, n, tableau), plain(theta),
+            *self._explicit, tableau, timing, (q, v), self._signals(timing, n, tableau.c), plain(theta),
             fastest,
         )  # fmt: skip
         a = np.ascontiguousarray(stages[:, 2, -1])

@@ -1,7 +1,7 @@
 """Arrays beside the families of a system: coordinates, given motions, trees, rows of links, signals at many steps."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -181,6 +181,8 @@ def move_parameters(arena, at, bar, out):
 #: Steps whose signals are evaluated together. Chunks begin at multiples, so that a step meets the same numbers
 #: whatever the step that a run began with.
 CHUNK = 64
+#: The share of an explicit step after which its first stage reads signals.
+WITHIN = 1e-6
 
 
 def windows(signals: Sequence[Signal], times: FloatArray) -> Signals:
@@ -194,3 +196,28 @@ def windows(signals: Sequence[Signal], times: FloatArray) -> Signals:
         parts.append(weights)
         begin += weights.shape[1]
     return Signals(np.ascontiguousarray(np.concatenate(parts, axis=1)), table)
+
+
+@final
+class SignalsOfSteps:
+    """Signals at the ends of steps, or at their stages, evaluated in chunks: of one run."""
+
+    def __init__(self, signals: Sequence[Signal]) -> None:
+        self._signals, self._chunk = signals, (0.0, -1, 0)
+        self._windows = Signals(np.zeros(0), np.zeros((0, 3), dtype=np.int64))
+
+    def of(self, dt: float, step: int, n: int, stages: FloatArray | None = None) -> Signals:
+        """Return the signals at the ends of ``n`` steps from number ``step`` on, which lie in one chunk.
+
+        Or at all their ``stages`` (s,), shares of a step: an explicit step meets what a piecewise constant signal is
+        within it.
+        """
+        s, chunk = 1 if stages is None else stages.size, step // CHUNK
+        if self._chunk != (dt, chunk, s):
+            times = dt * np.arange(chunk * CHUNK, (chunk + 1) * CHUNK, dtype=float)
+            if stages is not None:
+                begins = dt * np.arange(chunk * CHUNK - 1, (chunk + 1) * CHUNK - 1, dtype=float)
+                times = np.add.outer(begins, np.maximum(stages, WITHIN) * dt).ravel()
+            self._windows, self._chunk = windows(self._signals, times), (dt, chunk, s)
+        part = slice(s * (step - chunk * CHUNK), s * (step - chunk * CHUNK + n))
+        return Signals(self._windows.weights[part], self._windows.table[part])

@@ -8,8 +8,9 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.run import WITHIN, CompiledRun
+from add.compiled.run import CompiledRun
 from add.compiled.steps import Block, Stages, Tableau
+from add.compiled.structure import WITHIN
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
 from add.simulation.bdf import FLED, record_of, state_after

@@ -12,9 +12,12 @@ from support.walker import walker
 import add
 from add.compiled import equations, impulses
 from add.hard_contact import impulse_part
+from add.hard_contact.geometry import touches
 from add.hard_contact.impulse_coupling import CarriedImpulses
 from add.kernels.caching import executable
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
+from add.kernels.contact_arrays import Motion
+from add.kernels.contact_rows import in_reach
 
 SPINNING = {"position": [0, 0, 0.13], "velocity": [0.8, 0.1, -0.5], "angular_velocity": [1, 3, 2]}
 
@@ -105,3 +108,22 @@ def test_theta_of_any_layout() -> None:
     strided = np.stack([frozen, frozen], 1)[:, 0]
     for theta in (frozen, strided):
         assert np.array_equal(simulation.run(theta).q, simulation.run().q)
+
+
+def test_what_is_out_of_reach_stays_away(rng: np.random.Generator) -> None:
+    """Of random states, no pair that is left out comes near within the step, at the speeds of both its bodies."""
+    simulation = add.scene_from_dict(walked()).build().simulation
+    whole, dt, left_out, close = simulation.stepper.whole, 0.1, 0, 0
+    pairs, theta = whole.possible, simulation.theta
+    q = simulation.start.evaluate(simulation.assembler(), theta)[0]
+    for _ in range(300):
+        place, v = q + rng.normal(0.0, 0.2, q.size), rng.normal(0.0, 1.0, q.size)
+        rows = whole._beginning(place, v, 0.0, 0, theta).rows
+        at = touches(whole.pairs, rows, theta)
+        ahead = at.gap + dt * np.minimum((at.normal * at.velocity).sum(axis=1), 0.0)
+        motion = Motion(0.0, rows.q, rows.v, theta)
+        kept = in_reach(motion, pairs.packed, pairs.number, dt, 1.0, 0.0, 1e-3)
+        away = np.setdiff1d(np.arange(ahead.size), kept)
+        assert (ahead[away] > 1e-3).all()
+        left_out, close = left_out + away.size, close + np.count_nonzero((ahead[kept] < 0.01) & (at.gap[kept] > 0.05))
+    assert left_out > 5000 and close > 500

@@ -10,8 +10,7 @@ from derivatives.test_trees import scene as joints_scene
 from scipy.integrate import solve_ivp
 
 from add.adjoint import Checkpoints, Cotangents, States, pullback, pushforward, value_and_gradient
-from add.compiled.run import WITHIN
-from add.compiled.structure import CHUNK
+from add.compiled.structure import CHUNK, WITHIN
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 from add.simulation.composed import RecordedStates, Restarted

@@ -9,7 +9,7 @@ from support.random_contacts import random_step
 from add.cones import ConeKind, Cones, QCQPLayer, QPLayer, certify, solve
 from add.errors import SolverError
 from add.kernels.cone_modes import EXACT, SEPARATE, SLIDE, STICK
-from add.kernels.cone_shares import least_norm_solution, spread_sticking
+from add.kernels.cone_shares import least_norm_inverse, least_norm_solution, spread_sticking
 from add.kernels.cones import project
 
 MIXED = (
@@ -213,6 +213,26 @@ def test_rows_that_are_all_but_equal_hide_no_redundant_one():
     found = least_norm_solution(K, K @ x)
     np.testing.assert_allclose(K @ found, K @ x, atol=1e-12)
     assert np.linalg.norm(found) <= np.linalg.norm(x)
+
+
+def test_pseudo_inverses_of_any_rank(rng):
+    """The inverse, the solution of rows that disagree, and the kernel, beside NumPy's of the matrix with unit rows."""
+    ranks = 0
+    for _ in range(200):
+        m = int(rng.integers(1, 14))
+        r = int(rng.integers(1, m + 1))
+        K = rng.normal(size=(m, r)) @ rng.normal(size=(r, m)) * 10.0 ** rng.uniform(-3.0, 3.0)
+        sizes, b = np.linalg.norm(K, axis=1), rng.normal(size=m)
+        exact = np.linalg.pinv(K / sizes[:, None], rcond=1e-11) / sizes
+        inverse, kernel = least_norm_inverse(K)
+        scale = 1e-9 * np.abs(exact).max() * np.linalg.cond(K / sizes[:, None] + kernel @ kernel.T)
+        np.testing.assert_allclose(inverse, exact, atol=scale)
+        np.testing.assert_allclose(least_norm_solution(K, b), exact @ b, atol=scale * np.abs(b).sum())
+        assert kernel.shape[1] == m - r
+        np.testing.assert_allclose(kernel.T @ kernel, np.eye(m - r), atol=1e-12)
+        assert np.abs(K @ kernel).max(initial=0.0) < 1e-9 * sizes.max()
+        ranks += r < m
+    assert ranks > 100
 
 
 def test_sticking_contacts_share_tangents_by_the_room_in_their_cones():
