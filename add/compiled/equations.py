@@ -142,7 +142,8 @@ class CompiledEquations:
             ((q, v), (*map(plain, kept), any_step)), (times, plain(targets[:n]), signals), plain(theta),
         )  # fmt: skip
         carries = Carries(possible.number.size, marks, memory, ends)
-        return Block(self._system, timing, Steps(*fields), done, q, v, carries=carries)
+        steps = Steps(*fields) if done == n else Steps(*(x[:done].copy() for x in fields[:9]), *fields[9:])
+        return Block(self._system, timing, steps, done, q, v, carries=carries)
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return r (n,) of all terms that do not decide."""

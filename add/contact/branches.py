@@ -19,9 +19,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 #: The decision that nothing touches.
 NO_CONTACT: Decision = np.zeros((0, 3), dtype=np.int64)
 
-#: Room for what nobody asks for.
-NOTHING: FloatArray = np.zeros(0)
-
 
 class StickingContacts(StickingRows):
     """Rows of a contact term that stick; the equations stand in `add.kernels.sticking` and `mesh_sticking`.
@@ -201,31 +198,10 @@ class ContactBranch(Term):
     decision: Decision
     candidates: Candidates | None
 
-    @abstractmethod
-    def _parameters(
-        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
-        by_v: FloatArray = NOTHING,
-    ) -> None:  # fmt: skip
-        """Add to ``force`` along ``by_theta`` (forward), or to ``by_theta`` by the cotangents ``force``.
-
-        Backward, ``by_v`` (n,) takes lam^T dr/dv, if it has any size.
-        """
-
-    @final
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of coefficients, sizes and centres of mass."""
-        self._parameters(kin, theta, False, out, lam)
-
-    @final
-    def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
-        """Add lam^T dr/dv."""
-        self._parameters(kin, theta, False, np.zeros_like(theta), lam, out)
-        return True
-
-    @final
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self._parameters(kin, theta, True, theta_dot, out)
+    @property
+    def decided(self) -> Decision:
+        """The decision, of those that are families."""
+        return self.decision
 
     @final
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:

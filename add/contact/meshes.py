@@ -8,24 +8,22 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import mesh_family, nothing_near
-from add.contact.branches import NO_CONTACT, NOTHING, ContactBranch, RowContact, StickingContacts
+from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts
 from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.sparsity import union
 from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
 from add.equations.family import Family
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.family_term import FamilyTerm, OneFamily
+from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
 from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_derivatives import (
-    Slots,
     block_entries,
     carrier_keys,
-    mesh_contact_jacobian,
-    mesh_contact_parameters,
 )
 from add.kernels.mesh_held import holdable_rows
 from add.kernels.mesh_pairs import greatest_skin, near_pairs
@@ -229,6 +227,19 @@ class MeshContact(RowContact):
         """Return the pairs that were near when they were looked for last."""
         return self._near[0] if self._near else nothing_near(self.thickness.size)
 
+    def family_with(self, keys: IntArray) -> Family:
+        """Return the family with the places of some blocks: what is decided asks for no pairs that are near."""
+        return mesh_family(nothing_near(self.thickness.size), self.arrays, self.kernel_law, keys)
+
+    @cached_property
+    def one(self) -> OneFamily:
+        """The family by itself, without places."""
+        return OneFamily(self.family_with(np.zeros(0, dtype=np.int64)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what has addresses of this process here."""
+        return {key: value for key, value in self.__dict__.items() if key != "one"}
+
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
         """Return which nodes and bodies touch each other."""
         acting = carrier_keys(decision, self.arrays)
@@ -289,7 +300,7 @@ class MeshContact(RowContact):
 
 @final
 @dataclass(frozen=True)
-class MeshContactBranch(ContactBranch):
+class MeshContactBranch(ContactBranch, FamilyTerm):
     """One branch of a `MeshContact`: smooth, without any decision.
 
     Attributes
@@ -303,42 +314,14 @@ class MeshContactBranch(ContactBranch):
     decision: Decision
     candidates: Candidates | None = None
 
+    def family(self) -> Family:
+        """See `OverFamily.family`."""
+        return self.contact.family_with(self.contact.keys(self.decision, self.candidates))
+
     @cached_property
-    def _blocks(self) -> tuple[Slots, IntArray, IntArray]:
-        keys = self.contact.keys(self.decision, self.candidates)
-        first, rows, cols = block_entries(keys, self.contact.arrays)
-        return Slots(keys, first), rows, cols
-
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the blocks of all nodes and bodies that touch."""
-        _, rows, cols = self._blocks
-        return rows, cols
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add minus the contact forces."""
-        contact = self.contact
-        kernel.mesh_contact_force(kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives, unsymmetric."""
-        if not self.decision.size or not (weights.q or weights.v):
-            return
-        contact, (places, _, _) = self.contact, self._blocks
-        mesh_contact_jacobian(
-            kin.q, kin.v, theta, contact.arrays, contact.kernel_law, self.decision,
-            (float(weights.q), float(weights.v)), places, data, slots,
-        )  # fmt: skip
-
-    def _parameters(
-        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
-        by_v: FloatArray = NOTHING,
-    ) -> None:  # fmt: skip
-        contact = self.contact
-        if self.decision.size:
-            state = kin.q, kin.v, theta
-            mesh_contact_parameters(
-                state, contact.arrays, contact.kernel_law, self.decision, forward, by_theta, force, by_v
-            )
+    def one(self) -> OneFamily:
+        """The family by itself, with the places of the branch."""
+        return self.contact.one.over(self.family())
 
 
 @final
@@ -384,14 +367,10 @@ class StickingPrimitives(StickingContacts):
 
 
 def functions_of_meshes() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the compiled functions of forces and matrices, with the types of their arguments."""
+    """Return the compiled functions beside the family, with the types of their arguments."""
     corners, faces = np.eye(4, 3), np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
     part = SurfacePart(corners, faces, np.zeros((0, 2), dtype=np.int64), 0, np.arange(4), np.full(3, -1), 0, 0.0)
     contact = MeshContact(ContactSurface.of([part]), np.zeros((1, 1, 6), dtype=np.int64), np.full(1, -1))
-    x, counts, rows = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
-    state = x, x, x, contact.arrays, contact.kernel_law
-    calls = (
-        (kernel.decided_mesh_contact_force, (*state, contact.arrays_now(), rows, x)),
-        (mesh_contact_jacobian, (*state, rows, (0.0, 0.0), Slots(counts, counts), x, counts)),
-    )
-    return [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
+    x = np.zeros(0)
+    arguments = x, x, x, contact.arrays, contact.kernel_law, contact.arrays_now(), NO_CONTACT, x
+    return [(kernel.decided_mesh_contact_force, tuple(map(typeof, arguments)))]

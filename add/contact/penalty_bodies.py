@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.contact.body_family import body_family
-from add.contact.branches import NO_CONTACT, NOTHING, ContactBranch, PairContact, StickingContacts
+from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
     FrictionCurve,
@@ -38,6 +38,8 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: How far ahead pairs are candidates, in steps.
 AHEAD = 2.0
+
+_NOTHING: FloatArray = np.zeros(0)
 
 
 @final
@@ -318,11 +320,24 @@ class BodyContactBranch(ContactBranch):
 
     def _parameters(
         self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
-        by_v: FloatArray = NOTHING,
+        by_v: FloatArray = _NOTHING,
     ) -> None:  # fmt: skip
         motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
         growth = self.contact.growth
         body_contact_parameters(motion, packed, growth, self.decision, forward, by_theta, force, by_v)
+
+    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
+        """Add the cotangents of coefficients, sizes and centres of mass."""
+        self._parameters(kin, theta, False, out, lam)
+
+    def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
+        """Add lam^T dr/dv."""
+        self._parameters(kin, theta, False, np.zeros_like(theta), lam, out)
+        return True
+
+    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
+        """Add the tangent along ``theta_dot``."""
+        self._parameters(kin, theta, True, theta_dot, out)
 
 
 @final

@@ -26,6 +26,10 @@ def node_blocks(cells: IntArray) -> tuple[IntArray, IntArray]:
     return dense_blocks((3 * cells[:, :, None] + np.arange(3)).reshape(cells.shape[0], 3 * cells.shape[1]))
 
 
+#: A branch of each iterate asks for them.
+_address = functools.cache(address)
+
+
 class NotCompiled(Exception):
     """A system has something that compiled steps lack; the text names it."""
 
@@ -64,7 +68,7 @@ class Kind:
     def address(self, column: int) -> int:
         """Return the address of a function in this process, zero for none; what is not on disk is compiled."""
         function = self.functions[column]
-        return 0 if function is None else address(Callee(function, *signatures()[column]))
+        return 0 if function is None else _address(Callee(function, *signatures()[column]))
 
 
 def by_signal(arrays: type, parameters: Any) -> Any:

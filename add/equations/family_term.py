@@ -1,7 +1,10 @@
 """Terms whose family is their definition: what compiled steps walk over, called for one term from Python."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from functools import cached_property
+from copy import copy
+from functools import cache, cached_property
 from typing import Any, final
 
 import numpy as np
@@ -27,6 +30,7 @@ from add.kernels.arena import (
 )
 from add.typing import AnyArray, FloatArray, IntArray
 
+_fields_of = cache(fields_of)
 _NO_ROWS: Decision = np.zeros((0, 3), dtype=np.int64)
 _NO_SIGNALS = Signals(np.zeros(0), np.zeros((0, 3), dtype=np.int64))
 
@@ -51,10 +55,22 @@ class OneFamily:
         self.family = family
         table = np.zeros((1, COLUMNS), dtype=np.int64)
         table[0, SIGNAL] = -1 if family.signal is None else 0
-        self.arena = Arena(*packed(list(family.arrays), fields_of(family.kind.arrays)), table)
+        self.arena = Arena(*packed(list(family.arrays), _fields_of(family.kind.arrays)), table)
         self._plain = tuple(self.arena)
         self._known: set[int] = set()
         self._signals = np.nan, _NO_SIGNALS
+
+    def over(self, family: Family) -> OneFamily:
+        """Return one of the same kind: arrays that are others, C-contiguous, stay where they are."""
+        out, fields = copy(self), self.arena.fields.copy()
+        for k, (mine, other) in enumerate(zip(self.family.arrays, family.arrays, strict=True)):
+            if other is not mine:
+                store = self.arena.ints if other.dtype == np.int64 else self.arena.floats
+                away = (other.ctypes.data - store.ctypes.data) // store.itemsize
+                fields[k] = [away, *other.shape, *[0] * (4 - other.ndim)]
+        out.family, out.arena = family, self.arena._replace(fields=fields)
+        out._plain = tuple(out.arena)
+        return out
 
     def forces(self, kin: Kinematics, theta: FloatArray, rows: Decision | None, out: FloatArray) -> Decision:
         """Add r to ``out`` (n,); take the branch of ``rows``, or decide where there are none. Return the rows."""
