@@ -8,7 +8,7 @@ from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpacker
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Contacts, Motion, Packed, no_growth
+from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth
 from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import Law
@@ -31,7 +31,7 @@ MOST_PAIRS = 35 * 34
 
 
 class _Arrays(NamedTuple):
-    """A `add.kernels.contact_arrays.Packed`, and `add.kernels.contact_bodies.Slots`, ``first`` (1,)."""
+    """A `add.kernels.contact_arrays.Packed`, `add.kernels.contact_bodies.Slots`, ``first`` (1,), and a `Growth`."""
 
     ints: Ints
     floats: Floats
@@ -39,6 +39,7 @@ class _Arrays(NamedTuple):
     own: Ints
     keys: Ints
     first: Ints
+    growth: Growth
 
 
 _own = unpacker(_Arrays)
@@ -69,7 +70,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
     contact = _own(arena, arena.families[k, FIELD])
     by_theta, force = (along, out) if forward else (out, along)
     motion, packed = Motion(at.t, at.q, at.v, at.theta), Packed(contact.ints, contact.floats, contact.places)
-    body_contact_parameters(motion, packed, no_growth(), rows, forward, by_theta, force, rates_in(forward, at, out))
+    body_contact_parameters(motion, packed, contact.growth, rows, forward, by_theta, force, rates_in(forward, at, out))
 
 
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian, rates=True)
@@ -94,8 +95,13 @@ def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
     every = np.unique(np.concatenate([blocks.always, *keys])).astype(np.int64)
     if 144 * every.size > MOST_ENTRIES or np.count_nonzero(every < nb * nb) > MOST_PAIRS:
         raise NotCompiled(f"{every.size} pairs of bodies that may touch")
-    arrays = _Arrays(*packed, blocks.own, every, np.array([blocks.rows.size]))
-    return Family(KIND, arrays, blocks.pattern(every))
+    return family_with(packed, no_growth(), blocks, every)
+
+
+def family_with(packed: Packed, growth: Growth, blocks: Blocks, keys: IntArray) -> Family:
+    """Return the family with the places of some blocks of two bodies."""
+    arrays = *packed, blocks.own, keys, np.array([blocks.rows.size]), *growth
+    return Family(KIND, arrays, blocks.pattern(keys))
 
 
 class _MeshArrays(NamedTuple):

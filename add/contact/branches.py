@@ -9,9 +9,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from add.contact.formulas import FrictionCurve, FrictionLaw, NormalFormula, NormalLaw, PairParameters
+from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.sticking import StickingRows
-from add.equations.term import Candidates, Decision, StickingTerm, Term
+from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking as kernel
 from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
@@ -46,6 +47,10 @@ class RowContact(StickingTerm):
     adhesive_damping: bool
     normal_law: NormalLaw | NormalFormula
     curve: FrictionCurve
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the family by itself here: it has addresses of this process."""
+        return {key: value for key, value in self.__dict__.items() if key != "one"}
 
     @cached_property
     def kernel_law(self) -> Law:
@@ -182,7 +187,7 @@ class PairContact(RowContact):
         return self.pairs.stiffnesses()
 
 
-class ContactBranch(Term):
+class ContactBranch(FamilyTerm):
     """One branch of a contact: smooth, without any decision. The attributes are fields of both kinds.
 
     Attributes
@@ -200,7 +205,7 @@ class ContactBranch(Term):
 
     @property
     def decided(self) -> Decision:
-        """The decision, of those that are families."""
+        """The decision."""
         return self.decision
 
     @final

@@ -14,7 +14,7 @@ from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, 
 from add.contact.sparsity import union
 from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
 from add.equations.family import Family
-from add.equations.family_term import FamilyTerm, OneFamily
+from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
@@ -236,10 +236,6 @@ class MeshContact(RowContact):
         """The family by itself, without places."""
         return OneFamily(self.family_with(np.zeros(0, dtype=np.int64)))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave what has addresses of this process here."""
-        return {key: value for key, value in self.__dict__.items() if key != "one"}
-
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> IntArray:
         """Return which nodes and bodies touch each other."""
         acting = carrier_keys(decision, self.arrays)
@@ -300,7 +296,7 @@ class MeshContact(RowContact):
 
 @final
 @dataclass(frozen=True)
-class MeshContactBranch(ContactBranch, FamilyTerm):
+class MeshContactBranch(ContactBranch):
     """One branch of a `MeshContact`: smooth, without any decision.
 
     Attributes

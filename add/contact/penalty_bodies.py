@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numba import typeof
 
-from add.contact.body_family import body_family
+from add.contact.body_family import body_family, family_with
 from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
@@ -24,11 +24,11 @@ from add.contact.limits import point_runs
 from add.contact.sparsity import Blocks, body_table
 from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.family_term import OneFamily
+from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
-from add.kernels.contact_bodies import body_contact_parameters
 from add.kernels.contact_detection import FIRST, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
 from add.kernels.distance import distance_bound
@@ -38,8 +38,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: How far ahead pairs are candidates, in steps.
 AHEAD = 2.0
-
-_NOTHING: FloatArray = np.zeros(0)
 
 
 @final
@@ -198,6 +196,15 @@ class BodyContact(PairContact):
             raise NotCompiled("sizes of shapes that are numbers")
         return body_family(self.arrays, self.packed, self.blocks)
 
+    def family_with(self, keys: IntArray) -> Family:
+        """Return the family with the places of some blocks of two bodies."""
+        return family_with(self.packed, self.growth, self.blocks, keys)
+
+    @cached_property
+    def one(self) -> OneFamily:
+        """The family by itself."""
+        return OneFamily(self.family_with(self.blocks.always))
+
     @cached_property
     def blocks(self) -> Blocks:
         """The places of the derivatives."""
@@ -293,51 +300,21 @@ class BodyContactBranch(ContactBranch):
     decision: Decision
     candidates: Candidates | None = None
 
+    def family(self) -> Family:
+        """See `OverFamily.family`."""
+        return self.contact.family_with(self.contact.blocks.keys(self.decision, self.candidates))
+
     @cached_property
-    def _keys(self) -> IntArray:
-        return self.contact.blocks.keys(self.decision, self.candidates)
-
-    def pattern(self) -> tuple[IntArray, IntArray]:
-        """Return the blocks of all bodies and nodes that touch the world or bodies."""
-        return self.contact.blocks.pattern(self._keys)
-
-    def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
-        """Add minus the contact forces."""
-        if not self.decision.size:
-            return
-        packed = self.contact.at(theta).packed
-        kernel.body_contact_force(kin.t, kin.q, kin.v, theta, *packed, True, self.decision, out)
-
-    def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
-        """Add the weighted derivatives, unsymmetric."""
-        if not self.decision.size or not (weights.q or weights.v):
-            return
+    def one(self) -> OneFamily:
+        """The family by itself, with the places of the branch."""
         contact = self.contact
-        kernel.body_contact_jacobian(
-            contact.motion(kin, theta), contact.at(theta).packed, self.decision,
-            (float(weights.q), float(weights.v)), contact.blocks.slots(self._keys), data, slots,
-        )  # fmt: skip
+        return contact.one if contact.blocks.constant else contact.one.over(self.family())
 
-    def _parameters(
-        self, kin: Kinematics, theta: FloatArray, forward: bool, by_theta: FloatArray, force: FloatArray,
-        by_v: FloatArray = _NOTHING,
-    ) -> None:  # fmt: skip
-        motion, packed = self.contact.motion(kin, theta), self.contact.at(theta).packed
-        growth = self.contact.growth
-        body_contact_parameters(motion, packed, growth, self.decision, forward, by_theta, force, by_v)
-
-    def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
-        """Add the cotangents of coefficients, sizes and centres of mass."""
-        self._parameters(kin, theta, False, out, lam)
-
-    def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
-        """Add lam^T dr/dv."""
-        self._parameters(kin, theta, False, np.zeros_like(theta), lam, out)
-        return True
-
-    def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
-        """Add the tangent along ``theta_dot``."""
-        self._parameters(kin, theta, True, theta_dot, out)
+    def at(self, theta: FloatArray) -> OneFamily:
+        """See `FamilyTerm.at`."""
+        grown, family = self.contact.at(theta), self.one.family
+        arrays = *grown.packed, *family.arrays[len(grown.packed) :]
+        return self.one if grown is self.contact else self.one.over(replace(family, arrays=arrays))
 
 
 @final
@@ -385,13 +362,7 @@ class StickingBodies(StickingContacts):
 
 
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the compiled functions of forces and matrices, with the types of their arguments."""
+    """Return the compiled functions beside the family, with the types of their arguments."""
     numbers, counts, table = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
-    packed, rows = Packed(counts, numbers, table), np.zeros((0, 3), dtype=np.int64)
-    slots = kernel.Slots(counts, counts, 0)
-    motion = Motion(0.0, numbers, numbers, numbers)
-    calls = (
-        (kernel.body_contact_force, (*motion, *packed, False, rows, numbers)),
-        (kernel.body_contact_jacobian, (motion, packed, rows, (0.0, 0.0), slots, numbers, counts)),
-    )
-    return [(function, tuple(map(typeof, arguments))) for function, arguments in calls]
+    arguments = 0.0, numbers, numbers, numbers, counts, numbers, table, False, NO_CONTACT, numbers
+    return [(kernel.body_contact_force, tuple(map(typeof, arguments)))]

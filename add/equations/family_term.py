@@ -146,6 +146,10 @@ class FamilyTerm(OverFamily, Term):
         """The decision that the term is a branch of; none for most."""
         return _NO_ROWS
 
+    def at(self, theta: FloatArray) -> OneFamily:
+        """Return the family with what its arrays follow of theta; most follow nothing."""
+        return self.one
+
     @final
     def pattern(self) -> tuple[IntArray, IntArray]:
         """Return the entries of the family's derivatives."""
@@ -154,17 +158,17 @@ class FamilyTerm(OverFamily, Term):
     @final
     def residual(self, kin: Kinematics, theta: FloatArray, out: FloatArray) -> None:
         """Add r."""
-        self.one.forces(kin, theta, self.decided, out)
+        self.at(theta).forces(kin, theta, self.decided, out)
 
     @final
     def jacobian(self, kin: Kinematics, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray) -> None:
         """Add the weighted derivatives."""
-        self.one.jacobian(kin, theta, self.decided, weights, data, slots)
+        self.at(theta).jacobian(kin, theta, self.decided, weights, data, slots)
 
     @final
     def parameter_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> None:
         """Add lam^T dr/dtheta."""
-        self.one.parameters(kin, theta, self.decided, False, lam, out)
+        self.at(theta).parameters(kin, theta, self.decided, False, lam, out)
 
     @final
     def rates_vjp(self, kin: Kinematics, theta: FloatArray, lam: FloatArray, out: FloatArray) -> bool:
@@ -172,14 +176,14 @@ class FamilyTerm(OverFamily, Term):
         gives = self.one.family.kind.rates
         if gives:
             both = np.zeros(theta.size + lam.size)
-            self.one.parameters(kin, theta, self.decided, False, lam, both)
+            self.at(theta).parameters(kin, theta, self.decided, False, lam, both)
             out += both[theta.size :]
         return gives
 
     @final
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add dr/dtheta theta_dot."""
-        self.one.parameters(kin, theta, self.decided, True, theta_dot, out)
+        self.at(theta).parameters(kin, theta, self.decided, True, theta_dot, out)
 
 
 def _room(out: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.arena import Floats3, Ints2
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import Law
@@ -74,13 +75,12 @@ class Growth(NamedTuple):
         Indices in theta of the sizes of each shape, in the order of `distance.py`; -1 for none.
     """
 
-    points: IntArray
-    arms: FloatArray
-    shapes: IntArray
+    points: Ints2
+    arms: Floats3
+    shapes: Ints2
 
 
-@njit(cache=True)
-def no_growth():
+def no_growth() -> Growth:
     """Return the `Growth` of sizes that are no numbers."""
     return Growth(np.empty((0, 3), dtype=np.int64), np.empty((0, 3, 4)), np.empty((0, 3), dtype=np.int64))
 
