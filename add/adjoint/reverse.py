@@ -134,7 +134,7 @@ class _ReverseSweep:
         """Go back through what was taken, the last first."""
         single: list[tuple[State, Record]] = []
         for part in reversed(taken):
-            if isinstance(part, Block) and part.carries:
+            if isinstance(part, Block) and part.carry:
                 single.extend(list(stepwise(part))[::-1])
             elif isinstance(part, Block):
                 self.through(assemblers, single[::-1])

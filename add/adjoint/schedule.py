@@ -77,7 +77,7 @@ class StatesOfSteps(KeptRun):
 
     def append(self, taken: Taken) -> None:
         """Keep a block or a step."""
-        if isinstance(taken, Block) and taken.carries:
+        if isinstance(taken, Block) and taken.carry:
             for one in stepwise(taken):
                 self.append(one)
         elif isinstance(taken, Block):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import final, overload
+from functools import partial
+from typing import final
 
 import numpy as np
 
@@ -52,34 +52,15 @@ def as_choices(decisions: Decisions, none: Choices) -> Choices:
     return Choices(plain(np.concatenate(decisions)), np.cumsum([0, *map(len, decisions)])) if decisions else none
 
 
-@final
-class Carries(Sequence[Carry]):
-    """What each of some steps of contact in velocities hands on (see `add.hard_contact.impulse_coupling`).
+def _carry(m: int, marks: IntArray, memory: FloatArray, ends: IntArray, k: int) -> Carry:
+    """Return what step ``k`` of some by impulses hands on (see `add.hard_contact.impulse_coupling`).
 
-    Made where it is asked for of what `add.compiled.impulses.take_impulses` returns; ``m`` pairs may touch.
+    ``m`` pairs may touch; the arrays are the last that `add.compiled.impulses.take_impulses` returns.
     """
-
-    def __init__(self, m: int, marks: IntArray, memory: FloatArray, ends: IntArray) -> None:
-        self._m, self._marks, self._memory, self._ends = m, marks, memory, ends
-
-    def __len__(self) -> int:
-        return self._ends.shape[0] - 1
-
-    @overload
-    def __getitem__(self, key: int) -> Carry: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> Sequence[Carry]: ...
-
-    def __getitem__(self, key: int | slice) -> Carry | Sequence[Carry]:
-        if isinstance(key, slice):
-            return [self[k] for k in range(*key.indices(len(self)))]
-        (mark, number), (last_mark, last) = self._ends[key : key + 2].tolist()
-        near, modes = self._marks[mark:last_mark].reshape(2, -1)
-        k = int(np.searchsorted(near, self._m))
-        return Carry(
-            self._memory[None, number:last], (near[:k], np.zeros(k, dtype=np.int64), modes, near[k:] - self._m)
-        )
+    (mark, number), (last_mark, last) = ends[k : k + 2].tolist()
+    near, modes = marks[mark:last_mark].reshape(2, -1)
+    k = int(np.searchsorted(near, m))
+    return Carry(memory[None, number:last], (near[:k], np.zeros(k, dtype=np.int64), modes, near[k:] - m))
 
 
 @final
@@ -141,9 +122,9 @@ class CompiledEquations:
             (Formula(0.0, float(timing.dt), float(timing.c[1]), 1.0, 0.0), criteria, self._none), (possible, rules),
             ((q, v), (*map(plain, kept), any_step)), (times, plain(targets[:n]), signals), plain(theta),
         )  # fmt: skip
-        carries = Carries(possible.number.size, marks, memory, ends)
+        carry = partial(_carry, possible.number.size, marks, memory, ends)
         steps = Steps(*fields) if done == n else Steps(*(x[:done].copy() for x in fields[:9]), *fields[9:])
-        return Block(self._system, timing, steps, done, q, v, carries=carries)
+        return Block(self._system, timing, steps, done, q, v, carry=carry)
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return r (n,) of all terms that do not decide."""

@@ -1,6 +1,6 @@
 """Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -109,7 +109,7 @@ class Block:
     q, v : (n_coordinates,)
     candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
     stages : of explicit steps
-    carries : what each step hands on beside coordinates and velocities; none of most
+    carry : k -> what a step hands on beside coordinates and velocities; none of most
     """
 
     system: PackedSystem
@@ -120,7 +120,7 @@ class Block:
     v: FloatArray
     candidates: AllCandidates = ()
     stages: Stages | None = None
-    carries: Sequence[Carry] = ()
+    carry: Callable[[int], Carry] | None = None
 
     def decisions(self, k: int) -> Decisions:
         """Return the decisions of the deciding terms in step ``k`` of the block, in the order of the terms."""

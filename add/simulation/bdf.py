@@ -61,7 +61,7 @@ def state_after(block: Block, k: int) -> State:
 
 
 def _carry(block: Block, k: int) -> Carry:
-    return block.carries[k] if block.carries else NO_CARRY
+    return block.carry(k) if block.carry else NO_CARRY
 
 
 def record_of(block: Block, k: int) -> Record:
@@ -190,7 +190,7 @@ class Records(Sequence[Record]):
     def _begins(self, k: int, block: Block) -> bool:
         """Whether a block begins with record ``k``."""
         part = self._parts[k]
-        return isinstance(part, tuple) and part[0] is block and part[1] == 0 and not block.carries
+        return isinstance(part, tuple) and part[0] is block and part[1] == 0 and block.carry is None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
