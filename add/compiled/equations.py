@@ -110,7 +110,7 @@ class CompiledEquations:
         """Take steps of contact in velocities; see `add.compiled.impulses.take_impulses`."""
         possible, rules, targets, (*kept, any_step) = given
         n, first = times.size - 1, timing.first + 1
-        if n == 1:  # also a part of a step
+        if times[1] != timing.dt * first:  # a part of a step
             now = self._signals_at(times[1])
             signals = Signals(now.weights[None], now.table[None])
         else:
