@@ -269,6 +269,8 @@ def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> N
 @shared.console
 def info(console: Console, run: str, base: str | None, up: str | None, ignore: tuple[str, ...], repair: bool) -> None:
     """Say what RUN holds, a robot's file (URDF, MJCF) or a scene; of a run that was cut, how to go on."""
+    if not Path(run).exists():
+        raise InputError("there is no such file", file=run, expected="a run, a robot (URDF, SDF, MJCF) or a scene")
     from add.commands.folders import remains
     from add.commands.report_texts import one_by_one
 

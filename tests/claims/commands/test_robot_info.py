@@ -109,7 +109,7 @@ def test_ignore(tmp_path, capsys):
         ("a.json", "{}", "a.json: schema: the version of the format is missing"),
         ("a.bin", "\0\1", "a.bin: neither a run, a robot nor a scene"),
         ("a.xml", "<html/>", "a.xml: line 1: not a robot's file"),
-        ("nothing", None, "nothing: no such run"),
+        ("nothing", None, "nothing: there is no such file"),
     ],
 )
 def test_errors(tmp_path, capsys, name, content, message):
