@@ -106,7 +106,9 @@ class CollisionSpec(Spec):
         "cylinder, spheres of a sphere or capsule",
     )
     spacing: Positive | None = Field(
-        None, description="largest distance between neighbouring points on edges and faces [m]; null = the fewest"
+        None,
+        description="largest distance between neighbouring points on edges and faces [m]; null = the fewest, on rims "
+        "of cylinders 13, which roll as prisms do",
     )
     shape: Flag = Field(True, description="whether other bodies meet this body's shape")
     closed: Flag = Field(
