@@ -64,6 +64,8 @@ from add.typing import FloatArray
 
 _START_UPS = {"bdf1": StartUp.BDF1, "straight-line": StartUp.STRAIGHT_LINE}
 _NORMS = {"l1": 1, "l2": 2}
+#: Share of the smallest body's extent by which pairs that touch may be apart, under `impulse`, at the most.
+NEAR = 1e-4
 #: Acceleration that steps may leave to what is lightest, and to a rigid body beside a weight [rad/s^2, m/s^2].
 UNSEEN, BESIDE = 1e-3, 0.1
 #: Tolerances relative to forces below this one ask for no more.
@@ -220,7 +222,10 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
         refuse_deep_starts(model, theta)
+        sizes = [float(np.ptp(body.rest, axis=0).max()) for body in model.bodies if body.moves and body.rest.size]
+        smallest = min((size for size in sizes if size > 0.0), default=np.inf)
         options = ImpulseOptions(
+            touching=min(ImpulseOptions.touching, NEAR * smallest),
             relaxation=spec.gradient.relaxation if spec.gradient.contact == "relaxed" else 0.0,
             exploring=spec.gradient.contact == "explore",
             timed_impacts=spec.contact.impact_time == "linear",

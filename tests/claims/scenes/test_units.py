@@ -74,3 +74,17 @@ def test_a_scene_moves_the_same_in_other_units(name):
     for one, other in ((q, other_q), (v, other_v)):
         apart = np.minimum(np.abs(other / length - one).max(axis=0), np.abs(other - one).max(axis=0))  # lengths, angles
         assert apart.max() <= 1e-9 * np.abs(one).max()
+
+
+def test_small_bodies_bounce_as_large_ones():
+    """Under impulses, a cube of 10 cm and one of 24 um: what counts as touching is a share of the body."""
+    places = []
+    for length in (1.0, 2.0**-12):
+        cube = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1 * length] * 3}, "density": 800,
+                "position": [0, 0, 0.2 * length], "velocity": [0.2 * length**0.5, 0, 0]}  # fmt: skip
+        contact = {"friction_law": "impulse", "pairs": [{"between": ["cube", "floor"], "restitution": 0.7}]}
+        raw = {"schema": "add-scene/1", "bodies": {"cube": cube}, "contact": contact}
+        raw["time"] = {"dt": 0.004 * length**0.5, "steps": 180, "integrator": "bdf1"}
+        raw["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}}
+        places.append(scene_from_dict(raw).build().run().q[:, :3] / length)
+    assert np.abs(places[0] - places[1]).max() < 1e-9
