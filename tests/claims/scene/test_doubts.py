@@ -314,3 +314,21 @@ def test_joints_that_start_beyond_their_stops():
              "limits": {"lower": -1.0, "upper": 1.0, "stiffness": 10.0}}  # fmt: skip
     (text,) = warned({"b": BOX}, couplings={"h": hinge})
     assert text.startswith("couplings.h.start.angle: starts at -2, 1 beyond its lower stop at -1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "said"), [("hinge", -0.03, True), ("ball", -0.03, True), ("hinge", -0.07, False)]
+)
+def test_joints_whose_ends_start_apart(kind: str, at: float, said: bool) -> None:
+    """A place on the wrong side of a body; one that meets the other end is no doubt."""
+    box = {"type": "rigid", "geometry": {"shape": "box", "size": [0.06, 0.06, 0.06]}, "density": 800}
+    joint = {
+        "type": kind,
+        "a": {"body": "a", "at": [0.03, 0, 0]},
+        "b": {"body": "b", "at": [at, 0, 0]},
+        "stiffness": 800,
+    }
+    joint |= {"axis": [0, 1, 0], "angular_stiffness": 4} if kind == "hinge" else {}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 20}, "couplings": {"j": joint}}
+    built = scene_from_dict(raw | {"bodies": {"a": box, "b": box | {"position": [0.1, 0, 0]}}}).build()
+    assert any("couplings.j: its ends start 0.04 m apart, and 32 N" in text for text in doubts(built)) == said
