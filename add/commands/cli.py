@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from add import __version__
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
 from add.commands.cli_new import new

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.cli_runs import existing, loaded_scene, sampling, workers_for, write_and_say_report
 from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar

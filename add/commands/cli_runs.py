@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.console import Console, counted_bar, samples_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
@@ -40,7 +40,7 @@ def keeping(folder: Any, scene: str) -> Iterator[None]:
 @contextmanager
 def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
-    from add.commands.parallel.cluster import cluster
+    from add.commands.parallel import cluster
     from add.commands.parallel.workers import LocalProcesses, cores
 
     if address is None:

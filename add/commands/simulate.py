@@ -11,11 +11,10 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
-from add.commands.equilibrium_log import unstable
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
-from add.commands.whole_run import gained, tumbled
+from add.commands.whole_run import gained, tumbled, unstable
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.lock import CannotWrite

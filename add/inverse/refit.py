@@ -10,9 +10,9 @@ from scipy.special import stdtrit
 from add.errors import InputError, SolverError
 from add.inverse.experiment import Experiment
 from add.inverse.fit_rows import FitRows, fit_rows, residuals_of
+from add.inverse.optimizers import ONE_START
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult
-from add.inverse.optimizers.starts import ONE_START
 from add.inverse.problem import InverseProblem
 from add.inverse.uncertainty import Uncertainty, on_bounds
 from add.typing import BoolArray, FloatArray, IntArray

@@ -6,8 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
+from add.inverse.optimizers import ONE_START, Starts
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult, PhaseRun, with_gradient
-from add.inverse.optimizers.starts import ONE_START, Starts
 from add.typing import FloatArray
 
 

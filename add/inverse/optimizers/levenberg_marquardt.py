@@ -8,8 +8,8 @@ import numpy as np
 
 from add.errors import SolverError
 from add.inverse.experiment import Residuals
+from add.inverse.optimizers import ONE_START, Starts
 from add.inverse.optimizers.phases import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
-from add.inverse.optimizers.starts import ONE_START, Starts
 from add.linalg import one_blas_thread
 from add.typing import BoolArray, FloatArray
 

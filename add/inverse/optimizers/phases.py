@@ -11,7 +11,7 @@ import numpy as np
 
 from add.adjoint import Schedule
 from add.errors import SolverError
-from add.inverse.optimizers.starts import Starts
+from add.inverse.optimizers import Starts
 from add.inverse.problem import InverseProblem, Optimizer
 from add.simulation.run import Observer
 from add.typing import FloatArray, IntArray

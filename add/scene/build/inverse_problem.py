@@ -10,10 +10,10 @@ from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError, naming
 from add.inverse.experiment import Experiment
 from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
+from add.inverse.optimizers import Starts
 from add.inverse.optimizers.descent import LBFGSB, Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import NumberOverride, Phase, PhasedOptimizer
-from add.inverse.optimizers.starts import Starts
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum

@@ -13,8 +13,8 @@ from add.mocap import AngleRecording, PoseRecording, Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.recording import require_names
 from add.objectives import Loss, Tracking
+from add.objectives.base import Placement
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking, whitening
-from add.objectives.placement import Placement
 from add.objectives.regularisers import Cauchy, Huber, SoftL1
 from add.scene.build.built import BuiltScene
 from add.scene.build.selections import body_mesh
