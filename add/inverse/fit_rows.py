@@ -253,19 +253,16 @@ OUT = 2.5
 WINDOW = 6.0
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Correlation:
-    """Correlation of the residuals of one take.
+class Whiteness:
+    """Whether the residuals of one take are independent.
 
     Attributes
     ----------
     n_frames, n_samples : frames, and residuals in them
-    tested : whether there were frames enough to tell
-    p_value : of white noise, independent from frame to frame (portmanteau test of Box and Pierce 1970 over all series)
-    time : tau, the frames that one independent frame takes: 1 + 2 sum |rho_l| over the lags that stand out of noise
-    shared : (s, s) correlation between the series, shrunk towards none by what noise alone would show
-    per_marker : tau of each marker alone
+    tested : whether there were enough to tell
+    p_value : of independent residuals
+    time : tau, the frames that one independent frame takes
     """
 
     n_frames: int
@@ -273,13 +270,28 @@ class Correlation:
     tested: bool
     p_value: float
     time: float
-    shared: FloatArray
-    per_marker: FloatArray
 
     @property
     def is_white(self) -> bool:
         """Whether nothing speaks against independent residuals."""
         return not self.tested or self.p_value >= LEVEL
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Correlation(Whiteness):
+    """Correlation of the residuals of one take.
+
+    Attributes
+    ----------
+    p_value : of white noise, independent from frame to frame (portmanteau test of Box and Pierce 1970 over all series)
+    time : tau, the frames that one independent frame takes: 1 + 2 sum |rho_l| over the lags that stand out of noise
+    shared : (s, s) correlation between the series, shrunk towards none by what noise alone would show
+    per_marker : tau of each marker alone
+    """
+
+    shared: FloatArray
+    per_marker: FloatArray
 
     @property
     def effective(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
@@ -104,9 +104,9 @@ class _OverTime(Objective):
     first: int
     last: int
 
-    @abstractmethod
-    def over(self, first: int, last: int) -> Objective:
+    def over(self, first: int, last: int) -> Self:
         """Return the objective over other steps."""
+        return replace(self, first=first, last=last)  # type: ignore[type-var]
 
     @final
     def steps(self, theta: FloatArray) -> IntArray:
@@ -195,10 +195,6 @@ class SoftMinimum(_OverTime):
     def for_run(self) -> SoftMinimum:
         """Return the objective with room for the measures of one run."""
         return replace(self, memory=SoftMinimumMemory())
-
-    def over(self, first: int, last: int) -> SoftMinimum:
-        """Return the objective over other steps."""
-        return replace(self, first=first, last=last)
 
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return by how much the step changes the soft minimum of all steps so far."""
