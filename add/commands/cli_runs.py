@@ -65,6 +65,11 @@ def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, 
         yield folder, progress
 
 
+def run_path(scene: str, output: str | None, mark: str = "") -> Path:
+    """Return where the run of a scene is to lie, where nobody says it under the name of its file and ``mark``."""
+    return Path(output or f"runs/{Path(scene).stem}{mark}")
+
+
 def existing(path: Any) -> Any:
     """Return the folder of a run that is there."""
     from add.io.runfolder import RunFolder
@@ -300,8 +305,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
             expected="a folder written by `add`, a URDF, an SDF, an MJCF, JSON",
         )
     folder = existing(run)
-    result = folder.read_json("result.json") if folder.result.is_file() else {}
-    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
+    result, versions = folder.known("result.json"), folder.known("versions.json")
     left = remains(folder)
     command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
     command = command or "a run"

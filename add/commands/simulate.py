@@ -256,7 +256,7 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> tuple[Resume
     """
     if folder.command not in (None, "simulate"):
         raise InputError(f"this is a run of `add {folder.command}`: no simulation to go on with", file=folder.path)
-    if folder.result.is_file() and folder.read_json(RESULT).get("status") == "done":
+    if folder.known(RESULT).get("status") == "done":
         raise InputError("this run is complete: there is nothing to go on with", file=folder.path)
     if folder.scene.is_file():
         require_same(scene, folder)

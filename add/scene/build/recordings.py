@@ -56,8 +56,7 @@ def recording_placement(spec: SceneSpec, layout: ParameterLayout, names: tuple[s
     recording = spec.recording
     if recording is None or recording.place is None:
         return None
-    directions = np.array([isinstance(spec.markers[name], DirectionMarkerSpec) for name in names])
-    scales = np.where(directions, 0.0, 1.0)
+    scales = np.where([spec.is_direction(name) for name in names], 0.0, 1.0)
     moves = np.zeros(len(names)) if recording.displacement else scales
     return _placement(_RECORDING, recording.place, layout, moves, scales)
 
@@ -320,7 +319,7 @@ def whitened(
                 place=f"{place}.{key}",
                 expected='"covariances": false in `pose`, to count all frames alike',
             )
-    directions = np.array([isinstance(spec.markers[name], DirectionMarkerSpec) for name in recording.names])
+    directions = np.array([spec.is_direction(name) for name in recording.names])
     matrices = _matrices(pose, source, recording, directions)
     count = int(matrices.any(axis=2).sum())
     return WhitenedTracking(
