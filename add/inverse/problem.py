@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,9 +32,7 @@ from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray, as_vector
 
 
-@final
-@dataclass(frozen=True)
-class Valued:
+class Valued(NamedTuple):
     """Objective and gradient at x, with its parts by experiment."""
 
     value: float

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -161,9 +161,7 @@ def _step(
 FEWEST_TAKES = 4
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(NamedTuple):
     """Spread of the estimates over draws of blocks with replacement.
 
     Attributes

@@ -5,7 +5,7 @@ Combinations of parameters that the data hardly see, and which of some candidate
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -308,9 +308,7 @@ WEAK = 0.5
 NAMED = 0.15
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Weak:
+class Weak(NamedTuple):
     """A direction of x along which the objective is flat.
 
     Attributes

@@ -28,9 +28,7 @@ class OfScene(NamedTuple):
 Input = str | OfScene | FloatArray
 
 
-@final
-@dataclass(frozen=True)
-class Derived:
+class Derived(NamedTuple):
     """Blocks of theta that follow from other numbers by a rule.
 
     Attributes
@@ -48,9 +46,7 @@ class Derived:
     each: bool = False
 
 
-@final
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A number of the scene that entries of theta are a multiple of.
 
     Attributes
