@@ -158,10 +158,6 @@ def _points(values: ArrayLike, name: str) -> FloatArray:
     points = np.asarray(values, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 3:
         raise InputError(f"bad {name} points of a rigid fit", found=f"shape {points.shape}", expected="(n, 3)")
-    if len(points) < 3:
-        raise InputError(
-            "too few points for a rigid fit", found=len(points), expected="3 points or more that are not on a line"
-        )
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(
