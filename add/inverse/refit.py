@@ -137,20 +137,16 @@ def _corrected(slopes: FloatArray, step: FloatArray, change: FloatArray) -> Floa
 
 
 def _value(problem: InverseProblem, x: FloatArray, rho: FloatArray) -> float:
-    values = problem.values(x)
-    return float(rho @ rho) + sum(prior.value(values) for prior in problem.priors)
+    own, _ = problem.prior_rows(x)
+    return float(rho @ rho + own @ own)
 
 
 def _step(
     problem: InverseProblem, x: FloatArray, rho: FloatArray, slopes: FloatArray, held: BoolArray
 ) -> tuple[FloatArray, float]:
     """Return the step of Gauss-Newton over what is not held, and the decrease that it promises."""
-    normal, slope = slopes.T @ slopes, slopes.T @ rho
-    of_p = problem.design.jacobian(x)
-    for prior in problem.priors:
-        of_x = (prior.residual_jacobian(problem.n) @ of_p).toarray()
-        normal += of_x.T @ of_x
-        slope += of_x.T @ prior.residuals(problem.values(x))
+    own, rows = problem.prior_rows(x)
+    normal, slope = slopes.T @ slopes + (rows.T @ rows).toarray(), slopes.T @ rho + rows.T @ own
     free = np.flatnonzero(~held)
     step = np.zeros_like(x)
     step[free] = -np.linalg.pinv(normal[np.ix_(free, free)], rcond=1e-12, hermitian=True) @ slope[free]

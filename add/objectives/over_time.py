@@ -95,6 +95,7 @@ class Gap(Measure):
         return 2.0 * self.sign * max(self.sign * (gap - self.reach), 0.0) * normal
 
 
+@dataclass(frozen=True)
 class _OverTime(Objective):
     """A measure of one point at the ends of the steps ``first`` to ``last``."""
 
@@ -106,7 +107,7 @@ class _OverTime(Objective):
 
     def over(self, first: int, last: int) -> Self:
         """Return the objective over other steps."""
-        return replace(self, first=first, last=last)  # type: ignore[type-var]
+        return replace(self, first=first, last=last)
 
     @final
     def steps(self, theta: FloatArray) -> IntArray:
@@ -183,11 +184,6 @@ class SoftMinimum(_OverTime):
         which it does. Which steps they are is held by the derivative. A run without one is an error, at its last step.
     """
 
-    points: PointMap
-    measure: Measure
-    dt: float
-    first: int
-    last: int
     temperature: float
     along: FloatArray | None = None
     memory: SoftMinimumMemory | None = field(default=None, repr=False, compare=False)
@@ -232,11 +228,6 @@ class SoftMinimum(_OverTime):
 class MeanOverTime(_OverTime):
     """phi = mean over steps of the measure. Attributes as those of `SoftMinimum`; ``count`` steps make the mean."""
 
-    points: PointMap
-    measure: Measure
-    dt: float
-    first: int
-    last: int
     count: int
 
     def over(self, first: int, last: int) -> MeanOverTime:

@@ -166,12 +166,12 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
     rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
     tolerances = spec.gradient_tolerance, spec.objective_tolerance
     if spec.method == "gauss-newton":
-        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts)
+        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts=starts)
     if spec.method == "adam":
         return Adam(tuple(phases), rates, spec.beta1, spec.beta2, gradient_tolerance=tolerances[0], starts=starts)
     if spec.method == "sgd":
         return GradientDescent(tuple(phases), rates, spec.momentum, gradient_tolerance=tolerances[0], starts=starts)
-    return LBFGSB(tuple(phases), spec.history, *tolerances, starts)
+    return LBFGSB(tuple(phases), spec.history, *tolerances, starts=starts)
 
 
 def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int) -> Objective | None:
