@@ -11,6 +11,8 @@ The simulator runs on the host by `jax.pure_callback`; derivatives are those of 
 JAX's own error, whose text has that of `add`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import threading
 from collections import OrderedDict
@@ -79,19 +81,7 @@ def rollout(
     n = built.simulation.system.n
     result = jax.ShapeDtypeStruct(((built.simulation.n_steps if n_steps is None else n_steps) + 1, n), np.float64)
 
-    @jax.custom_vjp
-    def run(inputs: dict[str, Any]) -> States:
-        states = jax.pure_callback(runs.forward, (result, result), jnp.zeros(()), inputs, vmap_method="broadcast_all")
-        return States(*states)
-
-    def forward(inputs: dict[str, Any]) -> tuple[States, dict[str, Any]]:
-        return run(inputs), inputs
-
-    def backward(inputs: dict[str, Any], bars: States) -> tuple[dict[str, Any]]:
-        shapes = {name: jax.ShapeDtypeStruct(value.shape, np.float64) for name, value in inputs.items()}
-        return (jax.pure_callback(runs.backward, shapes, jnp.zeros(()), inputs, *bars, vmap_method="broadcast_all"),)
-
-    run.defvjp(forward, backward)
+    run = _on_host(runs, result)
 
     def call(inputs: Named) -> States:
         require_inputs(inputs)
@@ -101,7 +91,7 @@ def rollout(
             known = {name: np.asarray(value) for name, value in arrays.items()}
             places.scene_values(known)
             places.initial(known, step)
-        return run(arrays)
+        return run(jnp.zeros(()), arrays)
 
     return call
 
@@ -133,30 +123,8 @@ def step(
     require_kind(built, BuiltScene, "built", BUILT)
     function = built.step_function(tuple(controls), tuple(inputs), bounds)
     function.require_pairs()
-    steps = _Steps(function)
     m, n = built.simulation.stepper.n_history, built.simulation.system.n
-    pair = jax.ShapeDtypeStruct((m, n), np.float64)
-
-    @jax.custom_vjp
-    def take(state: States, k: Any, control: dict[str, Any], numbers: dict[str, Any]) -> States:
-        after = jax.pure_callback(steps.forward, (pair, pair), *state, k, control, numbers, vmap_method="broadcast_all")
-        return States(*after)
-
-    def forward(*arguments: Any) -> tuple[States, Any]:
-        return take(*arguments), arguments
-
-    def backward(arguments: Any, bars: States) -> tuple[Any, ...]:
-        state, k, control, numbers = arguments
-        shapes = [
-            {name: jax.ShapeDtypeStruct(value.shape, np.float64) for name, value in group.items()}
-            for group in (control, numbers)
-        ]
-        q, v, *named = jax.pure_callback(
-            steps.backward, (pair, pair, *shapes), *bars, *state, k, control, numbers, vmap_method="broadcast_all"
-        )
-        return States(q, v), None, *named
-
-    take.defvjp(forward, backward)
+    take = _on_host(_Steps(function), jax.ShapeDtypeStruct((m, n), np.float64))
 
     def call(state: Any, k: Any, control: Named | None = None, inputs: Named | None = None) -> States:
         require_pair(state)
@@ -169,9 +137,24 @@ def step(
         named = _arrays(control or {}), _arrays(inputs or {})
         function.arguments.require(*({name: value.shape for name, value in group.items()} for group in named))
         require_step_number(k, jnp.issubdtype(jnp.asarray(k).dtype, jnp.integer))
-        return take(pairs, jnp.asarray(k, dtype=jnp.int64), *named)
+        return take(jnp.asarray(k, dtype=jnp.int64), (pairs, *named))
 
     return call
+
+
+def _on_host(host: _Runs | _Steps, out: jax.ShapeDtypeStruct) -> Callable[[Any, Any], States]:
+    """Return (lead, inputs) -> `States` on the host; ``lead`` has the axes that are mapped over, and no derivative."""
+
+    @jax.custom_vjp
+    def run(lead: Any, inputs: Any) -> States:
+        return States(*jax.pure_callback(host.forward, (out, out), lead, inputs, vmap_method="broadcast_all"))
+
+    def backward(arguments: Any, bars: States) -> tuple[None, Any]:
+        shapes = jax.tree.map(lambda value: jax.ShapeDtypeStruct(value.shape, np.float64), arguments[1])
+        return None, jax.pure_callback(host.backward, shapes, *arguments, *bars, vmap_method="broadcast_all")
+
+    run.defvjp(lambda *arguments: (run(*arguments), arguments), backward)
+    return run
 
 
 def _arrays(inputs: Named) -> dict[str, Any]:
@@ -247,24 +230,19 @@ class _Steps:
         self._function = function
         self._lock = threading.Lock()
 
-    def forward(self, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> tuple[FloatArray, FloatArray]:
+    def forward(self, k: Any, inputs: Any) -> tuple[FloatArray, FloatArray]:
         """Return the pairs after the step; k has the axes that are mapped over, and no others."""
         with self._lock:
-            batch = self._taken(q, v, k, control, inputs)
-        return batch.q.reshape(np.shape(q)), batch.v.reshape(np.shape(q))
+            batch = self._taken(k, *inputs)
+        return batch.q.reshape(np.shape(inputs[0].q)), batch.v.reshape(np.shape(inputs[0].q))
 
-    def backward(self, q_bar: Any, v_bar: Any, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> tuple[Any, ...]:
+    def backward(self, k: Any, inputs: Any, q_bar: Any, v_bar: Any) -> Any:
         """Return the cotangents of the pairs before, of controls and of inputs."""
         bars = _members({"q": q_bar, "v": v_bar}, k)
         with self._lock:
-            *pairs, by_control, by_input = self._taken(q, v, k, control, inputs).pullback(bars["q"], bars["v"])
-        named = [
-            {name: cotangents[name].reshape(np.shape(value)) for name, value in given.items()}
-            for cotangents, given in ((by_control, control), (by_input, inputs))
-        ]
-        return *(pair.reshape(np.shape(q)) for pair in pairs), *named
+            q, v, *named = self._taken(k, *inputs).pullback(bars["q"], bars["v"])
+        return jax.tree.map(lambda value, bar: bar.reshape(np.shape(value)), inputs, (States(q, v), *named))
 
-    def _taken(self, q: Any, v: Any, k: Any, control: Any, inputs: Any) -> StepBatch:
-        pairs = _members({"q": q, "v": v}, k)
-        behind = np.asarray(k, dtype=np.int64).ravel()
-        return step_batch(self._function, pairs["q"], pairs["v"], behind, _members(control, k), _members(inputs, k))
+    def _taken(self, k: Any, pairs: States, control: Any, inputs: Any) -> StepBatch:
+        behind, (q, v) = np.asarray(k, dtype=np.int64).ravel(), _members(pairs._asdict(), k).values()
+        return step_batch(self._function, q, v, behind, _members(control, k), _members(inputs, k))

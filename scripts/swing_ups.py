@@ -15,7 +15,7 @@ import add
 from add.control import ILQR, ControlProblem, MultipleShooting
 from add.equations.kinematics import State
 from add.inverse import InverseProblem
-from add.scene.scene import Scene
+from add.scene import Scene
 
 SCENES = Path(__file__).resolve().parents[1] / "scenes"
 LENGTH = {"cartpole_swing_up": (0.0, 1.0), "double_pendulum_swing_up": (0.5, 0.5)}

@@ -4,13 +4,12 @@ import atexit
 import contextlib
 import gc
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from add import __version__
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
 from add.commands.cli_new import new
@@ -21,6 +20,7 @@ from add.commands.cli_runs import (
     keeping,
     loaded_scene,
     plot,
+    run_path,
     sampling,
     view,
     workers_for,
@@ -68,10 +68,6 @@ def _require_one(resume: bool, force: bool) -> None:
         raise click.UsageError("--resume goes on with the run, --force throws it away: say one of them.")
 
 
-def _folder(scene: str, output: str | None) -> Path:
-    return Path(output) if output else Path("runs") / Path(scene).stem
-
-
 #: Pairs whose shortest impacts are said.
 SHOWN = 3
 
@@ -113,7 +109,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     built = loaded.build()
     compile_others(built.simulation.system)
     console.heed(warn(built))
-    with run_in(loaded, _folder(scene, output), "simulate", force=force, resume=resume) as folder:
+    with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
         with keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
         say_simulation(console, result)
@@ -170,7 +166,7 @@ def optimize(
         workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     spec = loaded.optimizer
     most = sum(phase.max_evaluations or spec.max_evaluations for phase in spec.phases) or spec.max_evaluations
-    with run_in(loaded, _folder(scene, output), "optimize", force=force, resume=resume) as folder:
+    with run_in(loaded, run_path(scene, output), "optimize", force=force, resume=resume) as folder:
         table = folder.path / EVALUATIONS_CSV if as_csv else None
         with keeping(folder, scene), evaluations(console, problem, most, log, table) as progress:
             result = optimize_scene(
@@ -265,7 +261,7 @@ def sweep(
     sweep_axes(loaded.inverse_problem(), parameters)  # wrong ones are an error before anything is begun
     console.heed(_warnings(loaded))
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
-    at = Path(output or Path("runs") / f"{Path(scene).stem}_sweep")
+    at = run_path(scene, output, "_sweep")
     with sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
     say_sweep(console, result)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.cli_runs import trajectory_of
 from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming

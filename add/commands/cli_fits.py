@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
-from add.commands.cli_runs import existing, loaded_scene, sampling, workers_for, write_and_say_report
+from add.commands import console as shared
+from add.commands.cli_runs import existing, loaded_scene, run_path, sampling, workers_for, write_and_say_report
 from add.commands.console import Console, require_new, say_left_behind, tell
 from add.commands.report_texts import end_text, how_far, with_bar
 
@@ -93,7 +93,7 @@ def converge(
     from add.commands.converge import Levels, converge_scene
 
     loaded = loaded_scene(console, scene)
-    folder = existing(output or Path("runs") / Path(scene).stem)
+    folder = existing(run_path(scene, output))
     result = converge_scene(loaded, folder, Levels(time_levels, mesh_levels, finer), progress=tell)
     for text in convergence_lines(result):
         console.say(text)
@@ -233,8 +233,7 @@ def predict(
             "sides": sides,
         }
         wanted = Asked(fit, parameters, begun, samples=samples, discrepancy=sampling.pop("discrepancy"), **said)
-        folder = Path(output) if output else Path("runs") / f"{Path(scene).stem}_predicted"
-        _say_sampled(console, loaded, scene, folder, wanted, **sampling)
+        _say_sampled(console, loaded, scene, run_path(scene, output, "_predicted"), wanted, **sampling)
         return
     if given := [name for name, value in sampling.items() if value is not None and value is not False and value != ()]:
         raise click.UsageError(f"--{'side' if given[0] == 'sides' else given[0]} needs --samples.")
@@ -249,7 +248,6 @@ def _say_linear(
     """Predict in a straight line."""
     from add.commands.predict import predict_scene, write_prediction
     from add.plot.run import plot_prediction
-    from add.scene.spec.markers import DirectionMarkerSpec
 
     bands, said = predict_scene(loaded, fit, parameters, begun)
     for label, value in said["parameters"].items():
@@ -269,7 +267,7 @@ def _say_linear(
     write_prediction(bands, said["markers"], Path(output))
     console.say(f"prediction: {output}")
     if picture:
-        directions = [isinstance(loaded.markers[name], DirectionMarkerSpec) for name in said["markers"]]
+        directions = [loaded.is_direction(name) for name in said["markers"]]
         console.say(
             str(plot_prediction(bands.times, bands.positions, bands.errors, said["markers"], picture, directions))
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.console import Console, named_value, require_new
 from add.errors import InputError, require_known
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from add.commands import cli_options as shared
+from add.commands import console as shared
 from add.commands.console import Console, counted_bar, samples_bar, say_contents
 from add.errors import InputError, OutOfMemory
 from add.machine.interrupts import default_stops
@@ -40,7 +40,7 @@ def keeping(folder: Any, scene: str) -> Iterator[None]:
 @contextmanager
 def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
-    from add.commands.parallel.cluster import cluster
+    from add.commands.parallel import cluster
     from add.commands.parallel.workers import LocalProcesses, cores
 
     if address is None:
@@ -63,6 +63,11 @@ def sampling(console: Console, loaded: Any, scene: str, at: Path, command: str, 
         if force or not folder.is_run:
             clear(folder, loaded)
         yield folder, progress
+
+
+def run_path(scene: str, output: str | None, mark: str = "") -> Path:
+    """Return where the run of a scene is to lie, where nobody says it under the name of its file and ``mark``."""
+    return Path(output or f"runs/{Path(scene).stem}{mark}")
 
 
 def existing(path: Any) -> Any:
@@ -300,8 +305,7 @@ def info(console: Console, run: str, base: str | None, up: str | None, ignore: t
             expected="a folder written by `add`, a URDF, an SDF, an MJCF, JSON",
         )
     folder = existing(run)
-    result = folder.read_json("result.json") if folder.result.is_file() else {}
-    versions = folder.read_json("versions.json") if folder.versions.is_file() else {}
+    result, versions = folder.known("result.json"), folder.known("versions.json")
     left = remains(folder)
     command, status = (left.command, left.status) if left else (result.get("command"), result["status"])
     command = command or "a run"

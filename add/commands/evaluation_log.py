@@ -20,6 +20,7 @@ from add.inverse import InverseProblem
 from add.inverse.optimizers.phases import EvaluationLog, LoggedEvaluation
 from add.io.lock import writing
 from add.io.runfolder import EVALUATIONS, RunFolder
+from add.plot import parse_evaluations
 from add.summary import few
 from add.typing import FloatArray
 
@@ -59,7 +60,7 @@ class FolderLog(EvaluationLog):
         self.replayed += 1
         if index == len(self._known) - 1:
             return None
-        return self._evaluation(line)
+        return parse_evaluations([line])[0]
 
     def earlier(self, phase: str, index: int, x: FloatArray) -> list[LoggedEvaluation]:
         """Return the logged evaluations of a phase; see `EvaluationLog.earlier`."""
@@ -76,7 +77,7 @@ class FolderLog(EvaluationLog):
                 raise InputError(
                     "not an evaluation of this run", file=self._folder.path / EVALUATIONS, place=f"line {index + k + 1}"
                 )
-        evaluations = [self._evaluation(line) for line in lines]
+        evaluations = parse_evaluations(lines)
         self.replayed += len(evaluations)
         return evaluations
 
@@ -88,18 +89,6 @@ class FolderLog(EvaluationLog):
                 file=self._folder.path / EVALUATIONS,
                 place=f"line {index + 1}",
             )
-
-    @staticmethod
-    def _evaluation(line: dict[str, Any]) -> LoggedEvaluation:
-        return LoggedEvaluation(
-            line["phase"],
-            line["index"],
-            np.array([float.fromhex(number) for number in line["x"]]),
-            float.fromhex(line["value"]),
-            np.array([float.fromhex(number) for number in line["gradient"]]),
-            line["seconds"],
-            tuple(float.fromhex(number) for number in line.get("memory", ())),
-        )
 
     def store(self, evaluation: LoggedEvaluation) -> None:
         """Write the evaluation as one line, flushed to disk."""

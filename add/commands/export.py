@@ -1,8 +1,8 @@
 """Controls as tables or bags for the machine that plays them, markers as capture files, runs as VTU for ParaView."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -15,7 +15,7 @@ from add.geometry import quadrature_geometry
 from add.io.lock import remove_killed, replacing
 from add.io.runfolder import FITTED, SCENE
 from add.io.trajectory_data import RunData
-from add.io.trajectory_parts import BodyData, MassSpringData
+from add.io.trajectory_parts import BodyData, MassSpringData, SolidData
 from add.machine.files import require_suffix
 from add.mocap import Recording, write_csv, write_trc
 from add.mocap.take import AngleRecording, PoseRecording, Signal as Samples, Take
@@ -290,8 +290,8 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
 
     require_suffix(path, (".pvd",))
     times = moments(data, rate)
-    parts: list[_Nodal | _Rigid] = [_Nodal(data, body) for body in data.nodal]
-    parts += [rigid for k in range(len(data.solids)) if (rigid := _Rigid(data, k)).triangles.size]
+    parts = [(body.name, _nodal(data, body)) for body in data.nodal]
+    parts += [(solid.name, at) for solid in data.solids if (at := _rigid(data, solid))]
     if not parts:
         raise InputError("this run has no bodies with a shape", file=path)
     folder = path.with_suffix("")
@@ -306,12 +306,12 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     rows = []
     for number, time in enumerate(times):
         moment = Moment.of(data.t, float(time))
-        for k, part in enumerate(parts):
+        for k, (own, mesh_at) in enumerate(parts):
             name = f"{folder.name}/{k}_{number:05d}.vtu"
             with replacing(path.parent / name) as temporary:
-                meshio.write(temporary, part.at(moment), file_format="vtu")
+                meshio.write(temporary, mesh_at(moment), file_format="vtu")
             rows.append(
-                f'  <DataSet timestep="{float(time)!r}" part="{k}" name={quoteattr(part.name)} file={quoteattr(name)}/>'
+                f'  <DataSet timestep="{float(time)!r}" part="{k}" name={quoteattr(own)} file={quoteattr(name)}/>'
             )
     head = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n <Collection>\n'
     with replacing(path) as temporary:
@@ -319,66 +319,53 @@ def export_vtu(data: RunData, path: Path, rate: float | None) -> int:
     return len(times)
 
 
-class _Nodal:
-    """A soft body or a sheet."""
+def _nodal(data: RunData, body: BodyData | MassSpringData) -> Callable[[Moment], Any]:
+    """Return what gives the mesh of a soft body or a sheet at a moment."""
+    import meshio
 
-    def __init__(self, data: RunData, body: BodyData | MassSpringData) -> None:
-        self.data, self.body, self.name = data, body, body.name
-        self.geometry = quadrature_geometry(body.mesh) if isinstance(body, BodyData) else None
+    from add.view.quantities import stretching, von_mises
 
-    def at(self, moment: Moment):  # type: ignore[no-untyped-def]
-        """Return the mesh of a moment."""
-        import meshio
+    fields_of: dict[str, Callable[..., Any]] = {}
+    rows = body.entries
+    if isinstance(body, BodyData):
+        fields_of = {"strain": stretching, "von Mises stress": von_mises}
+        geometry = quadrature_geometry(body.mesh)
+        cells = [(body.mesh.family.meshio_name, body.cells)]
+    else:
+        kinds = (("triangle", body.triangles), ("line", body.edges))
+        cells = [(kind, items) for kind, items in kinds if len(items)]
+        cells = cells or [("vertex", np.arange(body.n_nodes)[:, None])]
 
-        from add.view.quantities import stretching, von_mises
-
-        data, body = self.data, self.body
-        rows = body.entries
-        q, v = moment.of_states(data.q)[rows], moment.of_states(data.v)[rows]
-        fields = {
-            "displacement": (q - data.q[0, rows]).reshape(-1, 3),
-            "velocity": v.reshape(-1, 3),
-            "contact force": moment.of_states(data.contact_force)[rows].reshape(-1, 3),
-        }
-        if isinstance(body, BodyData):
-            assert self.geometry is not None
-            fields["strain"] = stretching(body, q, self.geometry)
-            fields["von Mises stress"] = von_mises(body, q, self.geometry)
-            cells = [(body.mesh.family.meshio_name, body.cells)]
-        else:
-            kinds = (("triangle", body.triangles), ("line", body.edges))
-            cells = [(kind, items) for kind, items in kinds if len(items)]
-            cells = cells or [("vertex", np.arange(body.n_nodes)[:, None])]
+    def at(moment: Moment) -> Any:
+        q, v, force = (moment.of_states(kept)[rows] for kept in (data.q, data.v, data.contact_force))
+        moved = {"displacement": q - data.q[0, rows], "velocity": v, "contact force": force}
+        fields = {name: values.reshape(-1, 3) for name, values in moved.items()}
+        fields |= {name: field(body, q, geometry) for name, field in fields_of.items()}
         return meshio.Mesh(q.reshape(-1, 3), cells, point_data=fields)
 
+    return at
 
-class _Rigid:
-    """A rigid body by its surface."""
 
-    def __init__(self, data: RunData, number: int) -> None:
-        from add.view.shapes import solid_meshes
+def _rigid(data: RunData, solid: SolidData) -> Callable[[Moment], Any] | None:
+    """Return what gives the mesh of a rigid body at a moment, by its surface; None without one."""
+    import meshio
 
-        self.data, self.solid = data, data.solids[number]
-        self.name = self.solid.name
-        surface, _ = solid_meshes(self.solid, 0.05)
-        self.triangles = np.zeros((0, 3), dtype=np.int64)
-        if surface is not None:
-            self.points = np.asarray(surface.points, dtype=float)
-            self.triangles = surface.triangulate().regular_faces
+    from add.view.shapes import pose_between, solid_meshes
 
-    def at(self, moment: Moment):  # type: ignore[no-untyped-def]
-        """Return the mesh of a moment."""
-        import meshio
+    surface, _ = solid_meshes(solid, 0.05)
+    if surface is None or not len(triangles := surface.triangulate().regular_faces):
+        return None
+    points = np.asarray(surface.points, dtype=float)
+    first = pose_between(data, solid, Moment(float(data.t[0]), 0, 0, 0.0))
 
-        from add.view.shapes import pose_between
-
-        pose = pose_between(self.data, self.solid, moment)
-        first = pose_between(self.data, self.solid, Moment(float(self.data.t[0]), 0, 0, 0.0))
-        velocity, spin = self.data.twist(self.solid, moment.nearest)
-        x = self.points @ pose[:3, :3].T + pose[:3, 3]
-        arms = (self.points - self.solid.centre) @ pose[:3, :3].T
+    def at(moment: Moment) -> Any:
+        pose = pose_between(data, solid, moment)
+        velocity, spin = data.twist(solid, moment.nearest)
+        x = points @ pose[:3, :3].T + pose[:3, 3]
         fields = {
-            "displacement": x - (self.points @ first[:3, :3].T + first[:3, 3]),
-            "velocity": velocity + np.cross(spin, arms),
+            "displacement": x - (points @ first[:3, :3].T + first[:3, 3]),
+            "velocity": velocity + np.cross(spin, (points - solid.centre) @ pose[:3, :3].T),
         }
-        return meshio.Mesh(x, [("triangle", self.triangles)], point_data=fields)
+        return meshio.Mesh(x, [("triangle", triangles)], point_data=fields)
+
+    return at

@@ -76,7 +76,7 @@ def fit_of(run: RunFolder) -> dict[str, Any]:
     InputError
         If there is none.
     """
-    result: dict[str, Any] = run.read_json(RESULT) if run.result.is_file() else {}
+    result = run.known(RESULT)
     if not result or run.command != "optimize":
         raise InputError("there is no fit in this folder", file=run.path, expected="a run of `add optimize`")
     return result
@@ -90,7 +90,7 @@ def require_same_laws(run: RunFolder, scene: SceneSpec, labels: Iterable[str]) -
     InputError
         If the kind of a body with a material, the model of a material, or a formula, on the way to a number differs.
     """
-    raw = run.read_json(SCENE) if run.scene.is_file() else {}
+    raw = run.known(SCENE)
     other = scene.model_dump(by_alias=True)
     for path in (path for label in labels for path in paths_of_label(label)):
         fitted, taking, place = raw, other, []
@@ -341,7 +341,7 @@ def _bounds(chosen: dict[str, dict[str, Any]], key: str, none: float) -> FloatAr
 def _scales(run: RunFolder) -> dict[str, Any]:
     """Return the transforms of the parameters of a fit, by their names in its result."""
     out = {}
-    for item in run.read_json(SCENE).get("parameters") or [] if run.scene.is_file() else []:
+    for item in run.known(SCENE).get("parameters") or []:
         name = "+".join(item.get("paths") or [item.get("path") or ""])
         suffix = f"@{item['experiment']}" if item.get("experiment") else ""
         out[name + suffix] = TRANSFORMS[item.get("transform", "linear")]

@@ -14,11 +14,7 @@ from add.inverse.uncertainty import Uncertainty
 from add.io.runfolder import RESIDUALS, RunFolder, plain
 from add.objectives import Tracking
 from add.scene import Scene
-from add.scene.spec.markers import DirectionMarkerSpec
-from add.scene.spec.objective import (
-    MarkersObjectiveSpec,
-    PriorObjectiveSpec,
-)
+from add.scene.spec.objective import MarkersObjectiveSpec, PriorObjectiveSpec
 from add.scene.spec.roles import limits
 from add.simulation.run import Trajectory
 from add.summary import few
@@ -69,7 +65,7 @@ def samples(experiment: Experiment, trajectory: Trajectory, theta: FloatArray, s
     times = tracking.simulation_times(theta)
     dt = experiment.simulation.stepper.dt
     names = experiment.recording.names
-    directions = np.array([isinstance(scene.markers[name], DirectionMarkerSpec) for name in names])
+    directions = np.array([scene.is_direction(name) for name in names])
     return Samples(names, directions, times, misfits, targets, float(trajectory.t[-1]), dt)
 
 
@@ -118,10 +114,9 @@ def fit_numbers(found: Samples) -> dict[str, Any]:
 def _unit(scene: Scene, item: Any, names: Sequence[str], followed: bool) -> str:
     """Return the unit of an entry of a scene's objective; ``followed``: markers count as places, not as deviations."""
     if isinstance(item, MarkersObjectiveSpec):
-        kinds = {isinstance(scene.markers[name], DirectionMarkerSpec) for name in names}
+        kinds = {scene.is_direction(name) for name in names}
         return " and ".join("-" if kind else "m^2" for kind in sorted(kinds)) if followed else "-"
-    direction = isinstance(scene.markers.get(getattr(item, "marker", "")), DirectionMarkerSpec)
-    return "-" if direction else item.unit
+    return "-" if scene.is_direction(getattr(item, "marker", None)) else item.unit
 
 
 def objective_text(scene: Scene, experiment: Experiment) -> str:
@@ -148,7 +143,7 @@ def target_fits(scene: Scene, experiment: Experiment, run: Trajectory, theta: Fl
         if not item.weight or part is experiment.tracking or not off.size:
             continue
         of, unit = getattr(item, "marker", getattr(item, "body", None)), item.unit.replace("^2", "")
-        if isinstance(scene.markers.get(of or ""), DirectionMarkerSpec):
+        if scene.is_direction(of):
             off, unit = 2.0 * np.arcsin(np.minimum(0.5 * off, 1.0)), "rad"
         worst = int(np.argmax(off))
         out.append(

@@ -179,7 +179,7 @@ def optimize_scene(
 def _seconds_before(folder: RunFolder) -> float:
     """Return the wall time of the parts before this one [s]; of a part that was killed, that of its evaluations."""
     lines = folder.read_lines(EVALUATIONS)
-    result: dict[str, Any] = folder.read_json(RESULT) if folder.result.is_file() else {}
+    result = folder.known(RESULT)
     later = lines[result.get("evaluations", 0) :]
     return float(result.get("seconds", 0.0)) + sum(float(line["seconds"]) for line in later)
 

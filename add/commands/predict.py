@@ -22,7 +22,6 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import load_recording, placed_positions
 from add.scene.build.write_back import labelled
-from add.scene.spec.markers import DirectionMarkerSpec
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray
 
@@ -60,8 +59,7 @@ class View:
     @property
     def directions(self) -> BoolArray:
         """Which markers (nm,) are directions."""
-        markers = self.built.scene.markers
-        return np.array([isinstance(markers[name], DirectionMarkerSpec) for name in self.names])
+        return np.array([self.built.scene.is_direction(name) for name in self.names])
 
     def scene_numbers(self, values: FloatArray) -> FloatArray:
         """Return the scene's numbers (n_s,) with values (n,)."""

@@ -183,7 +183,7 @@ def _content(run: RunFolder, result: Mapping[str, Any]) -> dict[str, Any]:
             for name, verdict, entry in checked(result.get("checks") or {})
         ],
         "cite": _CITE,
-        "versions": list(run.read_json(VERSIONS).items()) if run.versions.is_file() else None,
+        "versions": list(run.known(VERSIONS).items()) or None,
     }  # fmt: skip
 
 

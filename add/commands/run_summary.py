@@ -8,8 +8,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from add.commands.impact_log import ImpactLog, impact_json
-from add.commands.pair_logs import DepthLog, PairLog, StopLog
+from add.commands.pair_logs import DepthLog, ImpactLog, PairLog, StopLog, impact_json
 from add.commands.sunk_log import SunkLog
 from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics

@@ -11,11 +11,10 @@ from typing import Any, final
 import numpy as np
 
 from add.commands.ahead import kernel_clock
-from add.commands.equilibrium_log import unstable
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
-from add.commands.whole_run import gained, rolled, tumbled
+from add.commands.whole_run import gained, rolled, tumbled, unstable
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.lock import CannotWrite
@@ -258,7 +257,7 @@ def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> tuple[Resume
     """
     if folder.command not in (None, "simulate"):
         raise InputError(f"this is a run of `add {folder.command}`: no simulation to go on with", file=folder.path)
-    if folder.result.is_file() and folder.read_json(RESULT).get("status") == "done":
+    if folder.known(RESULT).get("status") == "done":
         raise InputError("this run is complete: there is nothing to go on with", file=folder.path)
     if folder.scene.is_file():
         require_same(scene, folder)

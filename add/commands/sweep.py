@@ -155,7 +155,7 @@ def sweep_scene(
 def _seconds_before(folder: RunFolder) -> float:
     """Return the wall time of the parts before this one, up to the last sample of one that was killed [s]."""
     lines = folder.read_lines(SAMPLES)
-    result: dict[str, Any] = folder.read_json(RESULT) if folder.result.is_file() else {}
+    result = folder.known(RESULT)
     return max([float(result.get("seconds", 0.0)), *(float(line.get("elapsed", 0.0)) for line in lines[-1:])])
 
 

@@ -110,10 +110,6 @@ def _number(low: float, high: float = float("inf")) -> Callable[[str], float]:
     return read
 
 
-def _friction(text: str) -> float:
-    return 0.0 if text == "0" else _number(0.0)(text)
-
-
 def _list(expected: str, good: Callable[[list[float]], bool]) -> Callable[[str], list[float]]:
     """Return the reader of finite numbers with commas between them."""
 
@@ -170,18 +166,10 @@ def _direction(text: str) -> list[float]:
     return [value / length for value in values]
 
 
-def _words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _required(text: str) -> str:
     if not text:
         raise ValueError("a file")
     return text
-
-
-def _perhaps(text: str) -> str | None:
-    return text or None
 
 
 def _choice(*words: str) -> Callable[[str], str]:
@@ -201,10 +189,12 @@ _numbers = _list("numbers above 0, one an arm, such as 0.2,0.15", lambda values:
 _values = _list("numbers, such as 1.1,-0.2", bool)
 
 _KINDS: dict[str, Callable[[str], Any]] = {
-    "positive": _POSITIVE, "ratio": _RATIO, "number": _ANY, "share": _number(0.0, 1.0), "friction": _friction,
+    "positive": _POSITIVE, "ratio": _RATIO, "number": _ANY, "share": _number(0.0, 1.0),
+    "friction": lambda text: 0.0 if text == "0" else _POSITIVE(text),
     "vector": _vector, "sizes": _sizes, "direction": _direction, "window": _window, "beyond": _beyond,
-    "numbers": _numbers, "values": _values, "words": _words, "places": _places, "places on links": _on_links,
-    "file": _required, "file or none": _perhaps,
+    "numbers": _numbers, "values": _values, "places": _places, "places on links": _on_links,
+    "words": lambda text: [part.strip() for part in text.split(",") if part.strip()],
+    "file": _required, "file or none": lambda text: text or None,
 }  # fmt: skip
 _SCENES = {
     "specimen": specimen, "robot": robot, "toss": toss, "chain": chain, "two-bodies": two_bodies, "throw": throw,
@@ -217,12 +207,8 @@ def _question(name: str, text: str, default: str, kind: str = "", choice: Sequen
     return Question(name, text, default, (lambda text: read(text) if text else None) if optional else read)
 
 
-def _template(name: str, text: str, questions: Sequence[Mapping[str, Any]]) -> Template:
-    return Template(text, tuple(_question(**question) for question in questions), _SCENES[name])
-
-
 #: Templates by name; their questions stand in `templates.json`.
 TEMPLATES: dict[str, Template] = {
-    name: _template(name, **said)
+    name: Template(said["text"], tuple(_question(**one) for one in said["questions"]), _SCENES[name])
     for name, said in json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8")).items()
 }

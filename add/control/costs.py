@@ -9,7 +9,7 @@ To first order it is T (s - r) with `add.equations.charts.Twists` at r, in which
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -118,9 +118,7 @@ def moved(reference: State, change: FloatArray, rotations: IntArray) -> State:
 # (box-DDP; Tassa, Mansard & Todorov, Control-limited differential dynamic programming, ICRA 2014).
 
 
-@final
-@dataclass(frozen=True)
-class StepModel:
+class StepModel(NamedTuple):
     """A step, linear about the nominal one, and the cost of the state before it.
 
     Attributes
@@ -138,9 +136,7 @@ class StepModel:
     hessian: FloatArray
 
 
-@final
-@dataclass(frozen=True)
-class StageModel:
+class StageModel(NamedTuple):
     """The steps of one stage with the cost of its controls.
 
     Attributes

@@ -7,7 +7,7 @@ Erez & Todorov (IROS 2012), Tassa, Mansard & Todorov (ICRA 2014).
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from add.typing import FloatArray, IntArray
 # --- The outcome of an optimal control --------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One iteration.
 
     Attributes

@@ -142,10 +142,8 @@ class ControlProblem:
 
     def own_residuals(self, x: FloatArray, theta: FloatArray) -> tuple[FloatArray, sp.csr_array]:
         """Return the residuals of the controls alone, and their derivative by x."""
-        problem, p = self.problem, self.problem.values(x)
-        directions, of_p = self.directions(x), problem.design.jacobian(x)
-        rho = [np.zeros(0), *(prior.residuals(p) for prior in problem.priors)]
-        rows = [sp.csr_array((0, x.size)), *(prior.residual_jacobian(x.size) @ of_p for prior in problem.priors)]
+        directions, (own, of_own) = self.directions(x), self.problem.prior_rows(x)
+        rho, rows = [own], [of_own]
         for root, part in self._squares:
             rho.append(root * part.parameter_residuals(theta))
             rows.append(root * (part.parameter_residual_jacobian(theta) @ directions))
@@ -201,12 +199,8 @@ class ControlProblem:
 
     def _remembering(self) -> list[tuple[float, LeastSquares]]:
         """Return the parts of the objective with room for what one run makes them remember."""
-        whole = WeightedSum(tuple(1.0 for _ in self._squares), tuple(part for _, part in self._squares)).for_run()
-        return [
-            (root, part)
-            for (root, _), part in zip(self._squares, whole.objectives, strict=True)
-            if isinstance(part, LeastSquares)
-        ]
+        parts = ((root, part.for_run()) for root, part in self._squares)
+        return [(root, part) for root, part in parts if isinstance(part, LeastSquares)]
 
     # --- models -------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from add.errors import InputError, SolverError
+from add.scene import Scene
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import scene_objective
 from add.scene.build.observations import Seen, observations as _observations
@@ -21,7 +22,6 @@ from add.scene.build.run_data import run_data
 from add.scene.build.step_arguments import Bounds
 from add.scene.build.steps import Step
 from add.scene.read.reader import experiment_scenes
-from add.scene.scene import Scene
 from add.simulation import Record
 from add.simulation.run import Trajectory
 from add.typing import NAMED, SCENE, FloatArray, as_numbers, require_kind

@@ -2,6 +2,7 @@
 
 from add.inverse.experiment import EvaluationRequest, Evaluator, Experiment, Jacobian, Residuals
 from add.inverse.maps import DesignParameter, Prior
+from add.inverse.optimizers import Starts
 from add.inverse.optimizers.descent import LBFGSB, Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import (
@@ -15,7 +16,6 @@ from add.inverse.optimizers.phases import (
     PhaseResult,
     with_overrides,
 )
-from add.inverse.optimizers.starts import Starts
 from add.inverse.problem import InverseProblem
 
 __all__ = [

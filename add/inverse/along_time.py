@@ -10,9 +10,8 @@ or are coupled with ones that do. A step substitutes its equation, and eliminate
 Riccati recursion where every number acts in one step. Work grows with the steps, not with the cube of the numbers.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -30,9 +29,7 @@ MOST_ENTRIES = 1 << 25
 OVERHEAD = 8e5
 
 
-@final
-@dataclass(frozen=True)
-class _Eliminated:
+class _Eliminated(NamedTuple):
     """Numbers that were eliminated: L^T u = w - X z, L their Cholesky factor, z of y and ``others``."""
 
     numbers: IntArray

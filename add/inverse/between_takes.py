@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import chdtrc, chdtri
 
-from add.inverse.fit_rows import FEWEST_FRAMES, LEVEL, OUT, FitRows
+from add.inverse.fit_rows import FEWEST_FRAMES, OUT, FitRows, Whiteness
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Information about a number, beside that of the take that knows most, from which on a take counts as seeing it.
@@ -232,7 +232,7 @@ FEWER_POINTS = 150
 
 @final
 @dataclass(frozen=True, eq=False)
-class CloudCorrelation:
+class CloudCorrelation(Whiteness):
     """Correlation of the residuals of one take's clouds.
 
     Two points of one frame, at the distance d on the body at rest, have the correlation a exp(-d/l); points of frames
@@ -240,8 +240,6 @@ class CloudCorrelation:
 
     Attributes
     ----------
-    n_frames, n_samples : frames, and points in them
-    tested : whether there were pairs enough to tell
     p_value : of independent residuals (sum over the distances of pairs times squared correlation)
     time : tau = 1 + 2 sum |rho_k|, the frames that one independent frame takes; 1 where there are too few to tell
     share : a
@@ -249,19 +247,9 @@ class CloudCorrelation:
     correlated : sum over the frames of all entries of their correlation matrices, with a times tau
     """
 
-    n_frames: int
-    n_samples: int
-    tested: bool
-    p_value: float
-    time: float
     share: float
     length: float
     correlated: float
-
-    @property
-    def is_white(self) -> bool:
-        """Whether nothing speaks against independent residuals."""
-        return not self.tested or self.p_value >= LEVEL
 
     @property
     def effective(self) -> float:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -97,9 +97,7 @@ class Experiment:
         return [(float(np.sqrt(weight)), part) for weight, part in parts], n_steps
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class EvaluationRequest:
+class EvaluationRequest(NamedTuple):
     """One experiment to evaluate.
 
     Attributes

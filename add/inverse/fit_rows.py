@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import chdtrc
 
 from add.adjoint import sweep
-from add.equations.kinematics import Directions
+from add.equations.kinematics import Directions, State
 from add.inverse.experiment import Experiment
 from add.inverse.problem import InverseProblem
 from add.linalg import one_blas_thread
-from add.objectives import LeastSquares, Tracking
+from add.objectives import Tracking
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
@@ -109,20 +109,22 @@ def of_frames(rows: FitRows, root: FloatArray) -> FloatArray:
 LEAST = 1e-3
 
 
-def _labels(part: LeastSquares, frames: IntArray, first: int) -> tuple[IntArray, IntArray]:
-    """Return frame and series of the rows of one step, in the order of `step_residuals`."""
-    assert isinstance(part, Looking)
-    number, series = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for frame in frames:
+#: Frame and series of no row.
+_NO_LABELS = np.zeros((2, 0), dtype=np.int64)
+
+
+def _labels(part: Looking, state: State, theta: FloatArray, first: int) -> IntArray:
+    """Return frame and series (2, r) of the rows of one step, in the order of `step_residuals`."""
+    labels = [_NO_LABELS]
+    for frame in part.frames(state, theta):
         if isinstance(part, WhitenedTracking):
             rows = part.rows(int(frame))
         elif isinstance(part, CloudTracking):
             rows = np.arange(len(part.clouds[frame]))
         else:
             rows = (3 * np.flatnonzero(part.weights[frame] > 0.0)[:, None] + np.arange(3)).ravel()
-        number.append(np.full(rows.size, frame))
-        series.append(first + rows)
-    return np.concatenate(number), np.concatenate(series)
+        labels.append(np.stack([np.full(rows.size, frame), first + rows]))
+    return np.concatenate(labels, axis=1)
 
 
 def _width(part: Looking) -> int:
@@ -182,7 +184,7 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment, *, 
     trajectory = experiment.simulation.run(theta)
     parts = _parts(experiment)
     first = np.cumsum([0, *(_width(part) for _, part in parts)])
-    labels: list[tuple[IntArray, IntArray]] = []
+    labels = [_NO_LABELS]
     values: list[FloatArray] = [np.zeros(0)]
     slopes: list[FloatArray] = [np.zeros((0, problem.n))]
     curved: list[FloatArray] = [np.zeros((0, problem.n))]
@@ -201,10 +203,10 @@ def fit_rows(problem: InverseProblem, x: FloatArray, experiment: Experiment, *, 
                 if bent is not plain:
                     columns = bent.step_residual_tangents(state, theta, tangents, directions)
                 curved.append(root * columns.dense(problem.n))
-                labels.append(_labels(part, part.frames(state, theta), int(offset)))
+                labels.append(_labels(part, state, theta, offset))
                 if isinstance(part, CloudTracking):
                     places.append(part.step_places(state, theta, trajectory.kinematics(0)))
-    frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
+    frame, series = np.concatenate(labels, axis=1)
     rho, moved = np.concatenate(values), np.concatenate(slopes)
     _scored(np.searchsorted(first, series, side="right"), rho, moved, np.concatenate(curved))
     names = experiment.recording.names if experiment.recording is not None else ()
@@ -222,12 +224,12 @@ def residuals_of(experiment: Experiment, theta: FloatArray, trajectory: Trajecto
     """Return the weighted residuals of a run, ordered by series and frame, whatever the step of the run."""
     parts = _parts(experiment)
     first = np.cumsum([0, *(_width(part) for _, part in parts)])
-    values, labels = [np.zeros(0)], []
+    values, labels = [np.zeros(0)], [_NO_LABELS]
     for state in trajectory.states():
         for (root, part), offset in zip(parts, first, strict=False):
             values.append(root * part.step_residuals(state, theta))
-            labels.append(_labels(part, part.frames(state, theta), int(offset)))
-    frame, series = (np.concatenate([pair[i] for pair in labels] or [np.zeros(0, dtype=np.int64)]) for i in range(2))
+            labels.append(_labels(part, state, theta, offset))
+    frame, series = np.concatenate(labels, axis=1)
     says = _says(parts, frame)
     return np.concatenate(values)[says][np.lexsort((frame[says], series[says]))]
 
@@ -253,19 +255,16 @@ OUT = 2.5
 WINDOW = 6.0
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Correlation:
-    """Correlation of the residuals of one take.
+class Whiteness:
+    """Whether the residuals of one take are independent.
 
     Attributes
     ----------
     n_frames, n_samples : frames, and residuals in them
-    tested : whether there were frames enough to tell
-    p_value : of white noise, independent from frame to frame (portmanteau test of Box and Pierce 1970 over all series)
-    time : tau, the frames that one independent frame takes: 1 + 2 sum |rho_l| over the lags that stand out of noise
-    shared : (s, s) correlation between the series, shrunk towards none by what noise alone would show
-    per_marker : tau of each marker alone
+    tested : whether there were enough to tell
+    p_value : of independent residuals
+    time : tau, the frames that one independent frame takes
     """
 
     n_frames: int
@@ -273,13 +272,28 @@ class Correlation:
     tested: bool
     p_value: float
     time: float
-    shared: FloatArray
-    per_marker: FloatArray
 
     @property
     def is_white(self) -> bool:
         """Whether nothing speaks against independent residuals."""
         return not self.tested or self.p_value >= LEVEL
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Correlation(Whiteness):
+    """Correlation of the residuals of one take.
+
+    Attributes
+    ----------
+    p_value : of white noise, independent from frame to frame (portmanteau test of Box and Pierce 1970 over all series)
+    time : tau, the frames that one independent frame takes: 1 + 2 sum |rho_l| over the lags that stand out of noise
+    shared : (s, s) correlation between the series, shrunk towards none by what noise alone would show
+    per_marker : tau of each marker alone
+    """
+
+    shared: FloatArray
+    per_marker: FloatArray
 
     @property
     def effective(self) -> float:

@@ -1,7 +1,6 @@
 """Bands of sampled motions, and intervals of numbers by profile likelihood."""
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,9 +27,7 @@ SMALL = 0.05
 Clock = tuple[int, float]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Bands:
+class Bands(NamedTuple):
     """Quantiles of coordinates over time.
 
     Attributes
@@ -158,9 +155,7 @@ def share_interval(count: int, total: int) -> tuple[float, float]:
     return low, high
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(NamedTuple):
     """Places of markers over time with their uncertainty.
 
     Attributes
@@ -257,9 +252,7 @@ MOST_VALUES = 12
 PRECISION = 0.03
 
 
-@final
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A confidence interval of one design variable, in physical units.
 
     Attributes

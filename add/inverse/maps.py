@@ -176,34 +176,44 @@ class Transformed(DesignMap):
 @final
 @dataclass(frozen=True)
 class Injection(DesignMap):
-    """Puts entries into a base vector: y = base, y[target_k] = x[source_k]; a source may serve many targets.
+    """Puts entries into a base vector: y = base, y[target_k] = factor_k x[source_k]; a source may serve many targets.
 
     Attributes
     ----------
     base : (n_out,)
     source, target : (k,)
     n_in : int
+    factor : (k,), or one for all
     """
 
     base: FloatArray
     source: IntArray
     target: IntArray
     n_in: int
+    factor: FloatArray | float = 1.0
 
     def forward(self, x: FloatArray) -> FloatArray:
         """Return the filled vector."""
         y = self.base.copy()
-        y[self.target] = x[self.source]
+        self.write(x, y)
         return y
 
+    def write(self, x: FloatArray, y: FloatArray) -> None:
+        """Set the entries of y (..., n_out) for x (..., n_in)."""
+        y[..., self.target] = self.factor * x[..., self.source]
+
     def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
-        """Sum over the targets of each source."""
-        return np.bincount(self.source, y_bar[self.target], minlength=self.n_in).astype(float)
+        """Sum over the targets of each source; y_bar (..., n_out), every row of which gives the same bits alone."""
+        shares = self.factor * y_bar[..., self.target]
+        rows = np.arange(np.prod(shares.shape[:-1], dtype=int)).reshape(*shares.shape[:-1], 1)
+        places = self.n_in * rows + self.source
+        summed = np.bincount(places.ravel(), shares.ravel(), minlength=rows.size * self.n_in)
+        return summed.astype(float).reshape(*shares.shape[:-1], self.n_in)
 
     def jacobian(self, x: FloatArray) -> sp.csr_array:
-        """Return ones where an entry is placed."""
-        ones = np.ones(self.source.size)
-        return sp.csr_array((ones, (self.target, self.source)), shape=(self.base.size, self.n_in))
+        """Return the factors where entries are placed."""
+        factors = np.broadcast_to(self.factor, self.source.size)
+        return sp.csr_array((factors, (self.target, self.source)), shape=(self.base.size, self.n_in))
 
 
 @final
@@ -271,16 +281,8 @@ class Prior:
     sigma: float
     weight: float
 
-    def value(self, p: FloatArray) -> float:
-        """Return the penalty."""
-        return self.weight * float((((p[self.index] - self.mean) / self.sigma) ** 2).sum())
-
-    def gradient(self, p: FloatArray, out: FloatArray) -> None:
-        """Add the gradient by the physical values."""
-        out[self.index] += 2.0 * self.weight * (p[self.index] - self.mean) / self.sigma**2
-
     def residuals(self, p: FloatArray) -> FloatArray:
-        """Return rho with value = rho . rho."""
+        """Return rho, whose square it is."""
         return np.sqrt(self.weight) * (p[self.index] - self.mean) / self.sigma
 
     def residual_jacobian(self, n: int) -> sp.csr_array:

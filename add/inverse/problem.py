@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,9 +32,7 @@ from add.summary import Summarised, Summary
 from add.typing import FloatArray, IntArray, as_vector
 
 
-@final
-@dataclass(frozen=True)
-class Valued:
+class Valued(NamedTuple):
     """Objective and gradient at x, with its parts by experiment."""
 
     value: float
@@ -105,12 +103,14 @@ class InverseProblem(Summarised):
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds on x."""
-        lower = np.concatenate([np.full(p.n, p.lower) for p in self.parameters])
-        upper = np.concatenate([np.full(p.n, p.upper) for p in self.parameters])
-        finite_upper = np.where(np.isfinite(upper), upper, 1.0)
-        finite_lower = np.where(np.isfinite(lower), lower, 1.0)
-        x_lower, x_upper = self.design.inverse(finite_lower), self.design.inverse(finite_upper)
-        return np.where(np.isfinite(lower), x_lower, -np.inf), np.where(np.isfinite(upper), x_upper, np.inf)
+        lower, upper = self.physical_bounds
+        return self.design.inverse(lower), self.design.inverse(upper)
+
+    @property
+    def physical_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bounds on the physical values."""
+        lower, upper = np.array([(p.lower, p.upper) for p in self.parameters for _ in range(p.n)]).T
+        return lower, upper
 
     def labels(self) -> list[str]:
         """Return one name a design variable."""
@@ -153,6 +153,13 @@ class InverseProblem(Summarised):
         """Return the physical values of x."""
         return self.design.forward(as_vector("x", x, self.n))
 
+    def prior_rows(self, x: FloatArray) -> tuple[FloatArray, sp.csr_array]:
+        """Return the residuals of all priors at x, and their derivative by x."""
+        p, of_p = self.values(x), self.design.jacobian(x)
+        rho = [np.zeros(0), *(prior.residuals(p) for prior in self.priors)]
+        rows = [sp.csr_array((0, self.n)), *(prior.residual_jacobian(self.n) @ of_p for prior in self.priors)]
+        return np.concatenate(rho), sp.csr_array(sp.vstack(rows))
+
     def theta(self, x: FloatArray, experiment: Experiment) -> FloatArray:
         """Return theta of one experiment."""
         return self.map_of(experiment).forward(as_vector("x", x, self.n))
@@ -194,13 +201,8 @@ class InverseProblem(Summarised):
             If a run fails at x.
         """
         x = as_vector("x", x, self.n)
-        p = self.values(x)
-        p_bar = np.zeros(self.n)
-        value = 0.0
-        for prior in self.priors:
-            value += prior.value(p)
-            prior.gradient(p, p_bar)
-        gradient = self.design.pullback(x, p_bar)
+        rho, rows = self.prior_rows(x)
+        value, gradient = float(rho @ rho), 2.0 * rows.T @ rho
         maps = [self.map_of(experiment) for experiment in self.experiments]
         asked = [EvaluationRequest(k, mapping.forward(x), window, schedule) for k, mapping in enumerate(maps)]
         if self.evaluator is not None and not observers:
@@ -251,8 +253,7 @@ class InverseProblem(Summarised):
             If the objective is no sum of squares.
         """
         x = as_vector("x", x, self.n)
-        p = self.values(x)
-        of_runs, of_parameters = [np.zeros(0)], [prior.residuals(p) for prior in self.priors]
+        of_runs, of_parameters = [np.zeros(0)], [self.prior_rows(x)[0]]
         runs = {}
         for experiment in self.experiments:
             theta = self.theta(x, experiment)
@@ -317,10 +318,7 @@ class InverseProblem(Summarised):
 
     def _by_numbers(self, point: Residuals, free: IntArray, *directions: Directions) -> sp.csr_array:
         """Return the derivative of the residuals of the numbers alone; ``directions`` of theta of each experiment."""
-        rows = [sp.csr_array((0, free.size))]
-        if self.priors:
-            of_p = self.design.jacobian(point.x)[:, free]
-            rows += [prior.residual_jacobian(self.n) @ of_p for prior in self.priors]
+        rows = [self.prior_rows(point.x)[1][:, free]]
         for experiment, along in zip(self.experiments, directions, strict=True):
             theta = self.theta(point.x, experiment)
             parts, _ = experiment.squares_within(point.window)
@@ -352,10 +350,8 @@ class InverseProblem(Summarised):
     ) -> tuple[float, dict[str, Trajectory]]:
         """Return the objective and the runs it was found on."""
         x = as_vector("x", x, self.n)
-        p = self.values(x)
-        value, runs = 0.0, {}
-        for prior in self.priors:
-            value += prior.value(p)
+        rho, _ = self.prior_rows(x)
+        value, runs = float(rho @ rho), {}
         for experiment in self.experiments:
             objective, n_steps = experiment.within(window)
             part, runs[experiment.name] = evaluate(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -10,9 +10,9 @@ from scipy.special import stdtrit
 from add.errors import InputError, SolverError
 from add.inverse.experiment import Experiment
 from add.inverse.fit_rows import FitRows, fit_rows, residuals_of
+from add.inverse.optimizers import ONE_START
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult
-from add.inverse.optimizers.starts import ONE_START
 from add.inverse.problem import InverseProblem
 from add.inverse.uncertainty import Uncertainty, on_bounds
 from add.typing import BoolArray, FloatArray, IntArray
@@ -137,20 +137,16 @@ def _corrected(slopes: FloatArray, step: FloatArray, change: FloatArray) -> Floa
 
 
 def _value(problem: InverseProblem, x: FloatArray, rho: FloatArray) -> float:
-    values = problem.values(x)
-    return float(rho @ rho) + sum(prior.value(values) for prior in problem.priors)
+    own, _ = problem.prior_rows(x)
+    return float(rho @ rho + own @ own)
 
 
 def _step(
     problem: InverseProblem, x: FloatArray, rho: FloatArray, slopes: FloatArray, held: BoolArray
 ) -> tuple[FloatArray, float]:
     """Return the step of Gauss-Newton over what is not held, and the decrease that it promises."""
-    normal, slope = slopes.T @ slopes, slopes.T @ rho
-    of_p = problem.design.jacobian(x)
-    for prior in problem.priors:
-        of_x = (prior.residual_jacobian(problem.n) @ of_p).toarray()
-        normal += of_x.T @ of_x
-        slope += of_x.T @ prior.residuals(problem.values(x))
+    own, rows = problem.prior_rows(x)
+    normal, slope = slopes.T @ slopes + (rows.T @ rows).toarray(), slopes.T @ rho + rows.T @ own
     free = np.flatnonzero(~held)
     step = np.zeros_like(x)
     step[free] = -np.linalg.pinv(normal[np.ix_(free, free)], rcond=1e-12, hermitian=True) @ slope[free]
@@ -161,9 +157,7 @@ def _step(
 FEWEST_TAKES = 4
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(NamedTuple):
     """Spread of the estimates over draws of blocks with replacement.
 
     Attributes

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -80,9 +80,7 @@ class Uncertain:
         return out
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Drawn:
+class Drawn(NamedTuple):
     """Draws of numbers.
 
     Attributes

@@ -5,7 +5,7 @@ Combinations of parameters that the data hardly see, and which of some candidate
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -114,10 +114,8 @@ class Uncertainty:
 
 def on_bounds(problem: InverseProblem, x: FloatArray) -> BoolArray:
     """Return which variables lie on a bound, within round-off of the physical values."""
-    values = problem.values(x)
-    lower = np.concatenate([np.full(p.n, p.lower) for p in problem.parameters])
-    upper = np.concatenate([np.full(p.n, p.upper) for p in problem.parameters])
-    return np.isclose(values, lower, rtol=1e-9, atol=0.0) | np.isclose(values, upper, rtol=1e-9, atol=0.0)
+    ends = np.isclose(problem.values(x), problem.physical_bounds, rtol=1e-9, atol=0.0)
+    return np.asarray(ends.any(axis=0))
 
 
 def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
@@ -308,9 +306,7 @@ WEAK = 0.5
 NAMED = 0.15
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Weak:
+class Weak(NamedTuple):
     """A direction of x along which the objective is flat.
 
     Attributes

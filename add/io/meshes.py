@@ -10,15 +10,15 @@ import warnings
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError, naming
 from add.geometry import FAMILIES, TET4, TET10, SoftMesh, to_tet10, validate
 from add.machine.files import explaining, in_bytes, most_of_memory, read_regular, require_readable, require_regular
 from add.machine.foreign_readers import little_memory, read_apart
+from add.typing import AnyArray, FloatArray
 
 #: Memory that reading takes, in sizes of the file: lists of Python's numbers, at worst.
 _MEMORY = 30.0
@@ -176,7 +176,7 @@ def read_mesh(path: str | PathLike[str], element: str | None = None) -> SoftMesh
     return mesh
 
 
-def read_cell_data(path: str | PathLike[str], name: str) -> NDArray[np.float64]:
+def read_cell_data(path: str | PathLike[str], name: str) -> FloatArray:
     """Read what a mesh file says of each volume element, (ne,) or (ne, width), in the order of `read_mesh`.
 
     Raises
@@ -238,12 +238,12 @@ def _reason(error: BaseException, said: str) -> str:
 
 
 #: Name of a kind of cells, its dimension, and the cells.
-Block = tuple[str, int, NDArray[Any]]
+Block = tuple[str, int, AnyArray]
 
 EXPECTED = "a volume mesh in a format that meshio knows, such as .msh, .vtu or .node with .ele"
 
 
-def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block], dict[str, list[NDArray[Any]]]]:
+def _read_quietly(path: Path, way: Way) -> tuple[AnyArray, list[Block], dict[str, list[AnyArray]]]:
     """Read points, blocks and their data with meshio; whatever goes wrong in there is one InputError."""
     import meshio
 
@@ -262,19 +262,19 @@ def _read_quietly(path: Path, way: Way) -> tuple[NDArray[Any], list[Block], dict
         ) from error
 
 
-def _parsed(path: Path) -> dict[str, NDArray[Any]]:
+def _parsed(path: Path) -> dict[str, AnyArray]:
     """Read a file in a process of its own; see `_unpacked`."""
     points, blocks, _ = _read_quietly(path, way_to_read(path))
     arrays = {f"{k} {kind} {dim}": cells for k, (kind, dim, cells) in enumerate(blocks) if cells.dtype != object}
     return {"points": points} | arrays
 
 
-def _unpacked(arrays: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], list[Block]]:
+def _unpacked(arrays: dict[str, AnyArray]) -> tuple[AnyArray, list[Block]]:
     names = [name.split() for name in arrays if name != "points"]
     return arrays["points"], [(kind, int(dim), arrays[f"{k} {kind} {dim}"]) for k, kind, dim in names]
 
 
-def _volume_cells(points: NDArray[Any], blocks: list[Block]) -> SoftMesh:
+def _volume_cells(points: AnyArray, blocks: list[Block]) -> SoftMesh:
     """Join the volume cells of one family."""
     solid = [(kind, cells) for kind, dim, cells in blocks if dim == 3 and len(cells)]
     counts: dict[str, int] = {}

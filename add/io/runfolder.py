@@ -226,6 +226,10 @@ class RunFolder:
         require_form(name, value, path)
         return value
 
+    def known(self, name: str) -> dict[str, Any]:
+        """Return the object that `read_json` reads, an empty one where there is no file."""
+        return dict(self.read_json(name)) if (self.path / name).is_file() else {}
+
     def append_line(self, name: str, obj: Any) -> None:
         """Append an object as one line of JSON and bring it to the disk before returning.
 

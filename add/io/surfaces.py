@@ -13,7 +13,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from add.io.lock import replacing
 from add.io.meshes import quiet, read_mesh, write_mesh
 from add.machine.files import most_of_memory, read_regular, read_text, require_readable
 from add.machine.foreign_readers import little_memory, read_all_apart, read_apart
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 #: Formats whose readers are known to end.
 _AT_ONCE = (".stl", ".obj", ".ply", ".off")
@@ -295,7 +295,7 @@ def fill(surface: Repaired, edge: float, tolerance: float | None = None) -> Soft
     return mesh
 
 
-def _tetrahedra(path: Path) -> dict[str, NDArray[Any]]:
+def _tetrahedra(path: Path) -> dict[str, AnyArray]:
     """Call the mesher, in a process of its own: it is C++ that may end the program."""
     import pytetwild
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
@@ -13,18 +13,7 @@ from add.equations.kinematics import NO_CARRY, Carry, State
 from add.errors import InputError
 from add.io.hdf5 import new_hdf5, opened_hdf5
 from add.io.trajectory_data import PATH, TIMES, RunData
-from add.io.trajectory_parts import (
-    BodyData,
-    ContactData,
-    GoalData,
-    JointData,
-    Kept,
-    LineData,
-    MassSpringData,
-    ObstacleData,
-    Part,
-    SolidData,
-)
+from add.io.trajectory_parts import BodyData, ContactData, Kept, Part
 from add.materials import NAMES, formula_law, material
 
 FORMAT = "add-trajectory/1"
@@ -33,8 +22,11 @@ _EXPECTED = "a whole trajectory.h5 written by add"
 
 
 #: Groups of parts that have names of their own, and of parts by name; those that all files have, old ones among them.
-_LISTED: dict[str, Any] = {kind.GROUP: kind for kind in (BodyData, ObstacleData, MassSpringData, SolidData)}
-_BY_NAME: dict[str, Any] = {kind.GROUP: kind for kind in (LineData, JointData, GoalData)}
+_FIELDS = {key: get_args(hint) for key, hint in get_type_hints(RunData).items()}
+_LISTED: dict[str, Any] = {key: args[0] for key, args in _FIELDS.items() if args[1:] == (...,)}
+_BY_NAME: dict[str, Any] = {
+    key: args[1] for key, args in _FIELDS.items() if any(hasattr(arg, "GROUP") for arg in args[1:])
+}
 _ALWAYS = ("bodies", "obstacles")
 #: Fields that are kept in other ways: names as those of groups, laws as `_write_law` does.
 _ELSEWHERE = ("name", "formula", "moduli", "group")

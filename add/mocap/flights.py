@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording
+from add.typing import FloatArray
 
 #: A stretch of rest lasts as long [s], and has as many frames.
 _REST, _FRAMES = 0.1, 8
@@ -74,7 +75,7 @@ def release_time(recording: Recording) -> float:
     return float(np.clip(moment, times[max(first - _MOST_AFTER, quiet)], times[first]))
 
 
-def first_touch(times: NDArray[np.float64], positions: NDArray[np.float64], source: str = "recording") -> float | None:
+def first_touch(times: FloatArray, positions: FloatArray, source: str = "recording") -> float | None:
     """Return when a point that flies, such as the centre of a ball, leaves its parabola [s]; None if it never does.
 
     A parabola is laid through all frames so far, as soon as there are enough; the flight ends before the first of some
@@ -111,7 +112,7 @@ def first_touch(times: NDArray[np.float64], positions: NDArray[np.float64], sour
     return None
 
 
-def _mean(track: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(track: FloatArray) -> FloatArray:
     """Return the mean of a track (n, 3) over the frames in which it is seen; NaN if there is none."""
     seen = track[np.isfinite(track).all(axis=1)]
     return seen.mean(axis=0) if len(seen) else np.full(3, np.nan)
@@ -133,8 +134,8 @@ class FlightStart(NamedTuple):
     frames : number of frames
     """
 
-    position: NDArray[np.float64]
-    velocity: NDArray[np.float64]
+    position: FloatArray
+    velocity: FloatArray
     rms: float
     frames: int
 
@@ -149,14 +150,14 @@ class Spin(NamedTuple):
     rms : root mean square angle of the frames from it [rad]
     """
 
-    quaternion: NDArray[np.float64]
-    angular_velocity: NDArray[np.float64]
+    quaternion: FloatArray
+    angular_velocity: FloatArray
     rms: float
 
 
 def flight_of_point(
-    times: NDArray[np.float64],
-    positions: NDArray[np.float64],
+    times: FloatArray,
+    positions: FloatArray,
     gravity: ArrayLike,
     window: tuple[float, float] | None = None,
     source: str = "recording",

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from add.errors import InputError, naming
+from add.typing import BoolArray, FloatArray
 
 #: The largest number of a recording in size; squares of squares of larger ones are no numbers.
 LARGEST = 1e60
@@ -38,7 +39,7 @@ class Timed(ABC):
     Every method returns a new recording; the arrays are private read-only copies.
     """
 
-    times: NDArray[np.float64]
+    times: FloatArray
     source: str
 
     def __post_init__(self) -> None:
@@ -99,9 +100,9 @@ class Recording(Timed):
     """
 
     names: tuple[str, ...]
-    times: NDArray[np.float64]
-    positions: NDArray[np.float64]
-    valid: NDArray[np.bool_]
+    times: FloatArray
+    positions: FloatArray
+    valid: BoolArray
     source: str = "recording"
 
     def _check(self) -> None:
@@ -147,11 +148,11 @@ class Recording(Timed):
         require_names([name], self.names, source=self.source)
         return self.names.index(name)
 
-    def marker(self, name: str) -> NDArray[np.float64]:
+    def marker(self, name: str) -> FloatArray:
         """Positions of one marker, (nf, 3), NaN where it was not seen [m]."""
         return self.positions[:, self.index(name)]
 
-    def mean(self, start: float = -np.inf, stop: float = np.inf) -> NDArray[np.float64]:
+    def mean(self, start: float = -np.inf, stop: float = np.inf) -> FloatArray:
         """Mean position of every marker over its valid frames in [start, stop].
 
         Returns
@@ -241,7 +242,7 @@ def _check_names(names: tuple[str, ...]) -> None:
         seen.add(name)
 
 
-def check_times(times: NDArray[np.float64]) -> None:
+def check_times(times: FloatArray) -> None:
     """Raise an `InputError` unless times (nf,), at least one, are finite and strictly increasing [s]."""
     if times.ndim != 1 or len(times) == 0:
         raise InputError("no frames", found=f"times of shape {times.shape}", expected="at least 1 frame")

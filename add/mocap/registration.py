@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from add.errors import InputError
 from add.mocap.recording import Recording, require_names
+from add.typing import FloatArray
 
 # Points whose second spread is below this share of the first do not fix the rotation about their line:
 # 0.1 mm on 100 mm, the noise of a motion-capture marker.
@@ -27,12 +28,12 @@ class RigidTransform(NamedTuple):
     residuals : (n,) distance left at each point, in the order of the points [m]
     """
 
-    R: NDArray[np.float64]
-    t: NDArray[np.float64]
+    R: FloatArray
+    t: FloatArray
     rms: float
-    residuals: NDArray[np.float64]
+    residuals: FloatArray
 
-    def apply(self, points: ArrayLike) -> NDArray[np.float64]:
+    def apply(self, points: ArrayLike) -> FloatArray:
         """Map points (..., 3) [m]."""
         return np.asarray(points, dtype=np.float64) @ self.R.T + self.t
 
@@ -153,14 +154,10 @@ def register(
     return recording.transformed(fit.R, fit.t), fit
 
 
-def _points(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _points(values: ArrayLike, name: str) -> FloatArray:
     points = np.asarray(values, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 3:
         raise InputError(f"bad {name} points of a rigid fit", found=f"shape {points.shape}", expected="(n, 3)")
-    if len(points) < 3:
-        raise InputError(
-            "too few points for a rigid fit", found=len(points), expected="3 points or more that are not on a line"
-        )
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(

@@ -8,18 +8,19 @@ from types import MappingProxyType
 from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from add.errors import InputError
 from add.mocap.recording import LARGEST, Recording, Timed, check_times
+from add.typing import FloatArray
 
 #: A quaternion whose norm is further than this from 1 is no rounded rotation but a mistake, such as another order.
 UNIT = 1e-3
 
 
 @np.errstate(over="ignore")
-def off_unit(quaternion: NDArray[np.float64]) -> int | None:
+def off_unit(quaternion: FloatArray) -> int | None:
     """First frame of quaternions (nf, 4) whose norm is not 1 within UNIT; None if there is none."""
     bad = np.flatnonzero(~(np.abs(np.linalg.norm(quaternion, axis=1) - 1.0) <= UNIT))
     return int(bad[0]) if len(bad) else None
@@ -46,14 +47,14 @@ class PoseRecording(Timed):
         [rad^2], or None; symmetric, positive definite
     """
 
-    times: NDArray[np.float64]
-    position: NDArray[np.float64]
-    quaternion: NDArray[np.float64]
-    velocity: NDArray[np.float64] | None = None
-    angular_velocity: NDArray[np.float64] | None = None
-    extra: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    times: FloatArray
+    position: FloatArray
+    quaternion: FloatArray
+    velocity: FloatArray | None = None
+    angular_velocity: FloatArray | None = None
+    extra: Mapping[str, FloatArray] = field(default_factory=dict)
     source: str = "recording"
-    covariance: NDArray[np.float64] | None = None
+    covariance: FloatArray | None = None
 
     def _check(self) -> None:
         times = np.array(self.times, dtype=np.float64)
@@ -78,9 +79,7 @@ class PoseRecording(Timed):
             array.setflags(write=False)
         self._keep(**arrays, extra=MappingProxyType(extra))
 
-    def _column(
-        self, name: str, values: ArrayLike, times: NDArray[np.float64], width: tuple[int, ...]
-    ) -> NDArray[np.float64]:
+    def _column(self, name: str, values: ArrayLike, times: FloatArray, width: tuple[int, ...]) -> FloatArray:
         """Copy one quantity, of the right shape and finite."""
         array = np.array(values, dtype=np.float64)
         shape = (len(times), *width)
@@ -97,12 +96,12 @@ class PoseRecording(Timed):
         return array
 
     @property
-    def rotations(self) -> NDArray[np.float64]:
+    def rotations(self) -> FloatArray:
         """R, (nf, 3, 3), from the body's axes to the world's."""
         return self._rotation().as_matrix()
 
     @property
-    def rotation_vectors(self) -> NDArray[np.float64]:
+    def rotation_vectors(self) -> FloatArray:
         """w, (nf, 3) with R = exp([w]x) and |w| <= pi, which jumps where a body turns on beyond pi [rad]."""
         return self._rotation().as_rotvec()
 
@@ -151,7 +150,7 @@ class PoseRecording(Timed):
         return Recording(labels, self.times, positions, np.ones(positions.shape[:2], dtype=bool), self.source)
 
 
-def _positive(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _positive(covariance: FloatArray) -> FloatArray:
     """Return covariances (nf, 6, 6), of which each is symmetric and positive definite."""
     # In units of their own sizes: metres and radians do not compare.
     size = np.sqrt(np.maximum(np.einsum("fii->fi", covariance), 1e-300))
@@ -184,9 +183,9 @@ class AngleRecording(Timed):
     """
 
     names: tuple[str, ...]
-    times: NDArray[np.float64]
-    angles: NDArray[np.float64]
-    rates: NDArray[np.float64] | None = None
+    times: FloatArray
+    angles: FloatArray
+    rates: FloatArray | None = None
     source: str = "recording"
 
     def _check(self) -> None:
@@ -228,8 +227,8 @@ class Signal(NamedTuple):
     """
 
     name: str
-    times: NDArray[np.float64]
-    values: NDArray[np.float64]
+    times: FloatArray
+    values: FloatArray
     unit: str = ""
 
 

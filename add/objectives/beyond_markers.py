@@ -12,8 +12,7 @@ from scipy.spatial import cKDTree
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, StateTangents
 from add.geometry.locate import triangle_weights
-from add.objectives.base import LeastSquares
-from add.objectives.placement import Placement
+from add.objectives.base import LeastSquares, Placement
 from add.objectives.regularisers import Loss, bend, bending
 from add.objectives.tracking import Tracking
 from add.typing import FloatArray, IntArray

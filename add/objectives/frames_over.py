@@ -9,8 +9,7 @@ import numpy as np
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, generic
 from add.equations.points import Along, PointMap
-from add.objectives.base import StateRows
-from add.objectives.placement import Placement
+from add.objectives.base import Placement, StateRows
 from add.objectives.regularisers import Loss, bend, bending
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray

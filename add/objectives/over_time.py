@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class Gap(Measure):
         return 2.0 * self.sign * max(self.sign * (gap - self.reach), 0.0) * normal
 
 
+@dataclass(frozen=True)
 class _OverTime(Objective):
     """A measure of one point at the ends of the steps ``first`` to ``last``."""
 
@@ -104,9 +105,9 @@ class _OverTime(Objective):
     first: int
     last: int
 
-    @abstractmethod
-    def over(self, first: int, last: int) -> Objective:
+    def over(self, first: int, last: int) -> Self:
         """Return the objective over other steps."""
+        return replace(self, first=first, last=last)
 
     @final
     def steps(self, theta: FloatArray) -> IntArray:
@@ -183,11 +184,6 @@ class SoftMinimum(_OverTime):
         which it does. Which steps they are is held by the derivative. A run without one is an error, at its last step.
     """
 
-    points: PointMap
-    measure: Measure
-    dt: float
-    first: int
-    last: int
     temperature: float
     along: FloatArray | None = None
     memory: SoftMinimumMemory | None = field(default=None, repr=False, compare=False)
@@ -195,10 +191,6 @@ class SoftMinimum(_OverTime):
     def for_run(self) -> SoftMinimum:
         """Return the objective with room for the measures of one run."""
         return replace(self, memory=SoftMinimumMemory())
-
-    def over(self, first: int, last: int) -> SoftMinimum:
-        """Return the objective over other steps."""
-        return replace(self, first=first, last=last)
 
     def step_value(self, state: State, theta: FloatArray) -> float:
         """Return by how much the step changes the soft minimum of all steps so far."""
@@ -236,11 +228,6 @@ class SoftMinimum(_OverTime):
 class MeanOverTime(_OverTime):
     """phi = mean over steps of the measure. Attributes as those of `SoftMinimum`; ``count`` steps make the mean."""
 
-    points: PointMap
-    measure: Measure
-    dt: float
-    first: int
-    last: int
     count: int
 
     def over(self, first: int, last: int) -> MeanOverTime:

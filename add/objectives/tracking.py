@@ -18,9 +18,8 @@ from add.equations.kinematics import (
     StretchTangents,
 )
 from add.equations.points import Along, PointMap
-from add.objectives.base import LeastSquares, StateRows
+from add.objectives.base import LeastSquares, Origin, Placement, StateRows
 from add.objectives.frames_over import FramesOver, Interpolant, rows_over
-from add.objectives.placement import Origin, Placement
 from add.objectives.regularisers import Loss
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray

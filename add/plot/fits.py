@@ -1,14 +1,14 @@
 """Diagrams of fits: convergence of an optimisation, and the landscape of an objective over parameters."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from add.errors import InputError
+from add.inverse import LoggedEvaluation
 from add.io.hdf5 import SweepData
 from add.io.json_forms import require_form
 from add.io.runfolder import EVALUATIONS
@@ -16,33 +16,7 @@ from add.plot.files import BLUE, GREY, ORANGE, RED, figure
 from add.typing import FloatArray
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """One evaluation of the objective: a line of ``evaluations.jsonl``.
-
-    Attributes
-    ----------
-    phase : str
-    index : int
-        Counted from 0, in the phase or over all.
-    x, gradient : (n,) as the optimiser sees them
-    value : float
-    parameters : name -> number
-    seconds : float
-        How long it took.
-    """
-
-    phase: str
-    index: int
-    x: FloatArray
-    value: float
-    gradient: FloatArray
-    parameters: Mapping[str, float]
-    seconds: float
-
-
-def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[Evaluation]:
+def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[LoggedEvaluation]:
     """Turn lines of ``evaluations.jsonl``, numbers in hexadecimal, into values.
 
     Raises
@@ -53,9 +27,11 @@ def parse_evaluations(lines: Iterable[Mapping[str, Any]]) -> list[Evaluation]:
     evaluations = []
     for number, line in enumerate(lines, 1):
         require_form(EVALUATIONS, line, Path(EVALUATIONS), f"line {number}")
-        x, gradient = (np.array([float.fromhex(text) for text in line[key]]) for key in ("x", "gradient"))
-        value, parameters = float.fromhex(line["value"]), line.get("parameters", {})
-        evaluations.append(Evaluation(line["phase"], line["index"], x, value, gradient, parameters, line["seconds"]))
+        x, gradient, memory = (
+            [float.fromhex(text) for text in line.get(key, ())] for key in ("x", "gradient", "memory")
+        )
+        numbers = np.array(x), float.fromhex(line["value"]), np.array(gradient), line["seconds"], tuple(memory)
+        evaluations.append(LoggedEvaluation(line["phase"], line["index"], *numbers))
     return evaluations
 
 

@@ -239,7 +239,7 @@ def plot_run(
 
 def trajectories(run: RunFolder) -> dict[str, Path]:
     """Return the trajectory files of a run by the names of its experiments; "" names the first or only one."""
-    experiments = experiment_names(run.read_json(RESULT)) if run.result.is_file() else []
+    experiments = experiment_names(run.known(RESULT))
     paths = {"": run.trajectory} | {name: run.path / f"trajectory_{name}.h5" for name in experiments[1:]}
     return {name: path for name, path in paths.items() if path.is_file()}
 

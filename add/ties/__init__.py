@@ -1,6 +1,6 @@
 """How theta follows from the numbers of a scene: composed differentiable maps, built from small rules."""
 
-from add.ties.base import Copies, Extended, Rule, Selected, Tie, copies_of
+from add.ties.base import Extended, Rule, Selected, Tie, copies_of
 from add.ties.directions import (
     AxesAcross,
     CarriedDirection,
@@ -14,4 +14,4 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, Multiple, SolidMass, WeightedSum
+from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, SolidMass, WeightedSum

@@ -7,13 +7,13 @@ function of a few numbers with its derivative; `Selected` returns theta. `add.in
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 import scipy.sparse as sp
 
-from add.inverse.maps import Composed, DesignMap
+from add.inverse.maps import Composed, DesignMap, Injection
 from add.typing import FloatArray, IntArray
 
 
@@ -32,42 +32,31 @@ class Rule(ABC):
 @final
 @dataclass(frozen=True)
 class Extended(DesignMap):
-    """z = [s; theta; constants] with theta_target = factor s_source, and theta = base elsewhere.
+    """z = [s; theta; constants], theta with its copies of numbers.
 
     Attributes
     ----------
-    n_in : int
-        Size of s.
-    base : (n_theta,)
+    copies : from s (n_s,) into theta (n_theta,)
     constants : (n_c,)
-    source, target : (k,)
-        Places in s and in theta.
-    factor : (k,)
     """
 
-    n_in: int
-    base: FloatArray
+    copies: Injection
     constants: FloatArray
-    source: IntArray
-    target: IntArray
-    factor: FloatArray
 
     def forward(self, x: FloatArray) -> FloatArray:
         """Return z."""
-        theta = self.base.copy()
-        theta[self.target] = self.factor * x[self.source]
-        return np.concatenate([x, theta, self.constants])
+        return np.concatenate([x, self.copies.forward(x), self.constants])
 
     def pullback(self, x: FloatArray, y_bar: FloatArray) -> FloatArray:
         """Add the cotangents of all copies of a number."""
-        copies = self.factor * y_bar[self.n_in + self.target]
-        return y_bar[: self.n_in] + np.bincount(self.source, copies, minlength=self.n_in)
+        n = self.copies.n_in
+        return y_bar[:n] + self.copies.pullback(x, y_bar[n : n + self.copies.base.size])
 
     def jacobian(self, x: FloatArray) -> sp.csr_array:
         """Return the factors below an identity."""
-        copies = sp.csr_array((self.factor, (self.target, self.source)), shape=(self.base.size, self.n_in))
-        nothing = sp.csr_array((self.constants.size, self.n_in))
-        return sp.csr_array(sp.vstack([sp.eye_array(self.n_in), copies, nothing]))
+        n = self.copies.n_in
+        nothing = sp.csr_array((self.constants.size, n))
+        return sp.csr_array(sp.vstack([sp.eye_array(n), self.copies.jacobian(x), nothing]))
 
 
 @final
@@ -142,40 +131,18 @@ class Selected(DesignMap):
         return sp.csr_array((np.ones(n), places), shape=(n, self.n_in))
 
 
-@final
-@dataclass(frozen=True)
-class Copies:
-    """theta[target] = factor s[source], and nothing else depends on these entries of s.
+def copies_of(ties: Composed, places: IntArray) -> Injection | None:
+    """Return the copies of the numbers at ``places`` of s; None if a rule reads one, or sets an entry that has one.
 
-    Attributes
-    ----------
-    source, target, factor : (k,)
+    Nothing else depends on these numbers: the pullback of the copies is theirs of all ties, to the bit.
     """
-
-    source: IntArray
-    target: IntArray
-    factor: FloatArray
-
-    def write(self, values: FloatArray, thetas: FloatArray) -> None:
-        """Set the entries of theta (b, n_theta) for the numbers (b, n_s)."""
-        thetas[:, self.target] = self.factor * values[:, self.source]
-
-    def pullback(self, theta_bars: FloatArray, n: int) -> FloatArray:
-        """Return the cotangents (b, n) of the numbers, zero of all others, as `Composed.pullback` to the bit."""
-        b = theta_bars.shape[0]
-        places = n * np.arange(b)[:, None] + self.source
-        shares = self.factor * theta_bars[:, self.target]
-        summed = np.bincount(places.ravel(), shares.ravel(), minlength=b * n)
-        return np.asarray(summed, dtype=float).reshape(b, n)
-
-
-def copies_of(ties: Composed, places: IntArray) -> Copies | None:
-    """Return the copies of the numbers at ``places`` of s; None if a rule reads one, or sets an entry that has one."""
     extended = ties.maps[0]
     assert isinstance(extended, Extended)
-    own = np.isin(extended.source, places)
-    used = np.concatenate([np.ravel(places), extended.n_in + extended.target[own]])
+    copies = extended.copies
+    own = np.isin(copies.source, places)
+    used = np.concatenate([np.ravel(places), copies.n_in + copies.target[own]])
     for tie in ties.maps[1:]:
         if isinstance(tie, Tie) and (np.isin(tie.inputs, used).any() or np.isin(tie.outputs, used).any()):
             return None
-    return Copies(extended.source[own], extended.target[own], extended.factor[own])
+    factor = np.broadcast_to(copies.factor, own.shape)[own]
+    return replace(copies, source=copies.source[own], target=copies.target[own], factor=factor)

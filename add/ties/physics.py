@@ -88,22 +88,6 @@ class WeightedSum(Rule):
 
 @final
 @dataclass(frozen=True)
-class Multiple(Rule):
-    """A vector (n,) -> factor times it."""
-
-    factor: float
-
-    def value(self, x: FloatArray) -> FloatArray:
-        """Return the multiple."""
-        return self.factor * x
-
-    def derivative(self, x: FloatArray) -> FloatArray:
-        """Return the factor, on the diagonal."""
-        return np.tile(self.factor * np.eye(x.shape[1]), (x.shape[0], 1, 1))
-
-
-@final
-@dataclass(frozen=True)
 class Line(Rule):
     """x -> slopes x + offsets, several numbers of one."""
 

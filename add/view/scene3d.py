@@ -8,12 +8,11 @@ from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import ObstacleData
 from add.kernels.distance import MESH, PLANE
 from add.typing import FloatArray
-from add.view.joints import joint_actors
 from add.view.look import Look, aim, framing_points, largest_body, middles, round_down, round_number
 from add.view.parts import Canvas, Glyphs, Moment, Part, Points, pose
 from add.view.quantities import Quantity, prefixed, quantity
 from add.view.shapes import Solid, draw_goals, primitive, shaded
-from add.view.surfaces import LIGHT, Shadows, nodal_parts, occlude
+from add.view.surfaces import LIGHT, Shadows, joint_actors, nodal_parts, occlude
 
 if TYPE_CHECKING:
     import pyvista

@@ -25,7 +25,7 @@ LOOK = 0.1
 
 @contextmanager
 def connected(address: str) -> Iterator[Workers]:
-    """Connect with a cluster, and leave it at the end; see `add.commands.parallel.cluster.cluster`."""
+    """Connect with a cluster, and leave it at the end; see `add.commands.parallel.cluster`."""
     try:
         get_address_host_port(address, strict=True)  # a client that was made in vain is slow to end
         with stops_wait():

@@ -223,8 +223,7 @@ class _Processes(Session[Task, Result]):
 
         They are forked from one that has imported the program, which takes each of them some seconds otherwise.
         """
-        forked = "forkserver" in multiprocessing.get_all_start_methods()
-        context: Any = multiprocessing.get_context("forkserver" if forked else "spawn")
+        context: Any = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "add.commands.parallel.forked"])
         with stops_wait(), _stops_blocked():
             for _ in range(n):
@@ -247,9 +246,6 @@ class _Processes(Session[Task, Result]):
 @contextmanager
 def _stops_blocked() -> Iterator[None]:
     """Block signals in this thread: processes that it starts inherit that while they import the program."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     resource_tracker.ensure_running()  # which `Process.start` does otherwise, and then signals are no longer blocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     try:
@@ -308,10 +304,8 @@ def on_all_cores(problem: InverseProblem) -> InverseProblem:
     """
     experiments = []
     for item in problem.experiments:
-        simulation = item.simulation
-        if simulation.system.n_unknowns >= LARGE:
-            simulation = replace(simulation, threads=cores())
-        experiments.append(replace(item, simulation=simulation))
+        threads = cores() if item.simulation.system.n_unknowns >= LARGE else item.simulation.threads
+        experiments.append(replace(item, simulation=replace(item.simulation, threads=threads)))
     return replace(problem, experiments=tuple(experiments))
 
 
@@ -377,8 +371,7 @@ class _BySession(Evaluator):
     def evaluate(self, asked: Sequence[EvaluationRequest]) -> list[Evaluation]:
         answers = {task.experiment: answer for task, answer in self._session.spread(asked)}
         evaluations = []
-        for item in asked:
-            answer = answers[item.experiment]
+        for answer in (answers[item.experiment] for item in asked):
             if isinstance(answer, SolverError):
                 raise answer
             evaluations.append(answer)

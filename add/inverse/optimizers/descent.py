@@ -6,8 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.inverse.optimizers.phases import Phase, PhasedOptimizer, PhaseResult, PhaseRun, with_gradient
-from add.inverse.optimizers.starts import ONE_START, Starts
+from add.inverse.optimizers.phases import PhasedOptimizer, PhaseResult, PhaseRun, with_gradient
 from add.typing import FloatArray
 
 
@@ -51,10 +50,8 @@ class _Descent(PhasedOptimizer):
     starts : Starts
     """
 
-    phases: tuple[Phase, ...]
     schedule: RateSchedule
     gradient_tolerance: float = field(default=0.0, kw_only=True)
-    starts: Starts = field(default=ONE_START, kw_only=True)
 
     @property
     def shares_experiments(self) -> bool:
@@ -157,11 +154,9 @@ class LBFGSB(PhasedOptimizer):
     starts : Starts
     """
 
-    phases: tuple[Phase, ...]
     history: int = 10
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
-    starts: Starts = ONE_START
 
     @property
     def shares_experiments(self) -> bool:

@@ -8,8 +8,7 @@ import numpy as np
 
 from add.errors import SolverError
 from add.inverse.experiment import Residuals
-from add.inverse.optimizers.phases import LoggedEvaluation, Phase, PhasedOptimizer, PhaseResult, PhaseRun
-from add.inverse.optimizers.starts import ONE_START, Starts
+from add.inverse.optimizers.phases import LoggedEvaluation, PhasedOptimizer, PhaseResult, PhaseRun
 from add.linalg import one_blas_thread
 from add.typing import BoolArray, FloatArray
 
@@ -61,11 +60,9 @@ class LevenbergMarquardt(PhasedOptimizer):
     number, which the damping bounds.
     """
 
-    phases: tuple[Phase, ...]
     damping: float = 1e-3
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
-    starts: Starts = ONE_START
 
     @property
     def shares_experiments(self) -> bool:

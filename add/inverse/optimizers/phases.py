@@ -4,14 +4,14 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from add.adjoint import Schedule
 from add.errors import SolverError
-from add.inverse.optimizers.starts import Starts
+from add.inverse.optimizers import ONE_START, Starts
 from add.inverse.problem import InverseProblem, Optimizer
 from add.simulation.run import Observer
 from add.typing import FloatArray, IntArray
@@ -263,11 +263,12 @@ class PhaseRun:
         return PhaseResult(self.phase.name, status, success, start, self.best.value, self.evaluations)
 
 
+@dataclass(frozen=True)
 class PhasedOptimizer(Optimizer):
     """An optimiser that goes through phases, each from the best point of the one before, from one start or several."""
 
     phases: tuple[Phase, ...]
-    starts: Starts
+    starts: Starts = field(default=ONE_START, kw_only=True)
 
     @abstractmethod
     def minimise(self, run: PhaseRun) -> PhaseResult:

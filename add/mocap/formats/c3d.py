@@ -16,20 +16,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Signal, Take
+from add.typing import FloatArray
 
 _CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}
 _COMPONENTS = (("Fx", "N"), ("Fy", "N"), ("Fz", "N"), ("Mx", ""), ("My", ""), ("Mz", ""))
 
 
-def plate_signals(
-    parameters: Mapping[str, NDArray[np.float64]], analog: Sequence[Signal], notes: list[str]
-) -> list[Signal]:
+def plate_signals(parameters: Mapping[str, FloatArray], analog: Sequence[Signal], notes: list[str]) -> list[Signal]:
     """Return force and moment of each plate.
 
     Parameters
@@ -74,11 +72,11 @@ def plate_signals(
 
 def _wrench(
     kind: int,
-    values: NDArray[np.float64],
-    origin: NDArray[np.float64],
-    parameters: Mapping[str, NDArray[np.float64]],
+    values: FloatArray,
+    origin: FloatArray,
+    parameters: Mapping[str, FloatArray],
     plate: int,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return force and moment (6, n) in the axes of the plate."""
     if kind == 1:
         force, (px, py), free = values[:3], values[3:5], values[5]
@@ -322,7 +320,7 @@ def _analog(reader: Any, frames: Sequence[Any], begin: float) -> list[Signal]:
     return signals
 
 
-def _parameters(group: Any) -> dict[str, NDArray[np.float64]]:
+def _parameters(group: Any) -> dict[str, FloatArray]:
     """Return the numbers of a group, first index of the file last."""
     if group is None:
         return {}
@@ -333,7 +331,7 @@ def _parameters(group: Any) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _numbers(parameter: Any) -> NDArray[np.float64]:
+def _numbers(parameter: Any) -> FloatArray:
     """Return the numbers of a parameter, at least one."""
     real = parameter.bytes_per_element == 4
     if len(parameter.dimensions):

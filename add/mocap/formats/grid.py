@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Capture
+from add.typing import FloatArray
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
@@ -98,7 +98,7 @@ class Text(NamedTuple):
             values[row] = self._numbers(cells[:width], index, headings)
         return Grid(self, rows, values, tuple(headings))
 
-    def _numbers(self, cells: list[str], index: int, headings: Sequence[str]) -> NDArray[np.float64] | list[float]:
+    def _numbers(self, cells: list[str], index: int, headings: Sequence[str]) -> FloatArray | list[float]:
         try:
             numbers = np.array([float(cell) if cell else math.nan for cell in cells])
             if not np.isinf(numbers).any() and "_" not in self.lines[index]:  # float() takes "1_000" for a number
@@ -138,14 +138,14 @@ class Grid:
 
     text: Text
     rows: list[int]
-    values: NDArray[np.float64]
+    values: FloatArray
     headings: tuple[str, ...]
 
     def fail(self, message: str, row: int, column: int, **said: object) -> InputError:
         """Return an error in a cell."""
         return self.text.fail(message, self.rows[row], column, self.headings[column], **said)
 
-    def increasing(self, column: int, what: str) -> NDArray[np.float64]:
+    def increasing(self, column: int, what: str) -> FloatArray:
         """Return a column that has to be there in every row and to increase.
 
         Raises
@@ -163,7 +163,7 @@ class Grid:
                 raise self.fail(f"the {what} {verb}", row, column, found=both, expected="increasing ones")
         return values
 
-    def columns(self, names: Sequence[str]) -> NDArray[np.float64]:
+    def columns(self, names: Sequence[str]) -> FloatArray:
         """Return the columns (n, k) of some headings."""
         return self.values[:, [self.headings.index(name) for name in names]]
 

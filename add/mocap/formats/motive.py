@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.grid import Grid, Text, positive
 from add.mocap.formats.tracks import Draft
 from add.mocap.take import PoseRecording, Take
+from add.typing import FloatArray
 
 _MOST_HEADER_LINES = 40
 _LABELS = ("type", "name", "id", "parent")
@@ -179,7 +179,7 @@ def _markers(columns: _Columns, text: Text, top: int) -> list[list[int]]:
 
 
 def _bodies(
-    columns: _Columns, grid: Grid, keys: Mapping[str, str], times: NDArray[np.float64], draft: Draft
+    columns: _Columns, grid: Grid, keys: Mapping[str, str], times: FloatArray, draft: Draft
 ) -> dict[str, PoseRecording]:
     """Return the poses of rigid bodies and bones; what is not read is noted."""
     bodies: dict[str, PoseRecording] = {}

@@ -8,7 +8,6 @@ from math import hypot
 from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError, naming
 from add.mocap.formats.base import Capture, Choices, Format
@@ -16,6 +15,7 @@ from add.mocap.formats.grid import Grid, Text
 from add.mocap.formats.tracks import Draft, tracks
 from add.mocap.recording import Recording
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, Take, off_unit
+from add.typing import BoolArray, FloatArray, IntArray
 
 #: Columns of a table that somebody may have meant.
 MOST_COLUMNS = 10_000
@@ -95,7 +95,7 @@ class _Table(NamedTuple):
         """Return the rows, none of whose cells may be blank; those where all of ``gaps`` are blank are left out."""
         grid = self.rows()
         if gaps:
-            seen: NDArray[np.bool_] = np.asarray(~np.isnan(grid.columns(gaps)).all(axis=1))
+            seen: BoolArray = np.asarray(~np.isnan(grid.columns(gaps)).all(axis=1))
             if not seen.any():
                 raise InputError("the body is seen in no frame", expected="one pose at least")
             kept = [row for row, is_seen in zip(grid.rows, seen, strict=True) if is_seen]
@@ -190,7 +190,7 @@ def read_pose_csv(path: str | os.PathLike[str], *, columns: Mapping[str, str] | 
         return replace(recording, angular_velocity=spin)
 
 
-def _covariances(grid: Grid) -> NDArray[np.float64]:
+def _covariances(grid: Grid) -> FloatArray:
     """Return the covariances (nf, 6, 6) that the columns give."""
     if _SIGMAS[0] in grid.headings:
         return np.einsum("fi,ij->fij", np.repeat(grid.columns(_SIGMAS) ** 2, 3, axis=1), np.eye(6))
@@ -266,7 +266,7 @@ def read_csv(path: str | os.PathLike[str], *, unit: str = "m") -> Recording:
         return tracks(names, values[:, 0], values[:, columns], unit, "z", file)
 
 
-def _markers(table: _Table, unit: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _markers(table: _Table, unit: str) -> tuple[tuple[str, ...], IntArray]:
     """Marker names and, for each, the columns of x, y, z."""
     markers: dict[str, dict[str, int]] = {}
     for column, name in enumerate(table.columns[1:], start=1):

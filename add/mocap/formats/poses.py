@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.machine.files import parse_json
 from add.mocap.formats.base import Capture, Choices, Format
 from add.mocap.formats.tracks import PER_METRE, Draft
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, Signal, Take
+from add.typing import FloatArray
 
 # --- MCAP: joint states, poses of bodies, wrenches, numbers -----------------------------------------------------------
 
@@ -33,7 +33,7 @@ class _Found:
     """Content of the messages, by name; times are on the clock of the file [ns]; frames are those of poses."""
 
     states: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
-    poses: dict[str, list[tuple[int, list[float], NDArray[np.float64]]]] = field(default_factory=dict)
+    poses: dict[str, list[tuple[int, list[float], FloatArray]]] = field(default_factory=dict)
     signals: dict[tuple[str, str], list[tuple[int, float]]] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
     frames: dict[str, set[str]] = field(default_factory=dict)
@@ -176,9 +176,7 @@ def _has(node: Any, name: str) -> bool:
     return name in node if isinstance(node, Mapping) else hasattr(node, name)
 
 
-def _body(
-    rows: list[tuple[int, list[float], NDArray[np.float64]]], begin: int, draft: Draft, name: str
-) -> PoseRecording:
+def _body(rows: list[tuple[int, list[float], FloatArray]], begin: int, draft: Draft, name: str) -> PoseRecording:
     """Return the poses of one body with z up; a covariance of zeros is none."""
     rows = sorted(rows, key=lambda row: row[0])
     numbers, covariances = np.array([row[1] for row in rows]), [row[2] for row in rows]
@@ -204,7 +202,7 @@ def _angles(found: _Found, begin: int, file: str) -> AngleRecording | None:
     ((topic, rows),) = found.states.items()
     rows = sorted(rows, key=lambda row: row[0])
     names = [str(name) for name in _of(rows[0][1], "name")]
-    tables: dict[str, list[NDArray[np.float64] | None]] = {"position": [], "velocity": [], "effort": []}
+    tables: dict[str, list[FloatArray | None]] = {"position": [], "velocity": [], "effort": []}
     for time, message in rows:
         order = {str(name): k for k, name in enumerate(_of(message, "name"))}
         if set(order) != set(names):
@@ -239,9 +237,9 @@ class _Pose(NamedTuple):
 
     place: str
     time: float
-    position: NDArray[np.float64]
-    quaternion: NDArray[np.float64]
-    covariance: NDArray[np.float64] | None
+    position: FloatArray
+    quaternion: FloatArray
+    covariance: FloatArray | None
     score: float | None
 
 
@@ -363,7 +361,7 @@ def _listed(node: Mapping[str, Any], keys: str, place: str) -> list[Any]:
     return [node[key] for key in keys]
 
 
-def _numbers(value: Any, shape: tuple[int, ...], place: str) -> NDArray[np.float64]:
+def _numbers(value: Any, shape: tuple[int, ...], place: str) -> FloatArray:
     """Return finite numbers of a shape."""
     expected = "a finite number" if not shape else f"{' x '.join(map(str, shape))} finite numbers"
 

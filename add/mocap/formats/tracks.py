@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from add.errors import InputError
 from add.mocap.formats.base import Choices
 from add.mocap.formats.grid import Grid, whole
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording, Take
+from add.typing import FloatArray
 
 Moved = TypeVar("Moved", Recording, PoseRecording)
 
@@ -171,7 +171,7 @@ class Draft:
         if promised != found:
             self.doubts.append(f"{what} promises {promised} frames, and {found} are there: is the file whole?")
 
-    def times(self, grid: Grid) -> NDArray[np.float64]:
+    def times(self, grid: Grid) -> FloatArray:
         """Return the times of a table that begins with frame and time.
 
         They are without the rounding of the decimals that they are written with, where the rate explains them:
@@ -191,17 +191,13 @@ class Draft:
         exact = (np.diff(frames) >= 1.0).all() and np.abs(frames / rate - written).max() <= half
         return frames / rate if exact else written
 
-    def track(
-        self, raw: Sequence[str], places: Sequence[str], times: NDArray[np.float64], positions: NDArray[np.float64]
-    ) -> None:
+    def track(self, raw: Sequence[str], places: Sequence[str], times: FloatArray, positions: FloatArray) -> None:
         """Take tracks as the markers; see `track_names` and `tracks`."""
         names = track_names(raw, places, self.choices)
         self.markers = tracks(names.names, times, positions, self.unit, self.up, self.file)
         self.unlabelled = names.unlabelled
 
-    def pose(
-        self, times: NDArray[np.float64], position: NDArray[np.float64], quaternion: NDArray[np.float64]
-    ) -> PoseRecording | None:
+    def pose(self, times: FloatArray, position: FloatArray, quaternion: FloatArray) -> PoseRecording | None:
         """Return the pose of a body over the frames in which it was seen; None if it never was.
 
         Parameters
@@ -224,8 +220,8 @@ class Draft:
 
 def tracks(
     names: Sequence[str],
-    times: NDArray[np.float64],
-    positions: NDArray[np.float64],
+    times: FloatArray,
+    positions: FloatArray,
     unit: str,
     up: str,
     file: str,

@@ -1,8 +1,8 @@
 """Chambers of the bodies of a scene, and nodes that are tied to other bodies."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -36,9 +36,7 @@ from add.ties import Line, PoseOnOther
 from add.typing import FloatArray, IntArray
 
 
-@final
-@dataclass(frozen=True)
-class _Walls:
+class _Walls(NamedTuple):
     """The triangles of one chamber, nodes of its body, outward from the gas; its volume and area at rest."""
 
     body: str

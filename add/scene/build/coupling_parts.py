@@ -27,7 +27,7 @@ from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import AirSpec, DragSpec
 from add.scene.spec.links import robot_of
 from add.terms import AddedMass
-from add.ties import Multiple
+from add.ties import WeightedSum
 from add.typing import FloatArray, IntArray
 
 
@@ -65,7 +65,7 @@ def _compensation(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> No
     for k, (link, place, mass) in enumerate(robot_of(name, body).compensated):
         at = f"bodies.{name}.compensated.{k}"
         site = BodySite(SiteKind.POINT, f"{name}/{link}", parts.constant(f"{at}.place", place, "m"))
-        force = parts.follow(f"{at}.force", "N", Multiple(-mass), OfScene("gravity"), shape=(1, 3))
+        force = parts.follow(f"{at}.force", "N", WeightedSum((-mass,)), OfScene("gravity"), shape=(1, 3), each=True)
         parts.joint_parts.append(JointPart(PointForce, (site,), drive=constant(force)))
 
 

@@ -20,7 +20,7 @@ from add.scene.build.recordings import load_recording, placed_positions, recordi
 from add.scene.robots.model import Robot
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.links import robot_of, trees
-from add.scene.spec.markers import CloudObjectiveSpec, DirectionMarkerSpec, RecordingSpec
+from add.scene.spec.markers import CloudObjectiveSpec, RecordingSpec
 from add.summary import as_point, counted, few
 from add.typing import FloatArray
 
@@ -57,7 +57,7 @@ def doubts_of_recording(built: BuiltScene) -> Iterator[str]:
     for k, name in enumerate(recording.names):
         marker = built.scene.markers[name]
         frames = np.flatnonzero(recording.valid[:, k])
-        if isinstance(marker, DirectionMarkerSpec) or not frames.size or _searched(built, marker.body):
+        if built.scene.is_direction(name) or not frames.size or _searched(built, marker.body):
             continue
         path, times = positions[frames, k], recording.times[frames]
         away, allowed, scaled = _apart(built, marker.body, path, times, *starts[name])
@@ -178,7 +178,7 @@ def _other_names(
     early = recording.times <= LATE * scene.time.end
     known = [
         k for k, name in enumerate(recording.names)
-        if not isinstance(scene.markers[name], DirectionMarkerSpec)
+        if not scene.is_direction(name)
         and f"bodies.{scene.markers[name].body}.orientation" not in scene.parameter_paths
         and (recording.valid[:, k] & early).any()
     ]  # fmt: skip

@@ -10,10 +10,10 @@ from add.adjoint import Checkpoints, Schedule, States, StoreAll
 from add.errors import InputError, naming
 from add.inverse.experiment import Experiment
 from add.inverse.maps import DesignParameter, Linear, Log, Prior, Softplus, Transform
+from add.inverse.optimizers import Starts
 from add.inverse.optimizers.descent import LBFGSB, Adam, GradientDescent, RateSchedule
 from add.inverse.optimizers.levenberg_marquardt import LevenbergMarquardt
 from add.inverse.optimizers.phases import NumberOverride, Phase, PhasedOptimizer
-from add.inverse.optimizers.starts import Starts
 from add.inverse.problem import InverseProblem
 from add.mocap import Recording
 from add.objectives import Objective, Proximity, Smoothness, Tracking, WeightedSum
@@ -166,12 +166,12 @@ def optimizer(scene: SceneSpec, built: dict[str, BuiltScene] | None = None) -> P
     rates = RateSchedule(spec.rate, spec.decay, spec.decay_every)
     tolerances = spec.gradient_tolerance, spec.objective_tolerance
     if spec.method == "gauss-newton":
-        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts)
+        return LevenbergMarquardt(tuple(phases), spec.damping, *tolerances, starts=starts)
     if spec.method == "adam":
         return Adam(tuple(phases), rates, spec.beta1, spec.beta2, gradient_tolerance=tolerances[0], starts=starts)
     if spec.method == "sgd":
         return GradientDescent(tuple(phases), rates, spec.momentum, gradient_tolerance=tolerances[0], starts=starts)
-    return LBFGSB(tuple(phases), spec.history, *tolerances, starts)
+    return LBFGSB(tuple(phases), spec.history, *tolerances, starts=starts)
 
 
 def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int) -> Objective | None:

@@ -103,7 +103,9 @@ def _observation(built: BuiltScene, name: str) -> tuple[int, Callable[[Seen], Fl
     if kind == "time" and not keys:
         return 1, lambda seen: np.array([seen.state.t])
     if kind == "markers" and keys and keys[1:] in ([], ["velocity"]):
-        return 3, _marker(built, name, keys[0], len(keys) == 2)
+        require_known("marker", keys[0], built.marker_names, name)
+        points, part = built.marker(keys[0]), len(keys) - 1
+        return 3, lambda seen: points.points(seen.kin, seen.theta)[part][0]
     if kind == "bodies" and len(keys) == 2 and keys[1] in _FRAMES:
         return _FRAMES[keys[1]][0], _frame(built, name, *keys)
     if kind == "couplings" and len(keys) == 2 and keys[1] in ("angle", "rate"):
@@ -118,20 +120,10 @@ def _observation(built: BuiltScene, name: str) -> tuple[int, Callable[[Seen], Fl
     )
 
 
-def _marker(built: BuiltScene, name: str, marker: str, velocity: bool) -> Callable[[Seen], FloatArray]:
-    require_known("marker", marker, built.marker_names, name)
-    points = built.marker(marker)
-    return lambda seen: points.points(seen.kin, seen.theta)[velocity][0]
-
-
-def _orientation(w: FloatArray) -> FloatArray:
-    return np.asarray(Rotation.from_rotvec(w).as_quat(canonical=True, scalar_first=True))
-
-
 #: Name -> size, and function of place, rotation vector and their rates.
 _FRAMES: dict[str, tuple[int, Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]]] = {
     "position": (3, lambda x, w, x_dot, w_dot: x),
-    "orientation": (4, lambda x, w, x_dot, w_dot: _orientation(w)),
+    "orientation": (4, lambda x, w, x_dot, w_dot: Rotation.from_rotvec(w).as_quat(canonical=True, scalar_first=True)),
     "velocity": (3, lambda x, w, x_dot, w_dot: x_dot),
     "angular_velocity": (3, lambda x, w, x_dot, w_dot: left_jacobian(w) @ w_dot),
 }

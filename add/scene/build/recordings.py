@@ -13,8 +13,8 @@ from add.mocap import AngleRecording, PoseRecording, Recording
 from add.mocap.clouds import read_clouds
 from add.mocap.recording import require_names
 from add.objectives import Loss, Tracking
+from add.objectives.base import Placement
 from add.objectives.beyond_markers import CloudTracking, WhitenedTracking, whitening
-from add.objectives.placement import Placement
 from add.objectives.regularisers import Cauchy, Huber, SoftL1
 from add.scene.build.built import BuiltScene
 from add.scene.build.selections import body_mesh
@@ -48,7 +48,7 @@ def placement_numbers(spec: SceneSpec, parts: SceneParts) -> None:
         if isinstance(item, CloudObjectiveSpec):
             parts.numbers_of(f"objective.{k}", item, "time_offset")
             if item.place is not None:
-                parts.numbers_of(_of_cloud(k), item.place, *_PLACED)
+                parts.numbers_of(f"objective.{k}.place", item.place, *_PLACED)
 
 
 def recording_placement(spec: SceneSpec, layout: ParameterLayout, names: tuple[str, ...]) -> Placement | None:
@@ -56,15 +56,9 @@ def recording_placement(spec: SceneSpec, layout: ParameterLayout, names: tuple[s
     recording = spec.recording
     if recording is None or recording.place is None:
         return None
-    directions = np.array([isinstance(spec.markers[name], DirectionMarkerSpec) for name in names])
-    scales = np.where(directions, 0.0, 1.0)
+    scales = np.where([spec.is_direction(name) for name in names], 0.0, 1.0)
     moves = np.zeros(len(names)) if recording.displacement else scales
     return _placement(_RECORDING, recording.place, layout, moves, scales)
-
-
-def cloud_placement(item: CloudObjectiveSpec, k: int, layout: ParameterLayout) -> Placement | None:
-    """Return where the cloud of objective k lies; None where it has no `place`."""
-    return None if item.place is None else _placement(_of_cloud(k), item.place, layout, np.ones(1), np.ones(1))
 
 
 def placed_positions(spec: SceneSpec, layout: ParameterLayout, recording: Recording, theta: FloatArray) -> FloatArray:
@@ -72,10 +66,6 @@ def placed_positions(spec: SceneSpec, layout: ParameterLayout, recording: Record
     placement = recording_placement(spec, layout, recording.names)
     positions = np.asarray(recording.positions)
     return positions if placement is None else placement.places(positions, theta)
-
-
-def _of_cloud(k: int) -> str:
-    return f"objective.{k}.place"
 
 
 def _placement(
@@ -254,8 +244,9 @@ def cloud_tracking(item: CloudObjectiveSpec, built: BuiltScene, k: int) -> Cloud
         clouds = read_clouds(item.file, rate=item.rate, scale=item.scale)
     time = built.scene.time
     clouds = clouds.shifted(item.time_offset).cropped(*(item.crop or (0.0, time.end))).cropped(0.0, time.end)
-    placement = cloud_placement(item, k, built.model.system.parameters)
-    if placement is not None:
+    placement, layout = None, built.model.system.parameters
+    if item.place is not None:
+        placement = _placement(f"{place}.place", item.place, layout, np.ones(1), np.ones(1))
         clouds = clouds.moved(lambda points: placement.places(points, built.theta))
     if item.box is not None:
         clouds = clouds.in_box(*item.box.corners)
@@ -280,7 +271,7 @@ def cloud_tracking(item: CloudObjectiveSpec, built: BuiltScene, k: int) -> Cloud
         np.zeros((*shape, 3)),
         np.ones(shape),
         np.eye(3),
-        clock=built.model.system.parameters[f"objective.{k}.time_offset"].start,
+        clock=layout[f"{place}.time_offset"].start,
         clock_start=item.time_offset,
         last=time.n_steps,
     )
@@ -320,7 +311,7 @@ def whitened(
                 place=f"{place}.{key}",
                 expected='"covariances": false in `pose`, to count all frames alike',
             )
-    directions = np.array([isinstance(spec.markers[name], DirectionMarkerSpec) for name in recording.names])
+    directions = np.array([spec.is_direction(name) for name in recording.names])
     matrices = _matrices(pose, source, recording, directions)
     count = int(matrices.any(axis=2).sum())
     return WhitenedTracking(

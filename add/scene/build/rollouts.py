@@ -77,7 +77,9 @@ class SceneBatch:
         """
         arrays = arrays_of(tangents)
         b, ties = self.values.shape[0], self.inputs.numbers.ties
-        _require_rows(arrays, b)
+        for name, array in arrays.items():
+            if not array.ndim or array.shape[0] != b:
+                raise InputError("one row a member", place=name, found=f"shape {array.shape}", expected=f"({b}, ...)")
         members = [{name: array[k] for name, array in arrays.items()} for k in range(b)]
         s_dots = [self.inputs.tangent(dots) for dots in members]
         theta_dots = np.stack([ties.pushforward(s, dot) for s, dot in zip(self.values, s_dots, strict=True)])
@@ -258,9 +260,3 @@ def _run(
     thetas = np.stack([numbers.ties.forward(row) for row in values])
     batch = rollout_batch(simulation, thetas, given or None, n_steps=n_steps, workers=workers, executor=executor)
     return SceneBatch(batch, places, values)
-
-
-def _require_rows(arrays: Mapping[str, FloatArray], b: int) -> None:
-    for name, array in arrays.items():
-        if not array.ndim or array.shape[0] != b:
-            raise InputError("one row a member", place=name, found=f"shape {array.shape}", expected=f"({b}, ...)")

@@ -40,7 +40,6 @@ from add.scene.spec.couplings import (
     SliderSpec,
     TorqueSpec,
 )
-from add.scene.spec.markers import DirectionMarkerSpec
 from add.scene.spec.objective import NearestObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec
 from add.simulation import ContactForces, Record
 from add.simulation.run import Trajectory
@@ -202,7 +201,7 @@ def goals(built: BuiltScene) -> dict[str, GoalData]:
     for k, item in enumerate(spec.objective):
         if isinstance(item, PointObjectiveSpec | NearestObjectiveSpec):
             # A target on one axis is a plane, not a place; and a direction is none either.
-            if len(item.axes) > 1 and not isinstance(spec.markers[item.marker], DirectionMarkerSpec):
+            if len(item.axes) > 1 and not spec.is_direction(item.marker):
                 out[_free(item.marker, k, out)] = GoalData(np.array([item.target]))
         elif isinstance(item, PoseObjectiveSpec) and item.translation is not None:
             turn = np.eye(3) if item.orientation is None else rotation_matrix(rotation_vector(item.orientation))
@@ -347,8 +346,7 @@ def run_data(
         for o in model.obstacles_at(theta)
     )
     # Directions are no places.
-    given = built.scene.markers
-    directions = {name for name in built.marker_names if isinstance(given[name], DirectionMarkerSpec)}
+    directions = {name for name in built.marker_names if built.scene.is_direction(name)}
     targets = {}
     if recording is not None:
         spec = built.scene.recording

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from add.equations.signals import BSplineSignal, Constant, Signal
 from add.errors import InputError
+from add.inverse.maps import Injection
 from add.scene.build.inputs import (
     STATE_Q,
     STATE_V,
@@ -23,7 +24,7 @@ from add.scene.build.numbers import SceneParameters
 from add.scene.read.paths import meant, require_known
 from add.scene.spec.scene import SceneSpec
 from add.simulation.run import Simulation
-from add.ties import Copies, copies_of
+from add.ties import copies_of
 from add.typing import FloatArray, IntArray, as_numbers
 
 #: Name -> a row a member.
@@ -100,7 +101,7 @@ class StepArguments:
         return self.numbers.ties.forward(self.numbers.values)
 
     @cached_property
-    def _copied(self) -> tuple[Copies | None, Copies | None, Copies | None]:
+    def _copied(self) -> tuple[Injection | None, Injection | None, Injection | None]:
         """Copies in theta of the inputs, of the controls, of both; None where a rule reads one."""
         inputs, controls = (_joined(part.values()) for part in (self.inputs.places, self._rows))
         ties = self.numbers.ties
@@ -157,7 +158,7 @@ class StepArguments:
         """Return cotangents (b, n_s) of the members' numbers for those of theta; those of controls and inputs count."""
         _, _, copied = self._copied
         if copied is not None:
-            return copied.pullback(theta_bars, values.shape[1])
+            return copied.pullback(values, theta_bars)
         return np.stack([self.numbers.ties.pullback(s, bar) for s, bar in zip(values, theta_bars, strict=True)])
 
     def places(self, step: int) -> dict[str, IntArray]:

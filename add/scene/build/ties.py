@@ -10,7 +10,7 @@ from add.bodies import Block, Layouts
 from add.equations.layout import ParameterLayout
 from add.equations.memory import Memory
 from add.equations.signals import SignalParameter
-from add.inverse.maps import Composed
+from add.inverse.maps import Composed, Injection
 from add.joints.laws import HingeStart, JointPart
 from add.model.build import MakeTerms
 from add.scene.spec.common import SignalReferenceSpec, Spec
@@ -28,9 +28,7 @@ class OfScene(NamedTuple):
 Input = str | OfScene | FloatArray
 
 
-@final
-@dataclass(frozen=True)
-class Derived:
+class Derived(NamedTuple):
     """Blocks of theta that follow from other numbers by a rule.
 
     Attributes
@@ -48,9 +46,7 @@ class Derived:
     each: bool = False
 
 
-@final
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A number of the scene that entries of theta are a multiple of.
 
     Attributes
@@ -172,10 +168,12 @@ class SceneParts:
         self.add(name, value, unit, fixed=True)
         return name
 
-    def follow(self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,)) -> str:
+    def follow(
+        self, name: str, unit: str, rule: Rule, *inputs: Input, shape: tuple[int, ...] = (3,), each: bool = False
+    ) -> str:
         """Add a block of theta that follows from others; return its name."""
         self.blocks.append((name, shape, unit))
-        self.derived.append(Derived((name,), rule, inputs))
+        self.derived.append(Derived((name,), rule, inputs, each))
         return name
 
     def direction(self, path: str, value: Sequence[float], name: str) -> str:
@@ -230,19 +228,18 @@ def compose(
     sources = [np.broadcast_to(scene[copy.path].indices, copy.target.shape).ravel() for copy in copies]
     inputs, outputs, constants = _places(scene, theta, derived)
     n = scene.n + theta.n + constants.size
-    extended = Extended(
-        scene.n,
+    copied = Injection(
         base,
-        constants,
         np.concatenate(sources),
         np.concatenate([copy.target.ravel() for copy in copies]),
+        scene.n,
         np.concatenate([np.broadcast_to(copy.factor, copy.target.shape).ravel() for copy in copies]).astype(float),
     )
     ties = [
         Tie(rule, np.concatenate([inputs[k] for k in members]), np.concatenate([outputs[k] for k in members]))
         for rule, members in _batches(derived)
     ]
-    return Composed((extended, *ties, Selected(n, scene.n, scene.n + theta.n)))
+    return Composed((Extended(copied, constants), *ties, Selected(n, scene.n, scene.n + theta.n)))
 
 
 def _places(

@@ -125,10 +125,8 @@ def with_numbers(scene: S, chosen: Mapping[str, float]) -> S:
 def _numbers(problem: InverseProblem, experiment: Experiment, x: FloatArray) -> FloatArray:
     """Return the numbers of an experiment's scene at x."""
     _, placed, *_ = problem.map_of(experiment).maps
-    lower = np.concatenate([np.full(item.n, item.lower) for item in problem.parameters])
-    upper = np.concatenate([np.full(item.n, item.upper) for item in problem.parameters])
     # exp(log b) may exceed b by rounding.
-    return placed.forward(np.clip(problem.values(x), lower, upper))
+    return placed.forward(np.clip(problem.values(x), *problem.physical_bounds))
 
 
 def _moved_windows(experiment: Experiment, scene: S, clock: str, offset: float) -> dict[str, Any]:

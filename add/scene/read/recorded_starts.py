@@ -15,7 +15,7 @@ from add.kernels.rotation import rotation_vector
 from add.mocap import PoseRecording, Recording, Take, read_take, register, release_time, rigid_fit
 from add.mocap.flights import flight_of_point, flight_spin
 from add.mocap.recording import require_names
-from add.objectives.placement import Placement
+from add.objectives.base import Placement
 from add.scene.read.paths import asked_for_by, get_value
 from add.scene.spec.markers import PointMarkerSpec, RecordingSpec
 from add.scene.spec.rigid import RigidBodySpec

@@ -1,9 +1,9 @@
 """From the links and joints of a file to a tree: one root, links on fixed joints merged, parents first."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import combinations
-from typing import Any, NoReturn, final
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from add.scene.robots.xml_file import LARGEST_NUMBER, Source
 from add.typing import FloatArray
 
 
-@final
-@dataclass(frozen=True)
-class Tree:
+class Tree(NamedTuple):
     """Links and joints after merging; `hosts` has the place of every link of the file."""
 
     static: RobotLink

@@ -75,7 +75,7 @@ _SAID = frozenset({"robot", "link", "joint", "visual", "collision", "geometry"})
 @final
 @dataclass(frozen=True)
 class UrdfOptions:
-    """How to read a URDF, see `add.scene.robots.read.read_robot`."""
+    """How to read a URDF, see `add.scene.robots.read_robot`."""
 
     base: str = "fixed"
     repair: bool = False

@@ -13,9 +13,9 @@ from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid
 from add.io.surfaces import read_surface
 from add.scene.read.paths import asked_for_by, require_known
+from add.scene.robots import read_robot
 from add.scene.robots.inertia import from_quaternion, from_six, in_body_frames, together
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
-from add.scene.robots.read import read_robot
 from add.scene.robots.shapes import KINDS, simple_solid
 from add.scene.spec.articulated import (
     OF_FILES,

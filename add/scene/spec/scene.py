@@ -33,7 +33,7 @@ from add.scene.spec.common import (
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.extension import Extension
-from add.scene.spec.markers import ExperimentSpec, MarkerSpec, RecordingSpec
+from add.scene.spec.markers import DirectionMarkerSpec, ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
@@ -269,6 +269,10 @@ class SceneSpec(Spec):
     def parameter_paths(self) -> list[str]:
         """The paths of all parameters."""
         return [path for item in self.parameters for path in item.all_paths()]
+
+    def is_direction(self, marker: str | None) -> bool:
+        """Return whether a marker is a direction, which has no place."""
+        return isinstance(self.markers.get(marker or ""), DirectionMarkerSpec)
 
     def recordings(self) -> dict[str, RecordingSpec]:
         """Return the recordings of the scene and of its experiments, by their paths."""

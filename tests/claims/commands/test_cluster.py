@@ -14,7 +14,7 @@ from support.processes import signals_as_usual
 
 from add.commands.cli import main
 from add.commands.optimize import optimize_scene
-from add.commands.parallel.cluster import cluster
+from add.commands.parallel import cluster
 from add.commands.parallel.workers import LocalProcesses
 from add.commands.sweep import sweep_scene
 from add.errors import InputError, SolverError

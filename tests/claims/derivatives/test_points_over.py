@@ -20,7 +20,7 @@ from add.equations.kinematics import (
 from add.equations.points import Along, LiftedPoints, PointMap
 from add.equations.sites import SitePoints
 from add.objectives import Cauchy, Tracking
-from add.objectives.placement import Placement
+from add.objectives.base import Placement
 from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 

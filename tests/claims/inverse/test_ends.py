@@ -11,8 +11,8 @@ from add.commands.error_bars import _unfinished
 from add.errors import SolverError
 from add.inverse import LBFGSB, LevenbergMarquardt, Phase
 from add.inverse.experiment import Jacobian, Residuals, WholeNormal
+from add.inverse.optimizers import Starts
 from add.inverse.optimizers.descent import _ended
-from add.inverse.optimizers.starts import Starts
 from add.inverse.uncertainty import uncertainty
 
 PHASES = (Phase("all", None, None, 20),)

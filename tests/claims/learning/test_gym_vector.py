@@ -11,8 +11,7 @@ from support.pushed_ball import STEPS, pushed_ball
 
 from add.errors import InputError, SolverError
 from add.gym import Env, VectorEnv
-from add.scene import scene_from_dict
-from add.scene.scene import Scene
+from add.scene import Scene, scene_from_dict
 
 SEEN = ["time", "markers.centre", "bodies.ball.orientation", "bodies.ball.angular_velocity", "contact.ball"]
 GOAL = {"type": "point", "marker": "centre", "target": [0.1, 0, 0.1], "window": [0.004, STEPS * 0.004]}

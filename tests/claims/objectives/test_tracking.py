@@ -11,8 +11,8 @@ from add.equations.points import WeightedPoints
 from add.errors import InputError
 from add.mocap import Recording, write_csv
 from add.objectives import Cauchy, Tracking, WeightedSum, total
+from add.objectives.base import Placement
 from add.objectives.frames_over import FramesOver, hermite
-from add.objectives.placement import Placement
 from add.scene import scene_from_dict
 from add.scene.build.targets import at_steps
 

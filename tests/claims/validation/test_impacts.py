@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from add.commands.impact_log import ImpactLog
+from add.commands.pair_logs import ImpactLog
 from add.commands.report import write_report
 from add.commands.report_texts import warn_of_contacts
 from add.contact.restitution import clipped_damping_from_restitution, damping_from_restitution

@@ -22,12 +22,11 @@ from add.io.trajectory_parts import ContactData, SolidData
 from add.scene import load_scene
 from add.scene.build.run_data import run_data, start_data
 from add.view import COLOURS, Look, export_html, movie, screenshot, show
-from add.view.joints import coil
 from add.view.look import framing_points
 from add.view.parts import Moment
 from add.view.quantities import solid_hull, stretching
 from add.view.shapes import pose_between, solid_meshes
-from add.view.surfaces import projected
+from add.view.surfaces import coil, projected
 
 SMALL = (240, 160)
 

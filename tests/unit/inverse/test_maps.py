@@ -36,7 +36,10 @@ PLACED = Injection(np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([0, 2, 0, 3]), 
 # s = (E, nu, k_n, E', nu', free); k_n feeds k_n and k_t = 0.01 k_n; two bodies; theta[7] follows nothing
 TIES = Composed(
     (
-        Extended(6, np.zeros(8), np.zeros(0), np.array([2, 2, 5]), np.array([0, 1, 6]), np.array([1.0, 0.01, -3.0])),
+        Extended(
+            Injection(np.zeros(8), np.array([2, 2, 5]), np.array([0, 1, 6]), 6, np.array([1.0, 0.01, -3.0])),
+            np.zeros(0),
+        ),
         Tie(LameFromYoung(), np.array([[0, 1], [3, 4]]), 6 + np.array([[2, 3], [4, 5]])),
         Selected(14, 6, 14),
     )
@@ -45,14 +48,14 @@ TIES = Composed(
 
 def rebounds(adhesive_damping: bool) -> Composed:
     """s = (e, k_n, m_1, m_2, e'); two balls, and the first of them on the ground with three points."""
-    scaled = Extended(
-        5,
+    copies = Injection(
         np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]),
-        np.array([np.inf]),
         np.array([1, 1, 2, 3]),
         np.array([0, 4, 1, 2]),
+        5,
         np.array([1.0, 2.0, 1.0, 0.5]),
     )
+    scaled = Extended(copies, np.array([np.inf]))
     balls = Tie(DampingFromRestitution(1, adhesive_damping), np.array([[0, 5, 6, 7]]), np.array([[8]]))
     ground = Tie(DampingFromRestitution(3, adhesive_damping), np.array([[4, 9, 6, 12]]), np.array([[10]]))
     return Composed((scaled, balls, ground, Selected(13, 5, 12)))

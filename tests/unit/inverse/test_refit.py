@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from add.inverse import refit as module
 from add.inverse.fit_rows import FitRows
@@ -32,10 +33,9 @@ def counted(monkeypatch):
 
 
 def problem():
-    wide = [SimpleNamespace(n=1, lower=-np.inf, upper=np.inf)] * 3
-    eye = SimpleNamespace(jacobian=lambda _: np.eye(3))
     bounds = (np.full(3, -np.inf), np.full(3, np.inf))
-    return SimpleNamespace(n=3, bounds=bounds, parameters=wide, priors=(), design=eye, values=lambda x: x)
+    none = np.zeros(0), sp.csr_array((0, 3))
+    return SimpleNamespace(n=3, bounds=bounds, physical_bounds=bounds, prior_rows=lambda _: none, values=lambda x: x)
 
 
 def rows():

@@ -37,7 +37,8 @@ def test_every_entry_of_theta_follows_from_a_number():
         (f"{BLOCK}.point_masses", [{"at": [0, 0, 0], "mass": 1}]),
     )
     ties, layout = scene.numbers.ties, scene.model.system.parameters
-    copied, *tied, _ = ties.maps
+    extended, *tied, _ = ties.maps
+    copied = extended.copies
     fed = set(copied.target.tolist()) | {i - copied.n_in for tie in tied for i in tie.outputs.ravel().tolist()}
     fed |= set(np.flatnonzero(copied.base).tolist())  # skins and onsets of meshes, which follow from the meshes
     assert [layout.describe(i) for i in range(layout.n) if i not in fed] == []

@@ -20,7 +20,6 @@ from add.ties import (
     LameFromYoung,
     Line,
     LinkPose,
-    Multiple,
     PlaceOnOther,
     PoseOnOther,
     Rule,
@@ -50,7 +49,6 @@ LINK = np.concatenate([POSES, [0.3, -0.2, 0.5], [0.7], [0.4, -0.9, 0.3]])
 RULE_CASES = {
     LinkPose: (LinkPose(TREE, 2, np.arange(18, 22)), np.stack([LINK, 0.7 * LINK[::-1]])),
     Line: (Line((2.0, 0.0, -1.0), (0.5, 3.0, 0.0)), np.array([[2.0], [-0.3]])),
-    Multiple: (Multiple(-1.5), np.array([[2.0, 0.3, -1.0], [5.0, -0.2, 4.0]])),
     PoseOnOther: (PoseOnOther(), np.stack([POSES, POSES[::-1]])),
     WeightedSum: (WeightedSum((2.0, -0.5, 3.0), 0.7), np.array([[2.0, 0.3, -1.0], [5.0, -0.2, 4.0]])),
     FlatLoss: (FlatLoss((0.3, 0.1, 0.03)), np.array([[0.1], [0.3]])),

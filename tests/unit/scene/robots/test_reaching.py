@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
+from add.commands.template_scenes import reaching
 from add.scene.robots import read_robot
-from add.scene.robots.reaching import reaching
 
 POINT, START = np.array([0.02, 0.05, 0.1]), {"turn": 0.3, "lift": 0.0, "bend": 1.0, "tip": 0.2}
 

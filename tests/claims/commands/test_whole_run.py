@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import add
-from add.commands.equilibrium_log import unstable
+from add.commands.whole_run import unstable
 
 
 def column(load: float, initial: str = "equilibrium", turn: float = 0.0) -> dict:
