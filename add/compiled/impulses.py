@@ -250,6 +250,16 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
         return status, iterations, scale, worst, swapped, chosen, modes, memory
 
 
+@njit(**CALLED)
+def _room(store, used, more):
+    """Return a store with room for more numbers behind those that are used."""
+    if used + more <= store.size:
+        return store
+    wider = np.empty(2 * (used + more), dtype=store.dtype)
+    put(store[:used], wider)
+    return wider
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta):
     """Take steps of contact in velocities, or a part of one, until one is left to Python.
@@ -273,7 +283,7 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
     turned, counted = np.zeros((n_steps, rotations.size), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
     tolerance, merits = np.empty(n_steps), np.zeros((n_steps, criteria.max_iterations + 1))
     ends, rows = np.zeros((n_steps, none.ends.size), dtype=np.int64), np.empty((4 * n_steps, 3), dtype=np.int64)
-    marks, memory = np.empty(2 * n_steps * (m + s), dtype=np.int64), np.empty(n_steps * (5 * m + 3 * s + 1))
+    marks, memory = np.empty(64, dtype=np.int64), np.empty(128)
     limits, old_q, old_v = np.zeros((n_steps + 1, 2), dtype=np.int64), np.empty((1, n)), np.empty((1, n))
     put(begin_q, old_q[0])
     put(begin_v, old_v[0])
@@ -311,6 +321,7 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
         for i in range(ends.shape[1]):
             ends[k, i] = first + chosen.ends[i]
         (mark, number), (near, beside) = limits[k], counts(seen.near, m)
+        marks, memory = _room(marks, mark, 2 * (near + beside)), _room(memory, number, numbers.size)
         pairs, stops = np.empty(near, dtype=np.int64), np.empty(beside, dtype=np.int64)
         count = 0
         for i in range(m + s):

@@ -1,5 +1,6 @@
 """Contact between bodies, and between meshes, as compiled steps take it."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -155,6 +156,7 @@ def _mesh_parameters(arena, k, at, rows, forward, along, out):
 MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameters, _mesh_jacobian, rates=True)
 
 
+@cache
 def nothing_near(n_bodies: int) -> Near:
     """Return pairs that cover nothing."""
     none, widths = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies)

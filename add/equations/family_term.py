@@ -62,6 +62,8 @@ class OneFamily:
 
     def over(self, family: Family) -> OneFamily:
         """Return one of the same kind: arrays that are others, C-contiguous, stay where they are."""
+        if config.DISABLE_JIT:  # views are slices
+            return OneFamily(family)
         out, fields = copy(self), self.arena.fields.copy()
         for k, (mine, other) in enumerate(zip(self.family.arrays, family.arrays, strict=True)):
             if other is not mine:

@@ -78,7 +78,7 @@ class CarriedImpulses:
 
     @classmethod
     def of(cls, carry: Carry) -> CarriedImpulses:
-        """Return what a record keeps; nothing is near in a compiled step."""
+        """Return what a record keeps; one without marks is of a step of flight."""
         carry = carry if carry.marks else _NOTHING_NEAR
         pair, impact, modes, number = carry.marks
         k, m, memory = pair.size, number.size, carry.memory.ravel()

@@ -35,7 +35,7 @@ from add.solve.step_matrix import Assembler
 from add.terms import JointLimits
 from add.typing import BoolArray, FloatArray, IntArray
 
-#: Steps that are taken at once while nothing is near: those behind a touch are taken again.
+#: Steps that are taken at once. While nothing is near those behind a touch are taken again.
 FLIGHT = 16
 #: Share of the tolerance of other steps.
 _FINER = 1e-3
@@ -44,7 +44,7 @@ _FINER = 1e-3
 @final
 @dataclass(frozen=True)
 class ImpulseContact(StepsInParts, BlockStepper):
-    """Steps of contact in velocities (see `ImpulsePart`), of order one; compiled ones of BDF1 while nothing is near.
+    """Steps of contact in velocities (see `ImpulsePart`), of order one; in compiled blocks.
 
     A step in which one body has impacts at several times, whose impacts give energy, or in which no solution is found,
     is halved, and its halves are, as often as the options say; how it is divided is a decision, which derivatives and
@@ -124,7 +124,7 @@ class ImpulseContact(StepsInParts, BlockStepper):
         return BDF(self.dt, 1, StartUp.BDF1, self._finer)
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
-        """Take up to ``n`` steps at once while nothing is near, or one; see `BlockStepper.steps`."""
+        """Take up to ``n`` steps at once, those of BDF1 while nothing is near; see `BlockStepper.steps`."""
         system, q, v = assembler.system, state.q[:1], state.v[:1]
         touched = state.carry.marks and state.carry.marks[0].size
         if assembler.compiled is not None and not touched and self.whole.apart(system, state, q, (v, v), theta):

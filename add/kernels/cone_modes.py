@@ -22,6 +22,7 @@ from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.cone_shares import (
     follows_rule,
+    kernel_of,
     least_norm_inverse,
     least_norm_solution,
     max_norm,
@@ -175,7 +176,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         if ruled:
             share_normals(rows, Z, N, l, u, F, by_l, by_u)
         mode_matrix(G, by_l, by_u, K)
-        basis = least_norm_inverse(K)[1]
+        basis = kernel_of(K)
         if basis.shape[1] > 0:
             spread_sticking(blocks, modes, STICK, basis, l)
             put(G @ l + g, u)
@@ -269,7 +270,7 @@ def redundancy(G, blocks, modes, scale, l, u):
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
     share_normals(rows, Z, N, l, u, F, by_l, by_u)
     mode_matrix(G, by_l, by_u, K)
-    return Z.shape[1] + least_norm_inverse(K)[1].shape[1]
+    return Z.shape[1] + kernel_of(K).shape[1]
 
 
 @njit(**_JIT)

@@ -27,6 +27,9 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 #: Singular values below this share of the largest one are redundant rows.
 REDUNDANT = 1e-11
 
+#: So many rows take less time by elimination, and more by LAPACK.
+FEW = 48
+
 #: Pivots above this share of the largest one leave no doubt that a row is not redundant, below the other that it is.
 _REGULAR, _ROUNDING = 1e-8, 1e-13
 
@@ -191,7 +194,8 @@ def least_norm_inverse(K):
     """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
 
     It is the pseudo-inverse of K with rows of length one, by elimination: any solution for what r has in the range, its
-    part in the kernel left out. Only where the rank is in doubt there are singular values, which take longer.
+    part in the kernel left out. Where the rank is in doubt, or of more than `FEW` rows some are redundant, there are
+    singular values.
     """
     m = K.shape[0]
     scaled, sizes = _scaled_rows(K)
@@ -199,7 +203,7 @@ def least_norm_inverse(K):
         return np.full((m, m), np.nan), np.zeros((m, 0))
     inverse, upper, reduced, column = np.zeros((m, m)), scaled.copy(), np.eye(m), np.empty(m, dtype=np.int64)
     rank = _eliminate(upper, reduced, column)
-    if rank >= 0:
+    if rank == m or (rank >= 0 and m <= FEW):
         unmet = _orthonormal(np.ascontiguousarray(reduced[rank:].T))
         _substitute(upper, rank, reduced)
         for r in range(rank):
@@ -225,6 +229,14 @@ def least_norm_inverse(K):
         for k in range(rank, m):
             kernel[i, k - rank] = right[k, i]
     return inverse, kernel
+
+
+@njit(**_JIT)
+def kernel_of(K):
+    """Return an orthonormal basis (m, redundant rows) of the kernel of K."""
+    (scaled, _), column = _scaled_rows(K), np.empty(K.shape[0], dtype=np.int64)
+    rank = _eliminate(scaled, np.zeros((K.shape[0], 0)), column)
+    return _kernel(scaled, rank, column) if rank >= 0 else least_norm_inverse(K)[1]
 
 
 @njit(**_JIT)

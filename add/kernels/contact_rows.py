@@ -84,7 +84,7 @@ def _fill_touches(motion, contacts, number, out, floats, integers):
 
 @njit(**_JIT)
 def in_reach(motion, packed, number, dt, faster, resting, touching):
-    """Return which of the pairs (k,) may be as near as ``touching`` [m] within dt: others surely are not.
+    """Return which of the pairs (k,) may be as near as ``touching`` [m] within dt: others, at these speeds, are not.
 
     Points of one body are looked at together, by their ball: its gap, less what the fastest of them could close by its
     speed, ``faster`` times, and ``resting`` [m/s] more.

@@ -374,7 +374,7 @@ def _open(built: BuiltScene) -> Iterator[str]:
     """Joints whose ends do not start together."""
     model, kin = built.model, built.model.at_start(built.theta)
     for name, part in zip(built.part_owners, model.joint_parts, strict=True):
-        item = built.scene.couplings[name]
+        item = built.scene.couplings.get(name)
         of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
         if not of_points or not isinstance(item, BallSpec | FixedSpec | HingeSpec):
             continue
