@@ -10,7 +10,7 @@ from add.inverse import InverseProblem, PhasedOptimizer
 from add.io.lock import replacing
 from add.scene.build.built import BuiltScene
 from add.scene.build.inverse_problem import inverse_problem, optimizer
-from add.scene.build.scene import build
+from add.scene.build.scene import build as built_scene
 from add.scene.read.reader import apply_overrides, check_scene, experiment_scenes, read_scene
 from add.scene.spec.scene import SCHEMA, SceneSpec
 from add.summary import Summary, counted
@@ -49,7 +49,7 @@ class Scene(SceneSpec):
 
     def build(self) -> BuiltScene:
         """Build the simulation; see `add.scene.build.scene.build`."""
-        return build(self)
+        return built_scene(self)
 
     def inverse_problem(self) -> InverseProblem:
         """Build the inverse problem; see `add.scene.build.inverse_problem.inverse_problem`."""

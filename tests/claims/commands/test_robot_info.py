@@ -8,7 +8,7 @@ from support.robot_files import INERTIAL, joint, link, urdf, written
 
 import add
 from add.commands.cli import cli, main
-from add.scene.robots import read as reading
+from add.scene import robots as reading
 from add.scene.robots.xml_file import read_xml
 
 BOX = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
