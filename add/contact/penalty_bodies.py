@@ -312,9 +312,12 @@ class BodyContactBranch(ContactBranch):
 
     def at(self, theta: FloatArray) -> OneFamily:
         """See `FamilyTerm.at`."""
-        grown, family = self.contact.at(theta), self.one.family
+        grown = self.contact.at(theta)
+        if grown is self.contact:
+            return self.one
+        family = self.one.family
         arrays = *grown.packed, *family.arrays[len(grown.packed) :]
-        return self.one if grown is self.contact else self.one.over(replace(family, arrays=arrays))
+        return self.one.over(replace(family, arrays=arrays))
 
 
 @final
