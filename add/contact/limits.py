@@ -217,10 +217,11 @@ class CollisionLimit(StepLimit):
         return crossings(self.primitives, self.surface.places(q, theta))
 
 
-def point_runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
+def point_runs(like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
 
-    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point.
+    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point; the ball holds the whole circle of
+    a point that rolls with a rim, row ``rim`` (n,) of ``rims``.
     """
     n = like.shape[0]
     breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1)) + 1
@@ -232,6 +233,13 @@ def point_runs(like: IntArray, arms: FloatArray) -> tuple[IntArray, FloatArray]:
         part = arms[first:stop]
         middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
         reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
+        of_rim = rim[first:stop]
+        if (of_rim >= 0).any():
+            centre, axis = np.split(rims[of_rim[of_rim >= 0], :6], 2, axis=1)
+            y, m = part[of_rim >= 0, :3] - centre, middle - centre
+            z, at = (y * axis).sum(axis=1), (m * axis).sum(axis=1)
+            widest = np.linalg.norm(y - z[:, None] * axis, axis=1) + np.linalg.norm(m - at[:, None] * axis, axis=1)
+            reach[of_rim >= 0] = np.hypot(widest, z - at)
         spheres[k] = *middle, reach.max()
     return runs, spheres
 

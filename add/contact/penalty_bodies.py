@@ -95,6 +95,10 @@ class BodyContact(PairContact):
         Of the coefficient of friction.
     sizes : Sizes or None
         Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
+    rim : (n_points,)
+        Row of ``rims`` of points that turn with one over flat faces (`add.kernels.contact_places`), -1 for others.
+    rims : (m, 9)
+        A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame.
     """
 
     carrier: IntArray
@@ -124,6 +128,8 @@ class BodyContact(PairContact):
     normal_law: NormalLaw | NormalFormula = NormalLaw.PENALTY
     curve: FrictionCurve = CONSTANT_FRICTION
     sizes: Sizes | None = None
+    rim: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    rims: FloatArray = field(default_factory=lambda: np.zeros((0, 9)))
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,11 +164,12 @@ class BodyContact(PairContact):
         )
         hosts = np.array([row_of.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
-        points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64)], axis=1).astype(np.int64)
+        rim = self.rim if self.rim.size else np.full(self.n_points, -1)
+        points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64), rim], axis=1).astype(np.int64)
         arms = np.column_stack([self.arm, self.radius, self.scale]).astype(float)
         part = self.part if self.part.size else self.owner
         shape_part = self.shape_part if self.shape_part.size else self.shape_owner
-        runs, spheres = point_runs(np.column_stack([points[:, 1:], part]), arms)
+        runs, spheres = point_runs(np.column_stack([points[:, 1:3], part]), arms, rim, self.rims)
         pairs = self.pairs
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
@@ -182,6 +189,7 @@ class BodyContact(PairContact):
             tables=pairs.tables(),
             depths=pairs.depths(self.normal_law.reach),
             apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),
+            rims=np.ascontiguousarray(self.rims, dtype=float),
             stride=stride,
         )
 

@@ -11,7 +11,8 @@ import numpy as np
 from add.equations.term import Candidates, Decision
 from add.kernels.contact_arrays import Contacts, Motion
 from add.kernels.contact_bodies import Slots, block_keys
-from add.kernels.contact_detection import CENTRE, FIRST, OMEGA, STOP, VELOCITY, detect, frames_of, meetings
+from add.kernels.contact_detection import FIRST, STOP, detect, frames_of, meetings
+from add.kernels.contact_places import CENTRE, OMEGA, VELOCITY
 from add.typing import IntArray
 
 #: Up to so many pairs of rigid bodies have their blocks always; more only while they touch.

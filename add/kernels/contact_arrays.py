@@ -17,7 +17,7 @@ class Contacts(NamedTuple):
     Attributes
     ----------
     bodies : (nb, 4) int64: first coordinate, indices in theta of X_c (-1: zero)
-    points : (np, 3) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node)
+    points : (np, 4) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node) and of `rims`
     arms : (np, 5) X in the body's frame [m], radius [m], scale [-] or [m^2]
     runs : (nr, 5) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner
     spheres : (nr, 4) ball around a run in the body's frame, centre and radius [m]; unused for nodes
@@ -31,6 +31,7 @@ class Contacts(NamedTuple):
         for none
     depths : (R, C, 3) onset, ramp [m], reach of the law in thicknesses [-]
     apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
+    rims : (k, 9) place C on the axis [m], axis and direction of the first point of rims, in the body's frame
     stride : int
     """
 
@@ -48,17 +49,18 @@ class Contacts(NamedTuple):
     tables: IntArray
     depths: FloatArray
     apart: IntArray
+    rims: FloatArray
     stride: int
 
 
 def nothing() -> Contacts:
     """Return the arrays of a term without points and shapes."""
-    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 3), (0, 5), 0, 0, (0, 2), (0, 0, 11), 0)]
+    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 4), (0, 5), 0, 0, (0, 2), (0, 0, 11), 0)]
     bodies, points, runs, kind, hosts, columns, tables, apart = ints
-    floats = [np.zeros(shape) for shape in ((0, 5), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3))]
-    arms, spheres, size, poses, bounds, depths = floats
+    floats = [np.zeros(shape) for shape in ((0, 5), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3), (0, 9))]
+    arms, spheres, size, poses, bounds, depths, rims = floats
     return Contacts(
-        bodies, points, arms, runs, spheres, kind, size, hosts, poses, bounds, columns, tables, depths, apart, 1
+        bodies, points, arms, runs, spheres, kind, size, hosts, poses, bounds, columns, tables, depths, apart, rims, 1
     )
 
 
@@ -88,7 +90,7 @@ def no_growth() -> Growth:
 class Packed(NamedTuple):
     """The arrays of `Contacts` one behind the other, for calls from Python, whose cost goes with their number.
 
-    ``places`` (14, 4) has, for each field but the last, where it begins in ``ints`` or ``floats``, and its shape.
+    ``places`` (15, 4) has, for each field but the last, where it begins in ``ints`` or ``floats``, and its shape.
     """
 
     ints: IntArray
@@ -142,6 +144,7 @@ def unpacked(ints, floats, places):
         _three(ints, places[11]),
         _three(floats, places[12]),
         _one(ints, places[13]),
+        _two(floats, places[14]),
         ints[ints.size - 5],
     )
 

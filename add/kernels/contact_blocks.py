@@ -19,7 +19,7 @@ import numpy as np
 
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.contact_detection import TURN
+from add.kernels.contact_places import TURN
 from add.kernels.rotation import turn_derivative
 from add.typing import FloatArray, IntArray
 

@@ -37,9 +37,10 @@ from add.kernels.contact_blocks import (
     pull_rates,
     room_in,
 )
-from add.kernels.contact_detection import detect, frames_of, point_place, reach_of
+from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
+from add.kernels.contact_places import ROLLS, point_place, roll, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
     coefficients_of,
@@ -144,13 +145,16 @@ def body_contact_energy(motion, contacts, law):
     frames = frames_of(0, motion, contacts)
     rows, shapes = detect(motion.q, motion.theta, contacts, frames), frames.shapes
     n_shapes = contacts.kind.size
-    x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
+    x, L, S = np.empty((1, 3)), np.empty((8, 3)), np.empty((4, 3))
     total = 0.0
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         point_place(i, motion.q, contacts, frames.B, x, L)
+        feature = rows[k, FEATURE] & ~ROLLS
+        if feature != rows[k, FEATURE]:
+            roll(i, o, feature, 0.0, contacts, frames, x, L, S)
         X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-        g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, rows[k, FEATURE], 0, S[0], S)
+        g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S)
         d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)
         d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
         onset, r = values.onset, values.thickness
@@ -347,7 +351,7 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             if index[0] < 0 and index[1] < 0 and index[2] < 0:
                 continue
             if cause == 3:
-                size_ways(o, rows[pair, FEATURE], scratch.x[0], frames, S[0], M)
+                size_ways(o, rows[pair, FEATURE] & ~ROLLS, scratch.x[0], frames, S[0], M)
             for r in range(3):
                 for c in range(3):
                     if cause < 2:
@@ -356,6 +360,9 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
                         M[r, c] = -S[0, r] * growth.arms[i, c, 3]
                         for e in range(3):
                             M[r, c] += B[body, r, e] * growth.arms[i, c, e]
+            if cause == 2 and rows[pair, FEATURE] & ROLLS:
+                for c in range(3):
+                    roll_way(i, contacts, B, scratch.L, M[:, c])
             for c in range(3):
                 if index[c] >= 0:
                     way_column(c, side, M[:, c], lever, 0.0, (ends[0, BODY], ends[1, BODY]), B, S, Z, Y)

@@ -13,13 +13,12 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
+from add.kernels.contact_places import CENTRE, OMEGA, PLACE, ROLLS, TURN, TURN_RATE, VELOCITY, point_place, rolled
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.typing import FloatArray
 
-# Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
-PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 #: Columns of `runs`.
 FIRST, STOP, GROUP, BODY, OWNER = 0, 1, 2, 3, 4
 #: Values of `enabled`: never, always, and only where the point's body comes behind the shape's.
@@ -96,22 +95,6 @@ def frames_of(order, motion, contacts):
     body_states(order, motion.q, motion.v, motion.theta, contacts.bodies, B, k)
     shape_frames(motion.t, contacts.hosts, contacts.poses, B, R, p, V, W)
     return Frames(B, k, Shapes(contacts.kind, contacts.size, R, p, V, W))
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def point_place(i, q, contacts, B, x, L):
-    """Fill the world place x (1, 3) of point i and its arm L[0]; return its body or -1."""
-    points, arms = contacts.points, contacts.arms
-    a = points[i, 2]
-    if a < 0:
-        for c in range(3):
-            x[0, c], L[0, c] = q[points[i, 0] + c], 0.0
-        return a
-    X0, X1, X2 = arms[i, 0] - B[a, CENTRE, 0], arms[i, 1] - B[a, CENTRE, 1], arms[i, 2] - B[a, CENTRE, 2]
-    for c in range(3):
-        L[0, c] = B[a, c, 0] * X0 + B[a, c, 1] * X1 + B[a, c, 2] * X2
-        x[0, c] = B[a, PLACE, c] + L[0, c]
-    return a
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -355,7 +338,7 @@ def detect(q, theta, contacts, frames):
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
-    x, L, S = np.empty((1, 3)), np.empty((1, 3)), np.empty((3, 3))
+    x, L, S = np.empty((1, 3)), np.empty((8, 3)), np.empty((4, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
     for o in range(n_shapes):
@@ -384,7 +367,13 @@ def detect(q, theta, contacts, frames):
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
-                feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
+                feature = rolled(i, o, q, contacts, frames, x, L, S) if contacts.points[i, 3] >= 0 else -1
+                if feature < 0:
+                    feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
+                else:
+                    X0, X1, X2 = to_frame(0, o, x, R, p)
+                    gap = distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
+                    feature = feature | ROLLS if gap < arms[i, 3] + reach_of_pair else -1
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

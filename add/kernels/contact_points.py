@@ -30,16 +30,20 @@ from typing import NamedTuple
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SPIN, VELOCITY, WAY
-from add.kernels.contact_detection import (
+from add.kernels.contact_detection import reach_of
+from add.kernels.contact_pairs import BITS, FEATURE, PAIR, Coefficients, gap, penalty_law
+from add.kernels.contact_places import (
+    BY,
+    MOVED,
     OMEGA,
     PLACE,
+    ROLLS,
     TURN,
     TURN_RATE,
     VELOCITY as MOVING,
     point_place,
-    reach_of,
+    roll,
 )
-from add.kernels.contact_pairs import BITS, FEATURE, PAIR, Coefficients, gap, penalty_law
 from add.kernels.distance import BOX, CYLINDER, RIM_BOTTOM, RIM_TOP, SIDE, SPHERE, TOP
 from add.typing import FloatArray
 
@@ -47,11 +51,14 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 48
+SCRATCH = 57
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (5, 3): rho_a, rho_b, F, l_a, l_b."""
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (8, 3).
+
+    Rows of L are rho_a, rho_b, F, l_a, l_b, and what `add.kernels.contact_places.roll` leaves.
+    """
 
     x: FloatArray
     u: FloatArray
@@ -64,7 +71,7 @@ def scratch_in(floats):
     """Return room for one pair in a store of `contact_blocks.new_store`, or in `SCRATCH` floats; see `room_in`."""
     return Scratch(
         borrowed(floats, 0, (1, 3)), borrowed(floats, 3, (1, 3)), borrowed(floats, 6, (9, 3)),
-        borrowed(floats, 33, (5, 3)),
+        borrowed(floats, 33, (8, 3)),
     )  # fmt: skip
 
 
@@ -96,6 +103,11 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     B, W = frames.B, frames.shapes.W
     x, u, S, L = scratch
     a, b = point_place(i, motion.q, contacts, B, x, L), contacts.hosts[o]
+    for c in range(3):
+        L[MOVED, c] = L[BY, c] = 0.0
+    if feature & ROLLS:
+        feature ^= ROLLS
+        roll(i, o, feature, 0.0, contacts, frames, x, L, S)
     radius = contacts.arms[i, 3]
     w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
     if a >= 0:
@@ -193,12 +205,14 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
             Z[0, 0] = sign * (j1 * rho2 - j2 * rho1)
             Z[0, 1] = sign * (j2 * rho0 - j0 * rho2)
             Z[0, 2] = sign * (j0 * rho1 - j1 * rho0)
+            rolls = -sign * (L[BY, 0] * j0 + L[BY, 1] * j1 + L[BY, 2] * j2)
             l0, l1, l2 = L[3 + side, 0], L[3 + side, 1], L[3 + side, 2]
             Z[4, 0], Z[4, 1], Z[4, 2] = r1 * l2 - r2 * l1, r2 * l0 - r0 * l2, r0 * l1 - r1 * l0
-            if side == 0:
-                for r in range(3):
-                    Z[2, r] = Z[3, r] = Z[0, r]
-            else:
+            for r in range(3):
+                way = rolls * L[MOVED, r]
+                Z[0, r] += way
+                Z[2, r] = Z[3, r] = Z[0, r] if side == 0 else way
+            if side == 1:
                 Z[1, 0], Z[1, 1], Z[1, 2] = j0, j1, j2
             Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = r0, r1, r2
         else:

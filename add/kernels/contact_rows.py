@@ -36,18 +36,13 @@ from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
 from add.kernels.contact_detection import (
     BODY as OF_RUN,
     FIRST,
-    OMEGA,
-    PLACE,
     STOP,
-    VELOCITY as SPEED,
     ball_of,
     frames_of,
     gap_of,
-    point_place,
 )
-from add.kernels.contact_pairs import to_frame
+from add.kernels.contact_places import OMEGA, PLACE, VELOCITY as SPEED, nearest, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
-from add.kernels.distance import distance_feature
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -55,11 +50,9 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 @njit(**_JIT, forceinline=True)
 def _met(number, order, motion, contacts, frames, scratch):
     """Evaluate a pair on the feature that is nearest: its point, shape, bodies, lever and gap."""
-    shapes = frames.shapes
     i, o = number // contacts.kind.size, number % contacts.kind.size
     point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
-    X0, X1, X2 = to_frame(0, o, scratch.x, shapes.R, shapes.p)
-    feature = distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+    feature = nearest(i, o, motion.q, contacts, frames, scratch.x, scratch.L, scratch.S)
     a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
     return i, o, a, contacts.hosts[o], lever, -d
 

@@ -45,6 +45,7 @@ __all__ = [
     "distance_branch",
     "distance_feature",
     "distance_inside",
+    "is_flat",
     "signed_distance",
 ]  # fmt: skip
 
@@ -167,6 +168,16 @@ def distance_feature(kind, size, X0, X1, X2):
     if kind > MESH:
         return _further_feature(kind, size, X0, X1, X2)
     return 0
+
+
+@njit(cache=True, error_model="numpy")
+def is_flat(kind, size, feature):
+    """Whether a feature is part of a plane: its normal is the same everywhere."""
+    if kind == BOX:
+        return feature == 4 or feature == 10 or feature == 12 or feature == 14 or feature == 16 or feature == 22
+    if kind == CYLINDER:
+        return feature == TOP or feature == BOTTOM
+    return kind == PLANE or (kind == MESH and feature < size[4])
 
 
 @njit(cache=True, error_model="numpy")

@@ -23,7 +23,7 @@ from add.kernels.contact_blocks import (
     VELOCITY,
     WAY,
 )
-from add.kernels.contact_detection import OMEGA, TURN, TURN_RATE
+from add.kernels.contact_places import OMEGA, TURN, TURN_RATE
 from add.kernels.mesh_arrays import EDGE_EDGE
 from add.kernels.rotation import turn_derivative
 from add.kernels.stencil import WAYS

@@ -37,8 +37,8 @@ from add.kernels.contact_blocks import (
     new_store,
     room_in,
 )
-from add.kernels.contact_detection import OMEGA, TURN
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, static_coefficient
+from add.kernels.contact_places import OMEGA, TURN
 from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, points_of, unnumbered
 from add.kernels.mesh_columns import centre_column, coordinate_columns, set_ends
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_detection import FIRST, GROUP, STOP, frames_of, meets, point_place, reach_of
+from add.kernels.contact_detection import FIRST, GROUP, STOP, frames_of, meets, reach_of
 from add.kernels.contact_pairs import to_frame
+from add.kernels.contact_places import point_place, rolled
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
@@ -65,7 +66,7 @@ def free_points(motion, other, contacts):
     runs, hosts, columns, tables = contacts.runs, contacts.hosts, contacts.columns, contacts.tables
     kind, size, bounds = contacts.kind, contacts.size, contacts.bounds
     out, S = 1.0, np.zeros((4, 3))
-    x, y, L, X, D = np.empty((1, 3)), np.empty((1, 3)), np.empty((1, 3)), np.empty(3), np.empty(3)
+    x, y, L, X, D = np.empty((1, 3)), np.empty((1, 3)), np.empty((8, 3)), np.empty(3), np.empty(3)
     for run in range(runs.shape[0]):
         for o in range(kind.size):
             if not meets(run, o, runs, hosts, columns, tables, contacts.apart, contacts.stride):
@@ -74,7 +75,10 @@ def free_points(motion, other, contacts):
                 continue
             for i in range(runs[run, FIRST], runs[run, STOP]):
                 point_place(i, motion.q, contacts, one.B, x, L)
+                rolls = contacts.points[i, 3] >= 0 and rolled(i, o, motion.q, contacts, one, x, L, S) >= 0
                 point_place(i, other.q, contacts, two.B, y, L)
+                if rolls and rolled(i, o, other.q, contacts, two, y, L, S) < 0:
+                    point_place(i, motion.q, contacts, one.B, x, L)
                 X[0], X[1], X[2] = to_frame(0, o, x, one.shapes.R, one.shapes.p)
                 D[0], D[1], D[2] = to_frame(0, o, y, two.shapes.R, two.shapes.p)
                 square, way = 0.0, 0.0

@@ -35,11 +35,12 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import set_ends
-from add.kernels.contact_detection import frames_of, point_place
+from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
+from add.kernels.contact_places import ROLLS, nearest, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
-from add.kernels.distance import distance_branch, distance_feature
+from add.kernels.distance import distance_branch
 from add.typing import FloatArray
 
 
@@ -116,8 +117,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         if decision[k, BITS] & ACTIVE == 0:
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
-            X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
-            decision[k, FEATURE] = distance_feature(kind[o], size[o], X0, X1, X2)
+            decision[k, FEATURE] = nearest(i, o, q, contacts, frames, x, L, S)
         i, o, a, lever, spin, _, values, pieces = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
@@ -129,7 +129,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         if a >= 0:
             # The place of contact is on the surface, not on the point inside: lever g instead of r.
             X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
-            g = distance_branch(kind[o], size[o], X0, X1, X2, decision[k, FEATURE], 0, n, S[3:6])
+            g = distance_branch(kind[o], size[o], X0, X1, X2, decision[k, FEATURE] & ~ROLLS, 0, n, S[3:6])
             v[0] += (lever - g) * (spin[1] * n[2] - spin[2] * n[1])
             v[1] += (lever - g) * (spin[2] * n[0] - spin[0] * n[2])
             v[2] += (lever - g) * (spin[0] * n[1] - spin[1] * n[0])

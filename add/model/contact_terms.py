@@ -23,6 +23,7 @@ from add.equations.sites import NO_INDICES
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
+from add.kernels.shape_codes import CYLINDER
 from add.typing import FloatArray, IntArray
 
 
@@ -201,6 +202,7 @@ def contact_terms(
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
     shape_of = [_shapes_of(points) for points in points_of]
+    rim, rims = _rims(bodies, points_of)
     counts = {o.name: 1 for o in obstacles}
     counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, shape_of, strict=True)}
     known = labels(counts, contact)
@@ -241,6 +243,8 @@ def contact_terms(
             normal_law=contact.normal_law,
             curve=contact.curve,
             sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
+            rim=rim[order][kept],
+            rims=rims,
         ),
     )
 
@@ -272,6 +276,24 @@ def _sizes_in_theta(
         base.append(places)
     growth = Growth(np.concatenate(index)[kept], np.concatenate(arms)[kept], np.concatenate(of_shapes))
     return Sizes(growth, np.concatenate(base)[kept])
+
+
+def _rims(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> tuple[IntArray, FloatArray]:
+    """Return the row of each point on a rim of its cylinder, -1 for others, and the rims (m, 9); see `BodyContact`."""
+    numbers, rims = [np.zeros(0, np.int64)], np.zeros((0, 9))
+    for body, points in zip(bodies, found, strict=True):
+        numbers.append(np.full(points.radii.size, -1))
+        for k, shape in enumerate(body.shapes if body.has_frame else ()):
+            if shape.kind != CYLINDER:
+                continue
+            local = (points.arms - shape.position) @ shape.rotation
+            off = np.abs([np.hypot(local[:, 0], local[:, 1]) - shape.size[0], np.abs(local[:, 2]) - shape.size[1]])
+            mine = (_shapes_of(points) == k) & (points.radii == 0.0) & (off.max(axis=0) < 1e-9 * max(shape.size))
+            if mine.any():
+                numbers[-1][mine] = len(rims)
+                towards = shape.rotation[:, :2] @ local[mine][0, :2] / np.hypot(*local[mine][0, :2])
+                rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards]])
+    return np.concatenate(numbers), rims
 
 
 def _shapes_of(points: ContactPoints) -> IntArray:

@@ -1,0 +1,159 @@
+"""Places of points on bodies; those of rims stand where a disc is lowest over a flat face.
+
+A rim carries n points at equal angles. Fixed to the body they would roll as a prism does, over edges. Over a face with
+normal n they turn about the axis a, all by the same angle psi, so that the first of them is lowest: from its direction
+e to u = -t/|t|, with t = n - (n.a) a,
+
+    c = C + R_a(psi) (X - C),   C on the axis
+
+Material goes on with v + omega x rho: only the place knows of psi. With y = c - C, and the turns dphi of both bodies,
+
+    dpsi = -(a x u).dn/|t|,   dc = ((dphi_b - dphi_a) . h) P,   P = -(a x y)/|t|,   h = n x (a x u)
+
+of what body a does not carry along. The first point has the least gap of the circle, whose gradient is that of the
+material there (the envelope theorem). Three points and more bear a cylinder that stands on its end alike however they
+are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the body has them.
+"""
+
+import math
+
+from add.kernels.caching import njit
+from add.kernels.contact_pairs import to_frame
+from add.kernels.distance import distance_branch, distance_feature, is_flat
+from add.kernels.mesh_distance import mesh_is_near
+from add.kernels.shape_codes import MESH
+
+# Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
+PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
+#: Rows of L that a point of a rim fills: P and h, and cos psi and sin psi.
+MOVED, BY, ANGLE = 5, 6, 7
+#: Sine of the angle between axis and normal from which on rims roll.
+UPRIGHT = 0.05
+#: Bit of a feature, a flat one, over which a point rolls with its rim.
+ROLLS = 1 << 40
+#: Cosine between normals of faces of one surface that count as one under a rim.
+ALIKE = 0.9
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def point_place(i, q, contacts, B, x, L):
+    """Fill the world place x (1, 3) of point i and its arm L[0]; return its body or -1."""
+    points, arms = contacts.points, contacts.arms
+    a = points[i, 2]
+    if a < 0:
+        for c in range(3):
+            x[0, c], L[0, c] = q[points[i, 0] + c], 0.0
+        return a
+    X0, X1, X2 = arms[i, 0] - B[a, CENTRE, 0], arms[i, 1] - B[a, CENTRE, 1], arms[i, 2] - B[a, CENTRE, 2]
+    for c in range(3):
+        L[0, c] = B[a, c, 0] * X0 + B[a, c, 1] * X1 + B[a, c, 2] * X2
+        x[0, c] = B[a, PLACE, c] + L[0, c]
+    return a
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _turned(B, X0, X1, X2):
+    """Return R X."""
+    return (
+        B[0, 0] * X0 + B[0, 1] * X1 + B[0, 2] * X2,
+        B[1, 0] * X0 + B[1, 1] * X1 + B[1, 2] * X2,
+        B[2, 0] * X0 + B[2, 1] * X1 + B[2, 2] * X2,
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def roll(i, o, feature, least, contacts, frames, x, L, S):
+    """Turn point i with its rim over a flat feature of shape o: x and L as `point_place` leaves them, (8, 3).
+
+    Return whether it did: not at |t| <= ``least``. S (4, 3) is used.
+    """
+    a, rim, shapes, n = contacts.points[i, 2], contacts.rims[contacts.points[i, 3]], frames.shapes, S[0]
+    B, R = frames.B[a], shapes.R[o]
+    distance_branch(shapes.kind[o], shapes.size[o], 0.0, 0.0, 0.0, feature, 1, n, S[1:4])
+    n0, n1, n2 = _turned(R, n[0], n[1], n[2])
+    a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
+    along = n0 * a0 + n1 * a1 + n2 * a2
+    u0, u1, u2 = along * a0 - n0, along * a1 - n1, along * a2 - n2
+    length = math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
+    if length <= least:
+        return False
+    u0, u1, u2 = u0 / length, u1 / length, u2 / length
+    e0, e1, e2 = _turned(B, rim[6], rim[7], rim[8])
+    f0, f1, f2 = a1 * e2 - a2 * e1, a2 * e0 - a0 * e2, a0 * e1 - a1 * e0
+    c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
+    y0, y1, y2 = L[0, 0] - c0, L[0, 1] - c1, L[0, 2] - c2
+    cos, sin = u0 * e0 + u1 * e1 + u2 * e2, u0 * f0 + u1 * f1 + u2 * f2
+    z, p, r = y0 * a0 + y1 * a1 + y2 * a2, y0 * e0 + y1 * e1 + y2 * e2, y0 * f0 + y1 * f1 + y2 * f2
+    p, r = cos * p - sin * r, sin * p + cos * r
+    L[0, 0], L[0, 1], L[0, 2] = (
+        c0 + z * a0 + p * e0 + r * f0,
+        c1 + z * a1 + p * e1 + r * f1,
+        c2 + z * a2 + p * e2 + r * f2,
+    )
+    s0, s1, s2 = a1 * u2 - a2 * u1, a2 * u0 - a0 * u2, a0 * u1 - a1 * u0
+    L[BY, 0], L[BY, 1], L[BY, 2] = n1 * s2 - n2 * s1, n2 * s0 - n0 * s2, n0 * s1 - n1 * s0
+    p, r = p / length, r / length
+    L[MOVED, 0], L[MOVED, 1], L[MOVED, 2] = r * e0 - p * f0, r * e1 - p * f1, r * e2 - p * f2
+    L[ANGLE, 0], L[ANGLE, 1] = cos, sin
+    for c in range(3):
+        x[0, c] = B[PLACE, c] + L[0, c]
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def rolled(i, o, q, contacts, frames, x, L, S):
+    """Return the feature over which point i rolls with its rim, and move it there; -1 for none, x is then as it was.
+
+    The face under the middle of the rim decides, the face under the point is what it meets.
+    """
+    shapes = frames.shapes
+    kind, size, a, rim = shapes.kind[o], shapes.size[o], contacts.points[i, 2], contacts.rims[contacts.points[i, 3]]
+    B, x0, x1, x2 = frames.B[a], x[0, 0], x[0, 1], x[0, 2]
+    a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
+    c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
+    z = (L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2
+    x[0, 0], x[0, 1], x[0, 2] = B[PLACE, 0] + c0 + z * a0, B[PLACE, 1] + c1 + z * a1, B[PLACE, 2] + c2 + z * a2
+    reach = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
+    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+    x[0, 0], x[0, 1], x[0, 2] = x0, x1, x2
+    if kind == MESH and not mesh_is_near(size, X0, X1, X2, reach):
+        return -1
+    below = distance_feature(kind, size, X0, X1, X2)
+    if not is_flat(kind, size, below) or not roll(i, o, below, UPRIGHT, contacts, frames, x, L, S):
+        return -1
+    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+    feature = distance_feature(kind, size, X0, X1, X2)
+    if feature == below:
+        return feature
+    n0, n1, n2 = S[0, 0], S[0, 1], S[0, 2]
+    point_place(i, q, contacts, frames.B, x, L)
+    if is_flat(kind, size, feature):
+        distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
+        alike = S[0, 0] * n0 + S[0, 1] * n1 + S[0, 2] * n2 > ALIKE
+        if alike and roll(i, o, feature, UPRIGHT, contacts, frames, x, L, S):
+            return feature
+    return -1
+
+
+@njit(cache=True, error_model="numpy")
+def nearest(i, o, q, contacts, frames, x, L, S):
+    """Return the feature of shape o that is nearest to point i at x, with the bit `ROLLS` where it rolls there."""
+    if contacts.points[i, 3] >= 0:
+        feature = rolled(i, o, q, contacts, frames, x, L, S)
+        if feature >= 0:
+            return feature | ROLLS
+    shapes = frames.shapes
+    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+    return distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+
+
+@njit(cache=True, error_model="numpy")
+def roll_way(i, contacts, B, L, way):
+    """Turn a way (3,) of point i, in world axes, with its rim: by the angle that `roll` left in L."""
+    rim, cos, sin = contacts.rims[contacts.points[i, 3]], L[ANGLE, 0], L[ANGLE, 1]
+    a0, a1, a2 = _turned(B[contacts.points[i, 2]], rim[3], rim[4], rim[5])
+    w0, w1, w2 = way[0], way[1], way[2]
+    z = (1.0 - cos) * (a0 * w0 + a1 * w1 + a2 * w2)
+    way[0] = cos * w0 + sin * (a1 * w2 - a2 * w1) + z * a0
+    way[1] = cos * w1 + sin * (a2 * w0 - a0 * w2) + z * a1
+    way[2] = cos * w2 + sin * (a0 * w1 - a1 * w0) + z * a2
