@@ -1,0 +1,165 @@
+"""Points that turn with a rim: every derivative against differences, energy of a whole rim, whole runs."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from derivatives.test_body_contact import ANGLES, Case
+from derivatives.test_shape_sizes import sized
+from derivatives.test_stick_constraint import held_by
+from support.decisions import table_of
+from support.run_checks import check_gradient_of_run
+from support.small_models import RoughObjective
+
+from add.contact import BodyContact, FrictionLaw
+from add.hard_contact.geometry import contact_term
+from add.kernels.contact_pairs import FEATURE, SLIP
+from add.kernels.contact_places import ROLLS
+from add.kernels.rotation import rotation_matrix
+from add.scene import scene_from_dict
+from add.simulation.run import Simulation
+from add.testing import check_constraint, check_deciding_term, check_term
+
+FLAT = ["plane", "box", "cylinder cap", "mesh face"]
+RADIUS = 0.1
+
+
+def on_rim(case: Case, behind: float, start: float = 2.0, tilt: float = 0.7) -> Case:
+    """Let the point of a case be one that has rolled to its place, ``behind`` [rad] the lowest of its rim.
+
+    The axis of the rim is ``tilt`` [rad] off the normal; ``start`` [rad] is where the body has its first point.
+    """
+    contact, w, rng = case.contact, case.kin.q[3:6], np.random.default_rng(7)
+    normal = rotation_matrix(w).T @ case.n_world
+    across = np.cross(normal, rng.normal(size=3))
+    lowest = np.cross(across / np.linalg.norm(across), normal)  # along the face
+    axis = np.cos(tilt) * normal + np.sin(tilt) * lowest
+    low = (normal @ axis) * axis - normal
+    low, beside = low / np.linalg.norm(low), np.cross(axis, low / np.linalg.norm(low))
+
+    def at(angle: float) -> np.ndarray:
+        return np.asarray(np.cos(angle) * low + np.sin(angle) * beside)
+
+    centre = contact.arm[0] - RADIUS * at(behind)
+    rims = np.concatenate([centre + 0.3 * axis, axis, at(start)])[None]
+    arm = centre + RADIUS * at(start + behind)
+    case.contact = replace(contact, arm=arm[None], rim=np.zeros(1, dtype=np.int64), rims=rims)
+    return case
+
+
+def decided(case: Case) -> np.ndarray:
+    rows = case.contact.decide(case.kin, case.theta)
+    assert rows[0, FEATURE] & ROLLS
+    return rows
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("host", ["body", "world"])
+@pytest.mark.parametrize("place", FLAT)
+def test_derivatives(place: str, host: str, angle: str) -> None:
+    """Points beside the lowest one, too, slide along the face as the body turns."""
+    for behind in (0.0, 0.4):
+        case = on_rim(Case(place, "body", host, angle, k_t=200.0, law=FrictionLaw.LINEAR), behind)
+        before = case.contact.forces(case.kin, case.theta)
+        fixed = Case(place, "body", host, angle, k_t=200.0, law=FrictionLaw.LINEAR)
+        np.testing.assert_allclose(before, fixed.contact.forces(fixed.kin, fixed.theta), rtol=1e-10, atol=1e-10)
+        decision, found = check_deciding_term(
+            case.contact, case.kin, case.theta, rng=np.random.default_rng(1), scales={"q": 0.02, "v": 0.05}, rtol=1e-7
+        )
+        assert decision[0, FEATURE] & ROLLS and table_of(case.contact, decision)[0, 0] & SLIP and found.q > 0.0
+        # The place does move: a point that is fixed has another force behind a turn of its body.
+        q = case.kin.q.copy()
+        q[3:6] += [1e-3, 2e-3, -1e-3]
+        turned = replace(case.kin, q=q)
+        rolled, stood = (x.contact.forces(turned, x.theta) for x in (case, fixed))
+        assert np.abs(rolled - stood).max() > 1e-5 * np.abs(stood).max()
+
+
+@pytest.mark.parametrize("host", ["body", "world"])
+def test_what_sticks(host: str) -> None:
+    case = on_rim(Case("box", "body", host, "large", law=FrictionLaw.HYBRID), 0.3)
+    decided(case)
+    rng = np.random.default_rng(2)
+    found = check_constraint(
+        held_by(case), case.kin, rng.normal(size=3), case.theta, rng=rng, scales={"q": 0.02, "v": 0.05}, rtol=1e-7
+    )
+    assert found.q > 0.0 and found.v > 0.0
+
+
+def test_sizes() -> None:
+    """A size moves what has turned: its way turns with the rim."""
+    case = on_rim(Case("box", "body", "body", "large"), 0.3)
+    before = case.contact.forces(case.kin, case.theta)
+    sized(case, 0.0)
+    np.testing.assert_allclose(case.contact.forces(case.kin, case.theta), before, rtol=1e-10, atol=1e-10)
+    decision, found = check_deciding_term(
+        case.contact, case.kin, case.theta, rng=np.random.default_rng(1), scales={"q": 0.02, "v": 0.05}, rtol=1e-7
+    )
+    n = case.theta.size
+    assert decision[0, FEATURE] & ROLLS and set(found.parameters) >= {n - 3, n - 2, n - 1}
+
+
+def of_points(simulation: Simulation) -> BodyContact:
+    """Return the contact of points of a run."""
+    term, _ = contact_term(simulation.system)
+    assert isinstance(term, BodyContact)
+    return term
+
+
+# --- whole cylinders --------------------------------------------------------------------------------------------------
+
+
+def wheel(law: str, tilt: float, steps: int, **more: Any) -> dict[str, Any]:
+    """A wheel of 10 cm that rolls on a floor or a box at 0.5 m/s, its axis ``tilt`` [rad] off the horizontal."""
+    half = 0.5 * (0.5 * np.pi - tilt)
+    body = {
+        "type": "rigid", "geometry": {"shape": "cylinder", "radius": 0.05, "half_length": 0.02}, "density": 800,
+        "position": [0, 0, 0.05 * np.cos(tilt) + 0.02 * np.sin(tilt)],
+        "orientation": [np.cos(half), np.sin(half), 0, 0], "velocity": [0.5, 0, 0], "angular_velocity": [0, 10, 0],
+    }  # fmt: skip
+    step = {"dt": 0.004, "steps": steps} | ({"integrator": "bdf1"} if law == "impulse" else {})
+    contact = {"friction": 0.5, "friction_law": law}
+    floor = {"shape": "box", "center": [0, 0, -1], "half_size": [3, 3, 1]}
+    return {
+        "schema": "add-scene/1", "time": step, "contact": contact, "obstacles": {"floor": floor},
+        "bodies": {"wheel": body | more},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("law", ["tanh", "hybrid", "exact", "impulse"])
+def test_wheels_roll(law: str) -> None:
+    """A wheel goes on with its speed; a prism of 13 sides would lose half of its energy in 0.8 s."""
+    run = scene_from_dict(wheel(law, 0.0, 250)).build().run()
+    assert run.v[-1, 0] == pytest.approx(0.5, rel=2e-3) and abs(run.q[-1, 1]) < 1e-3
+    assert run.q[-1, 0] == pytest.approx(0.5, rel=2e-3)
+    resting = run.q[125:, 2]
+    assert np.ptp(resting) < 1e-5  # sides of a prism would raise it by 1.5 mm
+
+
+@pytest.mark.parametrize("law", ["linear", "tanh", "hybrid", "exact", "impulse"])
+def test_gradients_of_runs(law: str) -> None:
+    """A wheel that leans over rolls around a curve on one rim."""
+    scene = wheel(law, 0.3, 12)
+    scene["bodies"]["wheel"]["geometry"]["adjustable"] = law in ("linear", "tanh")
+    simulation = scene_from_dict(scene).build().simulation
+    run = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(1).normal(size=6)))
+    by_points = scene_from_dict(wheel("tanh", 0.3, 1)).build()
+    end = run.kinematics(12)
+    rows = of_points(by_points.simulation).decide(replace(end, q=end.q - [0, 0, 1e-3, 0, 0, 0]), by_points.theta)
+    assert rows.size and (rows[:, FEATURE] & ROLLS).all()
+
+
+def test_the_energy_of_a_rim_is_the_potential_of_its_force() -> None:
+    """Points on both sides of the lowest one slide to where it is deeper and less deep: together they do no work."""
+    scene = wheel("tanh", np.pi / 2 - 0.06, 1)
+    scene["contact"] |= {"friction": 0.0, "stiffness": 100.0, "damping": 0.0}
+    built = scene_from_dict(scene).build()
+    term = of_points(built.simulation)
+    kin, theta = built.run().kinematics(0), built.theta
+    kin = replace(kin, q=kin.q - [0, 0, 0.004, 0, 0, 0])
+    rows = term.decide(kin, theta)
+    assert len(rows) > 3 and (rows[:, FEATURE] & ROLLS).all()
+    check_term(
+        term.on_branch(rows), kin, theta, rng=np.random.default_rng(2), energy=True, scales={"q": 1e-4}, rtol=1e-7
+    )
