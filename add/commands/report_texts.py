@@ -203,7 +203,7 @@ def _entries(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 #: Key of a result -> what its summary begins with.
 _SAID = {"mesh_depths": "skins press deep into each other", "sunk": "bodies sank in or went through",
          "gained": "not conserved", "tumbled": "not resolved", "beyond_stops": "stops give way",
-         "rolled": "not round", "unstable": "unstable"}  # fmt: skip
+         "unstable": "unstable"}  # fmt: skip
 #: Pairs that one summary names.
 _SHOWN = 3
 

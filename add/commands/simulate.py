@@ -14,7 +14,7 @@ from add.commands.ahead import kernel_clock
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
 from add.commands.run_summary import Tally, checks_of, summary
-from add.commands.whole_run import gained, rolled, tumbled, unstable
+from add.commands.whole_run import gained, tumbled, unstable
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
 from add.io.lock import CannotWrite
@@ -239,7 +239,6 @@ def simulate_scene(
     numbers = kept.summary(trajectory.after(kept.steps), start.kinematics(0)) | unstable(built, start)
     if kept.data is not None:
         numbers |= gained(built, start, kept.data) | tumbled(built, kept.data, kept.tally.parts)
-        numbers |= rolled(built, kept.data)
     result = result_head(scene, "simulate", "done") | numbers | took
     folder.write_json(RESULT, result)
     result["checks"] = checks_of(scene, "simulate", result)

@@ -1,4 +1,4 @@
-"""Warnings about a whole run: energy that nothing feeds, tumbling, prisms that roll, a start that does not stay."""
+"""Warnings about a whole run: energy that nothing feeds, tumbling, a start that does not stay."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import splu
 
-from add.bodies import LinkBody, RigidBody
+from add.bodies import RigidBody
 from add.contact.branches import RowContact
 from add.equations.kinematics import Weights
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.io.trajectory_data import RunData
 from add.joints.laws import AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring
-from add.kernels.distance import CYLINDER
-from add.kernels.rotation import rotation_matrix
 from add.scene.build.built import BuiltScene
 from add.simulation import BDF
 from add.simulation.impacts import angular_velocity
@@ -123,46 +121,6 @@ def tumbled(built: BuiltScene, data: RunData, parts: Mapping[int, int]) -> dict[
             )
             out.append({"body": body.name, "time": begin, "turn": most, "warning": True, "text": text})
     return {"tumbled": out} if out else {}
-
-
-#: Share of the energy of a rolling cylinder that the sides of its prism may take unsaid.
-TAKEN = 0.5
-
-
-def rolled(built: BuiltScene, data: RunData) -> dict[str, Any]:
-    """Return the entry ``rolled`` of ``result.json``: cylinders that roll on the points of their rims, as prisms do.
-
-    Whenever a solid prism of n sides tips over an edge without a rebound, its spin w falls to
-    w (1/2 + cos(2 pi/n))/(3/2): a turn leaves exp(-8 pi^2/(3 n)) of the energy (McGeer 1990, of a rimless wheel).
-
-    Parameters
-    ----------
-    built : BuiltScene
-    data : RunData, of the whole run
-    """
-    out = []
-    for body in built.model.bodies:
-        if not isinstance(body, RigidBody | LinkBody) or not body.moves:
-            continue
-        first = built.model.lift.rows[body.name].start
-        w, force = data.q[:, first + 3 : first + 6], data.contact_force[:, first : first + 3]
-        spin = angular_velocity(w, data.v[:, first + 3 : first + 6])
-        of = getattr(body, "shape_of", None)
-        for k, shape in enumerate(body.shapes):
-            n = (len(body.points) if of is None else int((of == k).sum())) // 2
-            if shape.kind != CYLINDER or not n:
-                continue
-            axis = np.array([rotation_matrix(x) @ shape.rotation[:, 2] for x in w])
-            lies = np.abs((force * axis).sum(axis=1)) < 0.5 * np.linalg.norm(force, axis=1)
-            turn = float((np.diff(data.t) * np.abs(lies * (spin * axis).sum(axis=1))[1:]).sum())
-            taken = 1.0 - float(np.exp(-4.0 * np.pi / 3.0 * turn / n))
-            if taken > TAKEN:
-                text = (
-                    f"{body.name} rolls by {turn:.3g} rad on rims of {n} points, as a prism does, which may take "
-                    f"{taken:.0%} of its energy: a finer {'' if of is not None else 'collision.'}spacing takes less"
-                )
-                out.append({"body": body.name, "turn": turn, "points": n, "warning": True, "text": text})
-    return {"rolled": out} if out else {}
 
 
 # --- Equilibria from which a run starts and in which nothing stays ----------------------------------------------------

@@ -264,9 +264,10 @@ def cylinder_points(radius: float, height: float, spacing: float) -> FloatArray:
 
     Notes
     -----
-    The rims stand for the cylinder on a plane: on an end, lying, on edge. With n points it rolls as a prism does, its
-    axis going down and up by r (1 - cos(pi / n)), about spacing^2 / (8 r). Neither the round side nor the ends carry
-    points: an edge or a corner of another body is noticed only by points of its own.
+    The rims stand for the cylinder on a plane: on an end, lying, on edge. Over flat faces they turn so that one is
+    lowest (`add.kernels.contact_places`). Over others it rolls as a prism of n sides does, its axis going down and up
+    by r (1 - cos(pi / n)), about spacing^2 / (8 r). Neither the round side nor the ends carry points: an edge or a
+    corner of another body is noticed only by points of its own.
     """
     r, h = length("cylinder", "radius", radius), length("cylinder", "height", height)
     n = max(3, intervals(2.0 * np.pi * r, spacing))

@@ -108,7 +108,7 @@ class CollisionSpec(Spec):
     spacing: Positive | None = Field(
         None,
         description="largest distance between neighbouring points on edges and faces [m]; null = the fewest, on rims "
-        "of cylinders 13, which roll as prisms do",
+        "of cylinders 13",
     )
     shape: Flag = Field(True, description="whether other bodies meet this body's shape")
     closed: Flag = Field(

@@ -8,7 +8,7 @@ from fuzz.default_drops import drop
 
 from add.commands.run_summary import Tally
 from add.commands.sunk_log import SunkLog
-from add.commands.whole_run import rolled, tumbled
+from add.commands.whole_run import tumbled
 from add.scene import scene_from_dict
 from add.scene.build.doubts import doubts
 from add.scene.build.run_data import run_data
@@ -139,28 +139,6 @@ def test_what_tumbles_faster_than_steps_resolve(spin: list[float], dt: float, sa
     if said:
         (entry,) = found["tumbled"]
         assert 0.6 < entry["turn"] < 0.9 and "time.dt of 0.0007 s" in entry["text"]
-
-
-@pytest.mark.parametrize(("rolls", "spacing", "said"), [(True, None, True), (True, 0.001, False), (False, None, False)])
-def test_cylinders_that_roll_as_prisms(rolls: bool, spacing: float | None, said: bool) -> None:
-    """A wheel is braked by its 13 sides, hardly by 315; one that spins on its end has none."""
-    wheel = {"type": "rigid", "geometry": {"shape": "cylinder", "radius": 0.05, "half_length": 0.02}, "density": 800,
-             "collision": {"spacing": spacing}}  # fmt: skip
-    if rolls:
-        wheel |= {"position": [0, 0, 0.05], "orientation": [0.5**0.5, 0.5**0.5, 0, 0], "velocity": [0.5, 0, 0]}
-    else:
-        wheel |= {"position": [0, 0, 0.02]}
-    wheel["angular_velocity"] = [0, 10, 0] if rolls else [0, 0, 10]
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.004, "duration": 0.8}, "contact": {"friction": 0.5 * rolls}}
-    raw |= {"obstacles": SIDES["plane"]["obstacles"], "bodies": {"wheel": wheel}}
-    built = scene_from_dict(raw).build()
-    run = built.run()
-    found = rolled(built, run_data(built, run, built.theta))
-    assert bool(found) == said
-    if said:
-        (entry,) = found["rolled"]
-        assert entry["points"] == 13 and "collision.spacing" in entry["text"]
-        assert run.v[-1, 0] ** 2 < 0.5 * 0.5**2  # half of its energy is gone
 
 
 def test_parts_of_a_step_resolve_what_tumbles() -> None:
