@@ -337,7 +337,7 @@ def test_a_kink_of_the_loose_solution_is_left() -> None:
 @pytest.mark.parametrize("law", ["linear", "hybrid"])  # under tanh the step has a solution
 def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
     """Of a scene that gives its numbers and asks for nothing: one step is divided, all others are whole."""
-    raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / "drop_64.json").read_text())
+    raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / "drop_26.json").read_text())
     raw["contact"]["friction_law"] = law
     simulation = built(raw | {"time": raw["time"] | {"steps": 12}}).simulation
     assert not simulation.stepper.impacts.eager
@@ -348,7 +348,7 @@ def test_gradients_go_through_a_step_that_had_no_solution(law: str) -> None:
     assert any(part.decisions[0].size for part in trajectory.records[k].inner), "it touches"
 
 
-@pytest.mark.parametrize("number", [26, 49, 64])
+@pytest.mark.parametrize("number", [26, 49])
 def test_steps_without_solution_are_divided(number: int) -> None:
     """Damping that jumps where a corner touches leaves these steps no solution; parts of them have one."""
     raw = json.loads((TESTS / "claims" / "fuzz" / "drops" / f"drop_{number}.json").read_text())
