@@ -258,11 +258,11 @@ def _check(
     gradient = gradient_at(s)
     norm = float(np.linalg.norm(gradient)) or 1.0
 
-    rng = np.random.default_rng(seed)
+    rng, inward = np.random.default_rng(seed), built.numbers.inward()
     checks = []
     chosen = _chosen(layout, gradient, rng)
     for k, i in enumerate(chosen):
-        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, simulation))
+        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, simulation, inward))
         if progress:
             progress(k + 1, chosen.size)
 
@@ -285,7 +285,7 @@ def _check(
             counts.update(forces.counts)
             weak.add(built, record.kin.t, forces)
     texts = tuple(pair["text"] for pair in weak.described())
-    growth, signal = trust(tangents.q, gradient_at, s, gradient, scale, seed)
+    growth, signal = trust(tangents.q, gradient_at, s, gradient, np.where(inward, 0.0, scale), seed)
     return GradientCheck(
         name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
     )
@@ -306,20 +306,22 @@ def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Genera
 
 def _parameter(
     i: int, layout: ParameterLayout, s: FloatArray, scale: FloatArray, gradient: FloatArray, norm: float,
-    at: Callable[..., tuple[float, Trajectory]], replay: Replay, simulation: Simulation,
+    at: Callable[..., tuple[float, Trajectory]], replay: Replay, simulation: Simulation, inward: FloatArray,
 ) -> ParameterCheck:  # fmt: skip
     unit = np.zeros_like(s)
     unit[i] = scale[i]
 
     def slope(h: float, held: Replay | None) -> tuple[float, int]:
-        ends = [at(s + sign * h * unit, held) for sign in (1.0, -1.0)]
+        # Beyond a limit of the format 1 % is another physics: an armature below zero feeds what turns.
+        ways = (inward[i], 0.0) if h == COARSE and inward[i] else (1.0, -1.0)
+        ends = [at(s + way * h * unit, held) for way in ways]
         changed = 0
         if held is None:
             for a, b in zip(ends[0][1].records, ends[1][1].records, strict=True):
                 chosen = zip(simulation.system.deciding, a.decisions, b.decisions, strict=True)
                 changed += sum(term.changes(x, y) for term, x, y in chosen)
                 changed += simulation.stepper.contact_changes(a, b)
-        return (ends[0][0] - ends[1][0]) / (2.0 * h), changed
+        return (ends[0][0] - ends[1][0]) / ((ways[0] - ways[1]) * h), changed
 
     def best(steps: Sequence[float], held: Replay | None, enough: float) -> tuple[float, float, int]:
         """Return the slope nearest to the gradient's, how far it is off, and the first number of changed decisions."""

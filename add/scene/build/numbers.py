@@ -336,3 +336,11 @@ class SceneParameters:
     def limits(self, path: str) -> Limits:
         """Return what the scene's format demands of a number."""
         return limits(self._spec, path)
+
+    def inward(self) -> FloatArray:
+        """Return the ways (1 or -1) off the limits of the format of numbers that stand at one, 0 of all others."""
+        out = np.zeros(self.values.size)
+        for entry in self.layout.entries:
+            here, known = self.values[entry.slice], self.limits(entry.name)
+            out[entry.slice] = 1.0 * (here <= known.low) - (here >= known.high)
+        return out

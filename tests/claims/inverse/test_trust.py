@@ -64,6 +64,37 @@ def test_a_valley_is_no_chaos():
     assert np.isnan(signal(lambda s: s if s[0] == 0.0 else failing(), np.zeros(2)))
 
 
+def test_numbers_at_their_limits_stay_within():
+    """Below an armature of zero a wheel turns against what drives it: 1 % of a kilogram goes one way, and is no trust's."""
+    wheel = {"mass": 1e-3, "inertia": [1e-3] * 3 + [0] * 3}
+
+    def scene(armature):
+        body = {
+            "type": "articulated", "links": {"w": wheel},
+            "joints": {"w": {"axis": [0, 1, 0], "armature": armature}},
+            "drives": {"d": {"joint": "w", "type": "torque", "input": 0.01}},
+        }  # fmt: skip
+        return scene_from_dict({
+            "schema": "add-scene/1", "time": {"dt": 0.01, "steps": 10}, "bodies": {"b": body},
+            "markers": {"m": {"body": "b/w", "point": [0.1, 0, 0]}},
+            "objective": [{"type": "point", "marker": "m", "target": [0, 0, 0.1], "time": "end"}],
+        })  # fmt: skip
+
+    numbers = scene(0.0).build().numbers
+    ways = dict(
+        zip(
+            (entry.name for entry in numbers.layout.entries),
+            numbers.inward()[[e.start for e in numbers.layout.entries]],
+            strict=True,
+        )
+    )
+    assert ways["bodies.b.joints.w.armature"] == 1.0 and ways["bodies.b.links.w.mass"] == 0.0
+    (check,) = check_gradients(scene(0.0))
+    (armature,) = (p for p in check.parameters if p.name.endswith("armature"))
+    (moved,) = check_gradients(scene(0.01 * armature.scale))
+    assert armature.coarse == pytest.approx((moved.value - check.value) / 0.01, rel=1e-6)
+
+
 def failing():
     """Fail as a run does."""
     raise SolverError("no solution")
