@@ -3,7 +3,7 @@
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.products import add_congruent, add_pulled
+from add.kernels.ordering import add_congruent, add_pulled
 from add.kernels.rotation import fill_jacobian, jacobian_coefficients, turn, turn_derivative, turn_second_derivative
 
 #: Codes of the laws of one coordinate, and columns of their slopes: r, dr/dq, dr/dv, and dr by up to four numbers.

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.products import add_congruent
+from add.kernels.ordering import add_congruent
 
 _JIT = {"cache": True, "error_model": "numpy"}
 

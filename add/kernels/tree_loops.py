@@ -13,7 +13,7 @@ Derivatives by small turns in world axes (omega = J_l w_dot) are pulled to w by 
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.products import add_congruent, fill_turned
+from add.kernels.ordering import add_congruent, fill_turned
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 
 #: Kinds of rows.
