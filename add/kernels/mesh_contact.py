@@ -43,8 +43,8 @@ from add.kernels.mesh_arrays import (
     reach_share,
     unnumbered,
     weight_of,
+    with_given_rows,
 )
-from add.kernels.mesh_held import with_given_rows
 from add.kernels.mesh_pairs import near_pairs, touching_rows
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil

@@ -16,7 +16,7 @@ lie on a face then slide in one plane, and leave a body its two ways of rocking;
 and differs a little from one crossing to the next, so that a body that may turn about none of them could not rock. N
 turns with the body of its face, dN = dphi x N.
 
-Which primitives may be held says `mesh_held.py`.
+Which primitives may be held says `mesh_arrays.py`.
 """
 
 import numpy as np
@@ -39,10 +39,9 @@ from add.kernels.contact_blocks import (
 )
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, static_coefficient
 from add.kernels.contact_places import OMEGA, TURN
-from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, points_of, unnumbered
+from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, SAME_NORMAL, points_of, unnumbered
 from add.kernels.mesh_columns import centre_column, coordinate_columns, set_ends
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in
-from add.kernels.mesh_held import SAME_NORMAL
 from add.kernels.ordering import first_not_below
 from add.kernels.stencil import EDGE_END, EDGES, ENDS
 
