@@ -11,7 +11,7 @@ from add.equations.kinematics import Kinematics
 from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.viscous import viscous_jacobian, viscous_pullback, viscous_residual
+from add.kernels.deformation import viscous_jacobian, viscous_pullback, viscous_residual
 from add.materials import Elements, Material, called, elements as loops
 from add.materials.strain_loops import (
     DAMPED,
@@ -222,7 +222,7 @@ VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _visco
 @final
 @dataclass(frozen=True)
 class Viscous(FamilyTerm):
-    """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.viscous`.
+    """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.deformation`.
 
     eta = nu s + 2 mu beta, zeta = lambda beta, with the Lame constants mu and lambda of the law at rest.
 
