@@ -32,9 +32,9 @@ from add.materials.relaxation import pull_remembered_stress, push_remembered_str
 from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
 from add.terms import (
-    ball_laws,
     elastic,
     inertia,
+    joint_laws,
     lengths,
     loads,
     rigid_inertia,
@@ -44,7 +44,7 @@ from add.terms import (
 OWN_KINDS: tuple[Kind, ...] = (
     rigid_inertia.KIND, inertia.KIND, elastic.ELASTIC, elastic.VISCOUS, elastic.STRAINED,
     inertia.GRAVITY, loads.KIND, body_family.KIND, body_family.MESH_KIND,
-    joint_law.KIND, ball_laws.KIND,
+    joint_law.KIND, joint_laws.KIND,
     lengths.LAWS, lengths.DRIVE, lengths.LAWS_OF_PATHS, lengths.DRIVE_OF_PATH, loads.WRENCHES,
 )  # fmt: skip
 _STRAINED = (*MEMBRANES.values(), *BENDINGS.values(), ROD_STRETCHING, ROD_BENDING)
@@ -112,9 +112,9 @@ def _of_laws() -> list[Callee]:
         *(one for law in MATERIALS for one in of_material(law)),
         *(one for law in _STRAINED for one in of_strains(law)),
         *(one for term in TERMS for one in joint_law.callees(term.law)),
-        ball_laws.MOTION,
-        ball_laws.FRICTION,
-        ball_laws.LIMIT,
+        joint_laws.MOTION,
+        joint_laws.FRICTION,
+        joint_laws.LIMIT,
         lengths.PATH_LENGTH,
     ]
 
