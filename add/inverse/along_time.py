@@ -1,7 +1,7 @@
 """Normal equations solved by their structure in time: numbers are eliminated where they cease to act.
 
 The residuals of a run see its states as a linear system y_(k+1) = T y_k + B u, rho_k = E y_k + D u of few y (see
-`add.adjoint.observed`); those of the numbers alone, as smoothness, are sparse, S. The least squares problem
+`add.adjoint.forward`); those of the numbers alone, as smoothness, are sparse, S. The least squares problem
 
     sum_k |E y_k + D u|^2 + |S u|^2 + damping |u|^2 - 2 b.u
 
@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from add.adjoint.observed import ObservedRun, observe
+from add.adjoint.forward import ObservedRun, observe
 from add.equations.kinematics import Directions
 from add.inverse.experiment import Experiment, Jacobian, NormalEquations, Residuals, WholeNormal
 from add.objectives.base import StateRows

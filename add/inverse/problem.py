@@ -302,7 +302,7 @@ class InverseProblem(Summarised):
         """Return J^T J and J^T rho by the ``free`` entries of x; see `WholeNormal` and `AlongTime`.
 
         Forward, tangents of all n numbers go through the steps. Backward, cotangents of what later residuals see do
-        (`add.adjoint.observed`), which take fewer solves, but are looked through again and again: that pays as long as
+        (`add.adjoint.forward`), which take fewer solves, but are looked through again and again: that pays as long as
         they are at most a quarter of n. It is tried, unless not ``backward``, with one run, whose states have no more
         residuals than that on average, and whose rows, not yet looked through, have room (`may_go_backward`).
         """
