@@ -7,9 +7,8 @@ import numpy as np
 from numba import config, typeof
 
 from add.compiled import impulses
-from add.compiled.equations import evaluate
+from add.compiled.equations import Along, Reading, evaluate, push_steps, state_matrices, step_matrices
 from add.compiled.impulses import take_impulses
-from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
 from add.compiled.members import pull_back_each, take_each
 from add.compiled.newton import FRESH, Criteria
 from add.compiled.pack import PackedSystem, pack

@@ -1,26 +1,30 @@
-"""The equations of a small system at one state, one compiled call each: for solvers that decide in Python."""
+"""The equations of a small system at one state, its matrices and the derivatives of a step, tangents through steps.
+
+Each is one compiled call: for solvers that decide in Python, and for what is asked of finished steps.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import calls, take_impulses
+from add.compiled.linear import factor_dense, new_linear, solve_all
 from add.compiled.newton import Criteria, Formula
 from add.compiled.pack import PackedSystem
-from add.compiled.routines import call_jacobian, call_residual
+from add.compiled.routines import call_inputs, call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.steps import Block, Steps, Timing
 from add.compiled.structure import CHUNK, SignalsOfSteps, links_of, windows
 from add.compiled.tree_equations import new_lifted
-from add.compiled.walk import Choices, no_choices
+from add.compiled.walk import Choices, choices_of, no_choices
 from add.equations.family_term import plain
 from add.equations.kinematics import Carry, Kinematics, Weights
 from add.equations.term import Decisions
 from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
@@ -144,3 +148,200 @@ class CompiledEquations:
             columns, rows = np.divmod(places, free.size)
             places = free[columns] * kin.q.size + free[rows]
         return values[places]
+
+
+class Along(NamedTuple):
+    """Directions of theta, row by row of their matrix; see `add.equations.kinematics.Directions`.
+
+    Attributes
+    ----------
+    indptr, indices, data : compressed by rows, (n_theta + 1,), (m,), (m,)
+    n : number of directions
+    numbers : whether any of them moves more than coefficients of signals
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    data: FloatArray
+    n: int
+    numbers: bool
+
+
+class Reading(NamedTuple):
+    """The formula of a step: time t [s] of its end, c = 1/(beta dt), history coefficients, pairs that a state holds."""
+
+    t: float
+    c: float
+    alpha: FloatArray
+    pairs: int
+
+
+@njit(cache=True, error_model="numpy")
+def _moved(entries, values, along):
+    """Return the directions that move any of the entries (m,) by which ``values`` (m, n) are derivatives, and r'."""
+    number, acting = np.full(along.n, -1), np.zeros(entries.size, dtype=np.bool_)
+    for m in range(entries.size):
+        for i in range(values.shape[1]):
+            if values[m, i] != 0.0:
+                acting[m] = True
+                break
+        if acting[m]:
+            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
+                number[along.indices[j]] = 0
+    columns, count = np.empty(along.n, dtype=np.int64), 0
+    for d in range(along.n):
+        if number[d] == 0:
+            number[d], columns[count] = count, d
+            count += 1
+    out = np.zeros((count, values.shape[1]))
+    for m in range(entries.size):
+        if acting[m]:
+            for j in range(along.indptr[entries[m]], along.indptr[entries[m] + 1]):
+                out[number[along.indices[j]]] += along.data[j] * values[m]
+    return columns[:count].copy(), out
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def state_matrices(arrays, routines, t, kin, theta, signals, choices, along):
+    """Return the transposed of dr/dq, dr/dv and dr/da (3, n, n), the directions that act (k,), dr along each (k, n).
+
+    ``arrays`` is an `Arena`, ``kin`` q, v and a (n,) each, ``signals`` those of the instant.
+    """
+    q, v, a = kin
+    at, lifted = Instant(t, q, v, a, theta, signals), new_lifted(arrays)
+    n, rows = q.size, 0
+    sizes = links_of(arrays).sizes
+    if sizes.size:
+        rows = sizes[0]
+        call_residual(routines.residual, (arrays, at, lifted, True, choices, 0, np.empty(n)))
+    out, by_rows = np.empty((3, n * n)), np.empty((3, rows * rows))
+    call_matrices(routines.matrices, (arrays, at, lifted, choices, 0.0, by_rows, out))
+    entries, values = np.zeros(0, dtype=np.int64), np.zeros((0, n))
+    if along.numbers:
+        by_theta, unit = np.zeros((n, theta.size)), np.zeros(n)
+        for i in range(n):
+            unit[i] = 1.0
+            call_parameters(routines.parameters, (arrays, at, lifted, choices, by_rows, unit, by_theta[i]))
+            unit[i] = 0.0
+        entries = np.flatnonzero(along.indptr[1:] > along.indptr[:-1])
+        values = np.empty((entries.size, n))
+        for m in range(entries.size):
+            values[m] = by_theta[:, entries[m]]
+    elif along.indices.size:
+        entries, values = call_inputs(routines.inputs, (arrays, at, lifted, choices, along.indptr))
+    columns, by_theta = _moved(entries, values, along)
+    return out.reshape((3, n, n)), columns, by_theta
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def step_matrices(arrays, routines, step, kin, theta, signals, choices, along):
+    """Return the transition (2 m n, 2 m n) of a step, its derivatives (2 m n, k) by directions that act, and these.
+
+    With J = dr/dq + c dr/dv + c^2 dr/da, J dq' = (c dr/dv + c^2 dr/da) dq_star + c dr/da dv_star - dr/dtheta, and
+    dv' = c (dq' - dq_star); all coordinates are free. Last comes whether J could be solved with.
+    """
+    by_state, columns, by_theta = state_matrices(arrays, routines, step.t, kin, theta, signals, choices, along)
+    by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
+    n, k, c = by_q.shape[0], columns.size, step.c
+    linear, b = new_linear(arrays), np.empty((2 * n + k, n))
+    for j in range(n):
+        for i in range(n):
+            rates = c * by_v[j, i] + c * c * by_a[j, i]
+            linear.matrix[j * n + i] = by_q[j, i] + rates
+            b[j, i], b[n + j, i] = rates, c * by_a[j, i]
+    b[2 * n :] = -by_theta
+    size = 2 * step.pairs * n
+    transition, along_inputs = np.zeros((size, size)), np.zeros((size, k))
+    x, largest = np.empty((2 * n + k, n)), factor_dense(linear, routines.blas)
+    if largest < 0.0 or not solve_all(linear, largest, b, x, routines.blas):
+        return transition, along_inputs, columns, False
+    for read in range(step.alpha.size):
+        alpha, first = step.alpha[read], 2 * read * n
+        for i in range(n):
+            for j in range(2 * n):
+                transition[i, first + j] = alpha * x[j, i]
+                transition[n + i, first + j] = c * alpha * x[j, i]
+            transition[n + i, first + i] -= c * alpha
+    for i in range(2 * n, size):
+        transition[i, i - 2 * n] = 1.0  # the older pairs are those of the state before
+    for i in range(n):
+        for j in range(k):
+            along_inputs[i, j], along_inputs[n + i, j] = x[2 * n + j, i], c * x[2 * n + j, i]
+    return transition, along_inputs, columns, True
+
+
+@njit(**CALLED)
+def _fill_step(linear, by_state, by_theta, places, stars, c, b):
+    """Fill the matrix J of a step, and the right sides (k, n) of the tangents of its coordinates.
+
+    J = dr/dq + c dr/dv + c^2 dr/da, b = (c dr/dv + c^2 dr/da) q_star + c dr/da v_star - dr; ``by_state`` is transposed.
+    """
+    by_q, by_v, by_a = by_state[0], by_state[1], by_state[2]
+    n, rates, by_star = by_q.shape[0], np.empty(by_q.shape[0]), np.empty(by_q.shape[0])
+    b[:] = 0.0
+    for j in range(n):
+        for i in range(n):
+            by_star[i] = c * by_a[j, i]
+            rates[i] = c * (by_v[j, i] + by_star[i])
+            linear.matrix[j * n + i] = by_q[j, i] + rates[i]
+        for m in range(b.shape[0]):
+            q_star, v_star = stars[0, m, j], stars[1, m, j]
+            for i in range(n):
+                b[m, i] += rates[i] * q_star + by_star[i] * v_star
+    for m in range(places.size):
+        b[places[m]] -= by_theta[m]
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def push_steps(arrays, routines, timing, steps, part, signals, theta, along, moved, dots):
+    """Push tangents through a ``part`` of the steps of a block, its first and their number, all coordinates free.
+
+    With J dq = (c dr/dv + c^2 dr/da) dq_star + c dr/da dv_star - dr, dv = c (dq - dq_star), star = sum alpha_k of the
+    pairs before. ``moved`` (m,) are the directions that have moved the state before, ``dots`` (2, 2, m, n) its tangents
+    along them: q and v, each of two pairs, newest first. ``signals`` are those of the block's steps.
+
+    Returns how many steps could be solved with, the directions that have moved anything (k,), those of ``moved`` first,
+    and the tangents of q and v after each step (n_steps, k, n).
+    """
+    (first, n_steps), n, count = part, steps.q.shape[1], moved.size
+    order, place = np.empty(along.n, dtype=np.int64), np.full(along.n, -1)
+    for m in range(count):
+        order[m] = moved[m]
+        place[moved[m]] = m
+    q, v = np.zeros((n_steps, along.n, n)), np.zeros((n_steps, along.n, n))
+    old, stars = np.zeros((2, 2, along.n, n)), np.zeros((2, along.n, n))
+    old[:, :, :count] = dots
+    linear, done = new_linear(arrays), 0
+    for k in range(n_steps):
+        number = first + k
+        row = 0 if timing.first + number == 0 else 1
+        c = timing.c[row]
+        t = (timing.first + number + 1) * timing.dt
+        now = Signals(signals.weights[number], signals.table[number])
+        chosen = choices_of(steps, number)
+        kin = steps.q[number], steps.v[number], steps.a[number]
+        by_state, columns, by_theta = state_matrices(arrays, routines, t, kin, theta, now, chosen, along)
+        for column in columns:
+            if place[column] < 0:
+                place[column], order[count] = count, column
+                count += 1
+        if count:
+            for kind in range(2):
+                for m in range(count):
+                    for i in range(n):
+                        stars[kind, m, i] = (
+                            timing.alpha_0[row] * old[kind, 0, m, i] + timing.alpha_1[row] * old[kind, 1, m, i]
+                        )
+            b, x = np.empty((count, n)), np.empty((count, n))
+            _fill_step(linear, by_state, by_theta, place[columns], stars, c, b)
+            largest = factor_dense(linear, routines.blas)
+            if largest < 0.0 or not solve_all(linear, largest, b, x, routines.blas):
+                break
+            for m in range(count):
+                for i in range(n):
+                    q[k, m, i] = x[m, i]
+                    v[k, m, i] = c * (x[m, i] - stars[0, m, i])
+                    old[0, 1, m, i], old[1, 1, m, i] = old[0, 0, m, i], old[1, 0, m, i]
+                    old[0, 0, m, i], old[1, 0, m, i] = q[k, m, i], v[k, m, i]
+        done += 1
+    return done, order[:count].copy(), q[:done, :count].copy(), v[:done, :count].copy()

@@ -8,8 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.compiled.equations import as_choices
-from add.compiled.matrices import Along, Reading, push_steps, state_matrices, step_matrices
+from add.compiled.equations import Along, Reading, as_choices, push_steps, state_matrices, step_matrices
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
