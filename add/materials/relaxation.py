@@ -24,7 +24,7 @@ import numpy as np
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import gradient_of
 from add.materials.called import law_by_parameters, law_stress, law_tangent
-from add.materials.dilatation import contract, dilatation, dilate
+from add.materials.elements import contract, dilatation, dilate
 from add.materials.formulas import LawFunctions, Material, Modulus
 
 _JIT = {"error_model": "numpy", "nogil": True}
