@@ -11,8 +11,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.mocap.formats.base import Capture, Choices, Format
-from add.mocap.formats.grid import Grid, Text, positive
+from add.mocap.formats.base import Capture, Choices, Format, Grid, Text, positive
 from add.mocap.formats.tracks import Draft
 from add.mocap.take import PoseRecording, Take
 from add.typing import FloatArray

@@ -10,8 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.errors import InputError, naming
-from add.mocap.formats.base import Capture, Choices, Format
-from add.mocap.formats.grid import Grid, Text
+from add.mocap.formats.base import Capture, Choices, Format, Grid, Text
 from add.mocap.formats.tracks import Draft, tracks
 from add.mocap.recording import Recording
 from add.mocap.take import UNIT, AngleRecording, PoseRecording, Take, off_unit

@@ -12,8 +12,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.errors import InputError
-from add.mocap.formats.base import Capture, Choices, Format
-from add.mocap.formats.grid import Grid, Text, positive, whole
+from add.mocap.formats.base import Capture, Choices, Format, Grid, Text, positive, whole
 from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Take
 

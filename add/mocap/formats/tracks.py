@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, TypeVar, final
 import numpy as np
 
 from add.errors import InputError
-from add.mocap.formats.base import Choices
-from add.mocap.formats.grid import Grid, whole
+from add.mocap.formats.base import Choices, Grid, whole
 from add.mocap.recording import Recording
 from add.mocap.take import PoseRecording, Take
 from add.typing import FloatArray

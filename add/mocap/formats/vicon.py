@@ -17,8 +17,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from add.mocap.formats.base import Capture, Choices, Format
-from add.mocap.formats.grid import Grid, Text, positive
+from add.mocap.formats.base import Capture, Choices, Format, Grid, Text, positive
 from add.mocap.formats.tracks import Draft
 from add.mocap.take import Event, Signal, Take
 
