@@ -1,6 +1,5 @@
 """How theta follows from the numbers of a scene: composed differentiable maps, built from small rules."""
 
-from add.ties.base import Extended, Rule, Selected, Tie, copies_of
 from add.ties.directions import (
     AxesAcross,
     CarriedDirection,
@@ -14,4 +13,16 @@ from add.ties.directions import (
     tilt_between,
     unit_vector,
 )
-from add.ties.physics import DampingFromRestitution, FlatLoss, LameFromYoung, Line, SolidMass, WeightedSum
+from add.ties.rules import (
+    DampingFromRestitution,
+    Extended,
+    FlatLoss,
+    LameFromYoung,
+    Line,
+    Rule,
+    Selected,
+    SolidMass,
+    Tie,
+    WeightedSum,
+    copies_of,
+)

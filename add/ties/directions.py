@@ -13,7 +13,7 @@ import numpy as np
 from add.kernels.rotation import left_jacobian, rotation_matrix, skew
 from add.kernels.tree_map import link_parameters, place_links, rotation_vector_of
 from add.kernels.trees import Tree
-from add.ties.base import Rule
+from add.ties.rules import Rule
 from add.typing import FloatArray, IntArray
 
 

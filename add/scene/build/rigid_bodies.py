@@ -32,7 +32,7 @@ from add.scene.spec.rigid import (
 )
 from add.scene.spec.scene import SceneSpec
 from add.ties import SolidMass
-from add.ties.physics import INERTIA, MASS
+from add.ties.rules import INERTIA, MASS
 from add.typing import FloatArray, IntArray
 
 
