@@ -17,7 +17,6 @@ from add.equations.initial import PinMotion, Pose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import DofLayout, ParameterLayout
 from add.equations.lift import Carried, Embedding
-from add.equations.memory import Memory
 from add.equations.signals import SignalParameter
 from add.equations.sites import NO_INDICES, Site, SiteKind
 from add.equations.term import Constraint, DecidingTerm, Term
@@ -26,6 +25,7 @@ from add.errors import InputError
 from add.geometry import box_surface, capsule_points, cylinder_surface
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
+from add.terms.memories import Memory
 from add.typing import FloatArray, IntArray
 
 #: Name, shape and unit of a block of theta.

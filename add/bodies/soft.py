@@ -25,7 +25,6 @@ from add.bodies.nodal import (
 )
 from add.equations.kinematics import Kinematics
 from add.equations.lift import Carried
-from add.equations.memory import Memory
 from add.equations.points import WeightedPoints
 from add.equations.signals import SignalParameter
 from add.equations.term import Constraint, Term
@@ -42,6 +41,7 @@ from add.geometry import (
 )
 from add.materials import NEO_HOOKEAN, Material, called, linear_moduli
 from add.terms import PointConstraint, Relaxation, TiedPoints
+from add.terms.memories import Memory
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Numbers of the branches by which stress relaxes.

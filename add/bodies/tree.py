@@ -23,7 +23,6 @@ from add.equations.initial import PinMotion, Pose, RigidPose
 from add.equations.kinematics import Kinematics
 from add.equations.layout import ParameterLayout
 from add.equations.lift import Embedding
-from add.equations.memory import Memory
 from add.equations.term import Constraint, DecidingTerm, Term
 from add.equations.tree_embedding import TreeEmbedding, TreePose
 from add.kernels.rotation import left_jacobian, rotation_matrix
@@ -41,6 +40,7 @@ from add.terms import (
     TreeInertia,
     Wrench,
 )
+from add.terms.memories import Memory
 from add.typing import FloatArray, IntArray
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.bodies.base import Block, Layouts
-from add.equations.memory import Memory
 from add.equations.signals import Constant, SignalParameter
 from add.equations.term import Constraint, Term
 from add.kernels.muscles import AFFINE
@@ -28,6 +27,7 @@ from add.terms import (
     Sums,
     Wrench,
 )
+from add.terms.memories import Memory
 from add.typing import FloatArray, IntArray
 
 _X, _Y, _Z = np.eye(3)

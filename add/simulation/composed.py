@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.equations.kinematics import Carry, Directions, State, StateTangent, StateTangents
-from add.equations.memory import Memory, Timing
 from add.errors import InputError
 from add.simulation.bdf import BDF
 from add.simulation.derivative import Linearised
@@ -25,6 +24,7 @@ from add.simulation.stepper import (
 )
 from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler
+from add.terms.memories import Memory, Timing
 from add.typing import FloatArray, IntArray
 
 

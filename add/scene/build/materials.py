@@ -7,7 +7,6 @@ import numpy as np
 
 from add.bodies import Layouts, Region, SoftBody
 from add.bodies.nodal import MATERIAL_SCALARS
-from add.equations.memory import Memory
 from add.errors import InputError
 from add.geometry import SoftMesh, laplace_gradient
 from add.materials import DIRECTIONS, Formula, called, linear_moduli
@@ -32,6 +31,7 @@ from add.scene.spec.signals import (
 from add.simulation import BDF, Stepper
 from add.simulation.composed import Remembering
 from add.summary import counted
+from add.terms.memories import Memory
 from add.ties import FlatLoss, LameFromYoung, WeightedSum
 from add.typing import BoolArray, FloatArray, IntArray
 

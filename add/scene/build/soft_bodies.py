@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from add.bodies import Body, Layouts, Pin, PointAnchor, PointMass, SoftBody
-from add.equations.memory import Memory
 from add.equations.signals import Constant, SignalParameter
 from add.errors import InputError
 from add.geometry import HEX8, quadrature_geometry
@@ -25,6 +24,7 @@ from add.scene.spec.actuation import (
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
+from add.terms.memories import Memory
 from add.ties import PlaceOnOther, WeightedSum
 from add.typing import FloatArray, IntArray
 

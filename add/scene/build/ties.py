@@ -8,12 +8,12 @@ import numpy as np
 
 from add.bodies import Block, Layouts
 from add.equations.layout import ParameterLayout
-from add.equations.memory import Memory
 from add.equations.signals import SignalParameter
 from add.inverse.maps import Composed, Injection
 from add.joints.laws import HingeStart, JointPart
 from add.model.build import MakeTerms
 from add.scene.spec.common import SignalReferenceSpec, Spec
+from add.terms.memories import Memory
 from add.ties import Extended, Rule, Selected, Tie, TiltedDirection, axes_across, unit_vector
 from add.typing import FloatArray, IntArray
 

@@ -6,12 +6,12 @@ from support.actuated import check_gradient, hollow_block
 from support.reference_tables import REFERENCE
 from support.tiers import long_case
 
-from add.equations.memory import Timing
 from add.equations.signals import Constant
 from add.errors import InputError, SolverError
 from add.scene import scene_from_dict
 from add.scene.build.materials import ElementSource
 from add.terms import Activation, Muscle
+from add.terms.memories import Timing
 
 SIGNALS = {
     "a": {"type": "table", "times": [0, 0.3, 0.6, 1], "values": [0.1, 0.8, 0.3, 0.5]},
