@@ -3,24 +3,120 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, final
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numba import types
 
-from add.equations.family import Family, Kind
+from add.equations.family import Family, Kind, by_signal, dense_blocks
 from add.equations.family_term import FamilyTerm
 from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
-from add.kernels.arena import FAMILY, Floats, Floats2, Ints, Ints2
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker, window
 from add.kernels.borrowed import borrowed
 from add.kernels.by_address import Callee, address, by_address
 from add.kernels.caching import njit
 from add.kernels.joint_laws import axis_law
-from add.kernels.muscles import length_drive
+from add.kernels.muscles import NUMBERS, length_drive
 from add.kernels.paths import path_length
-from add.terms.length_kind import length_blocks, length_kind
+from add.terms.pressure import signal_value
 from add.typing import AnyArray, FloatArray, IntArray
+
+#: Most columns of the slopes of a law.
+_COLUMNS = 4 + max(NUMBERS)
+
+
+def length_kind(name: str, arrays: type, measure: Any, law: Any, *, driven: bool, curved: bool = True) -> Kind:
+    """Return the compiled functions of laws over what is measured, each by itself.
+
+    Parameters
+    ----------
+    name, arrays : of the families, which have `begin` (m + 1,), where the rows `dof` of each length begin
+    measure : (arrays, number, instant, g, h, bent, wanted) -> a length and its rate
+        Fills its slopes g (n,), and where ``curved`` those of the rate h and of g, bent (n n,), if ``wanted``.
+    law : (arrays, number, instant, asked, length, rate, room, out) -> a weight of the force
+        Fills the force, its slopes by length and rate, if ``driven`` by what the signal asks for, and by its numbers.
+    driven : whether one signal drives them, which have their numbers in common
+    curved : whether g changes; else it is of factors, that may be numbers
+    """
+    unpacked = unpacker(arrays)
+
+    @njit(**FAMILY)
+    def opened(arena, k, at):
+        """Return the arrays, what the signal asks for, and room for g, h, bent, numbers and slopes of any length."""
+        own, most, asked = unpacked(arena, arena.families[k, FIELD]), 0, 0.0
+        for l in range(own.begin.size - 1):
+            most = max(most, own.begin[l + 1] - own.begin[l])
+        if driven:
+            asked = signal_value(arena, k, at, own.rows)
+        room = np.empty(most), np.empty(most), np.empty(most * most), np.zeros(_COLUMNS), np.empty(_COLUMNS)
+        return own, asked, room
+
+    @njit(**FAMILY)
+    def fill(own, l, at, asked, room, wanted):
+        g, h, bent, p, slopes = room
+        length, rate = measure(own, l, at, g, h, bent, wanted)
+        return law(own, l, at, asked, length, rate, p, slopes)
+
+    @njit(**FAMILY)
+    def forces(arena, k, at, replay, rows, out):
+        own, asked, room = opened(arena, k, at)
+        g, _, _, _, slopes = room
+        for l in range(own.begin.size - 1):
+            force = fill(own, l, at, asked, room, False) * slopes[0]
+            for e in range(own.begin[l], own.begin[l + 1]):
+                out[own.dof[e]] += force * g[e - own.begin[l]]
+        return rows
+
+    @njit(**FAMILY)
+    def jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+        if weight_q != 0.0 or weight_v != 0.0:
+            own, asked, room = opened(arena, k, at)
+            g, h, bent, _, slopes = room
+            place = 0
+            for l in range(own.begin.size - 1):
+                n, weight = own.begin[l + 1] - own.begin[l], fill(own, l, at, asked, room, True)
+                along = weight * (weight_q * slopes[1] + weight_v * slopes[2])
+                turned, across = weight * weight_q * slopes[2], weight * weight_q * slopes[0]
+                for r in range(n):
+                    for c in range(n):
+                        if curved:
+                            data[slots[place]] += g[r] * (along * g[c] + turned * h[c]) + across * bent[r * n + c]
+                        else:
+                            data[slots[place]] += g[r] * along * g[c]
+                        place += 1
+
+    @njit(**FAMILY)
+    def parameters(arena, k, at, rows, forward, along, out):
+        own, asked, room = opened(arena, k, at)
+        g, _, _, _, slopes = room
+        for l in range(own.begin.size - 1):
+            weight, first, stop = fill(own, l, at, asked, room, False), own.begin[l], own.begin[l + 1]
+            for e in range(first, stop):
+                i, c = own.dof[e], weight * g[e - first]
+                if not curved and own.factor[e] >= 0:
+                    add_entry(forward, i, own.factor[e], slopes[0], along, out)
+                    slope = slopes[1] * at.q[i] + slopes[2] * at.v[i]
+                    for b in range(first, stop):
+                        add_entry(forward, own.dof[b], own.factor[e], g[b - first] * slope, along, out)
+                if driven:
+                    row, weights = window(arena, k, at)
+                    for j in range(weights.size):
+                        add_entry(forward, i, own.rows[row + j], c * slopes[3] * weights[j], along, out)
+                    for j in range(own.numbers.size):
+                        add_entry(forward, i, own.numbers[j], c * slopes[4 + j], along, out)
+                else:
+                    for j in range(own.numbers.shape[1]):
+                        add_entry(forward, i, own.numbers[l, j], c * slopes[3 + j], along, out)
+
+    return Kind(name, arrays, forces, parameters, jacobian, by_signal(arrays, parameters) if driven else None)
+
+
+def length_blocks(begin: IntArray, dof: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the pattern of a family of lengths: a dense block of each."""
+    blocks = [dense_blocks(dof[None, a:b]) for a, b in pairwise(begin)]
+    return np.concatenate([rows for rows, _ in blocks]), np.concatenate([cols for _, cols in blocks])
 
 
 class _Laws(NamedTuple):
@@ -206,16 +302,13 @@ class LengthActuator:
 
 
 def _family(
-    law: AxisLaw | LengthActuator,
-    kinds: tuple[tuple[Kind, type], tuple[Kind, type]],
-    entries: tuple[AnyArray, ...],
-    paths: tuple[AnyArray, ...],
+    law: AxisLaw | LengthActuator, of_laws: Kind, of_drive: Kind, entries: tuple[AnyArray, ...], *paths: AnyArray
 ) -> Family:
     """Return the family of a law over lengths."""
-    ((of_laws, laws), (of_drive, drive)), pattern = kinds, length_blocks(*entries[:2])
+    arrays, pattern = (*entries, *law.arrays, *paths), length_blocks(*entries[:2])
     if isinstance(law, AxisLaw):
-        return Family(of_laws, laws(*entries, *law.arrays, *paths), pattern)
-    return Family(of_drive, drive(*entries, *law.arrays, *paths), pattern, law.signal, followers=1)
+        return Family(of_laws, of_laws.arrays(*arrays), pattern)
+    return Family(of_drive, of_drive.arrays(*arrays), pattern, law.signal, followers=1)
 
 
 @final
@@ -243,7 +336,7 @@ class OnLengths(FamilyTerm):
     def family(self) -> Family:
         """Return a dense block for each length."""
         entries = np.searchsorted(self.length, np.arange(self.m + 1)), self.dof, self.factor
-        return _family(self.law, ((LAWS, _Laws), (DRIVE, _Drive)), entries, ())
+        return _family(self.law, LAWS, DRIVE, entries)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of the law [J]."""
@@ -284,9 +377,8 @@ class OnPaths(FamilyTerm):
             [(0, 0), *((3 * path.places.size, len(path.segments)) for path in self.paths)], axis=0
         ).T
         places, segments, weights = (np.concatenate(part) for part in zip(*self.paths, strict=True))
-        kinds = (LAWS_OF_PATHS, _LawsOfPaths), (DRIVE_OF_PATH, _DriveOfPath)
         of_paths = places, segment, segments, weights, np.array([address(PATH_LENGTH)])
-        return _family(self.law, kinds, (begin, np.concatenate(self._dofs)), of_paths)
+        return _family(self.law, LAWS_OF_PATHS, DRIVE_OF_PATH, (begin, np.concatenate(self._dofs)), *of_paths)
 
     @property
     def _dofs(self) -> list[IntArray]:

@@ -13,8 +13,7 @@ from add.kernels.caching import njit
 from add.kernels.muscles import length_drive
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.kernels.sites import cross
-from add.terms.length_kind import length_kind
-from add.terms.lengths import LengthActuator
+from add.terms.lengths import LengthActuator, length_kind
 from add.typing import FloatArray, IntArray
 
 

@@ -18,7 +18,7 @@ from add.kernels.caching import njit
 from add.kernels.muscles import ACTIVE_STRESS, HILL, POINT, stretch_of, tension
 from add.materials import Elements, called, elements as loops, formula_law
 from add.terms.elastic import element_slots
-from add.terms.length_kind import length_blocks, length_kind
+from add.terms.lengths import length_blocks, length_kind
 from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
