@@ -26,7 +26,7 @@ from add.kernels.by_address import Callee
 from add.kernels.caching import executable, is_kept
 from add.linalg.blas import addresses
 from add.materials import MATERIALS, Elements, elements as loops
-from add.materials.called import callees as of_material
+from add.materials.formulas import callees as of_material
 from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
 from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING

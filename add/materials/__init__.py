@@ -1,8 +1,7 @@
 """Elastic laws, all of them formulas, and the loops over elements that evaluate them."""
 
-from add.materials.called import called
 from add.materials.elements import Elements, cauchy_stress, linear_moduli
-from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material
+from add.materials.formulas import DIRECTIONS, INVARIANTS, Formula, Material, called
 from add.materials.laws import (
     FOAMS,
     GENT,

@@ -21,9 +21,9 @@ t_a = sum_q w_q J l G_a / (V Theta) and h_a = sum_q w_q (u/3 - m l/9) G_a.
 
 An inverted point (J <= 0) makes its element's energy and forces NaN, which the line search rejects.
 
-Laws are called by address (`add.materials.called`): one text is compiled once for all of them. All loops take x (3 n,)
-places of nodes, `Elements`, and by group moduli (n_groups, n_p). Of a law whose numbers differ from point to point
-(`Material.by_point`), the group of an element is the first of the nq rows of its points.
+Laws are called by address (`add.materials.formulas`): one text is compiled once for all of them. All loops take x
+(3 n,) places of nodes, `Elements`, and by group moduli (n_groups, n_p). Of a law whose numbers differ from point to
+point (`Material.by_point`), the group of an element is the first of the nq rows of its points.
 """
 
 from typing import NamedTuple
@@ -33,14 +33,7 @@ import numpy as np
 from add.kernels.arena import Floats2, Floats4, Ints, Ints2
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
-from add.materials.called import (
-    ROWS,
-    law_by_parameters,
-    law_energy,
-    law_linear_moduli,
-    law_stress,
-    law_tangent,
-)
+from add.materials.formulas import ROWS, law_by_parameters, law_energy, law_linear_moduli, law_stress, law_tangent
 
 _JIT = {"error_model": "numpy", "nogil": True}
 _INLINE = _JIT | {"inline": "always"}
@@ -166,7 +159,7 @@ class Elements(NamedTuple):
     weights : (ne, nq) rest volumes of the points [m^3]
     group : (ne,)
     mean : (n_groups,) whether a group has mean dilatation
-    law : (6,) of `add.materials.called.called`
+    law : (6,) of `add.materials.formulas.called`
     """
 
     cells: Ints2
@@ -373,7 +366,7 @@ def cauchy_stress(x, elements, moduli):
 def linear_moduli(law, moduli):
     """Return the Lame constants of a law at rest (n_groups, 2) [Pa], and their slopes (n_groups, 2, n_p).
 
-    ``law`` is what `add.materials.called.called` returns.
+    ``law`` is what `add.materials.formulas.called` returns.
     """
     lame, slopes = np.empty((moduli.shape[0], 2)), np.empty((moduli.shape[0], 2, moduli.shape[1]))
     for g in range(moduli.shape[0]):

@@ -23,9 +23,8 @@ import numpy as np
 
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import gradient_of
-from add.materials.called import law_by_parameters, law_stress, law_tangent
 from add.materials.elements import contract, dilatation, dilate
-from add.materials.formulas import LawFunctions, Material, Modulus
+from add.materials.formulas import LawFunctions, Material, Modulus, law_by_parameters, law_stress, law_tangent
 
 _JIT = {"error_model": "numpy", "nogil": True}
 _INLINE = _JIT | {"inline": "always"}
