@@ -2,8 +2,7 @@
 
 from add.linalg.base import Factorization, LinearSolve, one_blas_thread
 from add.linalg.cholmod import Cholmod, cholmod_for
-from add.linalg.dense import DENSE_LIMIT, DenseLU, factorization_for
-from add.linalg.multifrontal import MultifrontalLU, Statistics
+from add.linalg.multifrontal import DENSE_LIMIT, DenseLU, MultifrontalLU, Statistics, factorization_for
 from add.linalg.superlu import SparseLU
 
 __all__ = [

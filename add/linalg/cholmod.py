@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
-from add.linalg.dense import factorization_for
 from add.linalg.fronts import is_symmetric
+from add.linalg.multifrontal import factorization_for
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from add.adjoint import Checkpoints, evaluate, pushforward, value_and_gradient
 from add.contact import FrictionLaw
 from add.errors import SolverError
 from add.linalg import Factorization
-from add.linalg.dense import DenseLU
+from add.linalg.multifrontal import DenseLU
 from add.linalg.pattern import Pattern
 from add.model import ContactModel
 from add.scene import scene_from_dict
