@@ -9,8 +9,8 @@ import numpy as np
 from add.bodies.base import Block, Layouts
 from add.equations.signals import Constant, SignalParameter
 from add.equations.term import Constraint, Term
+from add.kernels.joint_laws import ALONG, APART, AT
 from add.kernels.muscles import AFFINE
-from add.kernels.tree_loops import ALONG, APART, AT
 from add.terms import (
     Activation,
     Integral,
@@ -34,7 +34,7 @@ _X, _Y, _Z = np.eye(3)
 
 
 class LoopRow(NamedTuple):
-    """A row of `add.kernels.tree_loops`: its kind, and the directions e and f in the frames of both ends."""
+    """A row of `add.kernels.joint_laws`: its kind, and the directions e and f in the frames of both ends."""
 
     kind: int
     e: FloatArray

@@ -13,7 +13,7 @@ from add.equations.points import LinearPoints
 from add.equations.signals import Signal
 from add.equations.term import NO_INPUTS, Constraint, Entries
 from add.equations.tree_embedding import TiedNodes
-from add.kernels.tree_loops import loop_curvature, loop_rows
+from add.kernels.joint_laws import loop_curvature, loop_rows
 from add.linalg.pattern import add_product
 from add.typing import FloatArray, IntArray
 
@@ -69,7 +69,7 @@ class Holonomic(Constraint):
 @final
 @dataclass(frozen=True)
 class LinkLoops(Holonomic):
-    """Rows of `add.kernels.tree_loops` between two frames each; mu are forces [N] and torques [N m].
+    """Rows of `add.kernels.joint_laws` between two frames each; mu are forces [N] and torques [N m].
 
     Frames are rows of X: their places on links are the lift's numbers.
 

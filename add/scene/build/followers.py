@@ -19,8 +19,8 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.term import Constraint
 from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError, naming
+from add.kernels.joint_laws import ALONG
 from add.kernels.rotation import rotation_matrix
-from add.kernels.tree_loops import ALONG
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec

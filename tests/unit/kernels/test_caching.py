@@ -215,9 +215,9 @@ def test_a_law_changes_those_that_reach_it_and_no_others(before, tmp_path):
 def test_a_constant_counts_where_it_is_used(before, tmp_path):
     copied(tmp_path, "kernels")
     found = changed(
-        before, tmp_path, "kernels/tree_loops.py", "AT, ALONG, APART = 0, 1, 2", "AT, ALONG, APART = 0, 1, 3"
+        before, tmp_path, "kernels/joint_laws.py", "AT, ALONG, APART = 0, 1, 2", "AT, ALONG, APART = 0, 1, 3"
     )
-    assert found == {"add.kernels.tree_loops.loop_rows", "add.kernels.tree_loops.loop_curvature"}
+    assert found == {"add.kernels.joint_laws.loop_rows", "add.kernels.joint_laws.loop_curvature"}
 
 
 def test_what_is_no_content_does_not_count(before, tmp_path):
