@@ -30,14 +30,7 @@ from add.materials.formulas import callees as of_material
 from add.materials.relaxation import pull_remembered_stress, push_remembered_stress, remembered_stress
 from add.materials.strain_loops import callees as of_strains, strain_energy
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING
-from add.terms import (
-    elastic,
-    inertia,
-    joint_laws,
-    lengths,
-    loads,
-    rigid_inertia,
-)  # fmt: skip
+from add.terms import elastic, inertia, joint_laws, lengths, loads, rigid_inertia
 
 #: The kinds of families of this package.
 OWN_KINDS: tuple[Kind, ...] = (

@@ -27,11 +27,5 @@ from add.geometry.mass_properties import (
     sphere_solid,
 )
 from add.geometry.mesh_box import box_mesh, to_tet10
-from add.geometry.shapes import (
-    box_points,
-    capsule_points,
-    cylinder_points,
-    sphere_points,
-    surface_points,
-)
+from add.geometry.shapes import box_points, capsule_points, cylinder_points, sphere_points, surface_points
 from add.geometry.triangle_surface import box_surface, check_surface, cylinder_surface

@@ -31,15 +31,7 @@ from add.kernels.cone_shares import (
     share_normals,
     spread_sticking,
 )
-from add.kernels.cones import (
-    CONE,
-    DISC,
-    FREE,
-    HALF_LINE,
-    PYRAMID,
-    Blocks,
-    block_size,
-)
+from add.kernels.cones import CONE, DISC, FREE, HALF_LINE, PYRAMID, Blocks, block_size
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 

@@ -28,16 +28,7 @@ from add.equations.system import System
 from add.errors import SolverError
 from add.simulation.derivative import Linearised, NewtonSolve, Solution, linearise
 from add.simulation.start import BDFFormula, StartUp
-from add.simulation.stepper import (
-    NO_CHARTS,
-    NO_STAGES,
-    BlockStepper,
-    Pair,
-    PushedStep,
-    Record,
-    TakenBlock,
-    TakenStep,
-)
+from add.simulation.stepper import NO_CHARTS, NO_STAGES, BlockStepper, Pair, PushedStep, Record, TakenBlock, TakenStep
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray

@@ -32,14 +32,7 @@ from add.model.build import system_site
 from add.scene.build.built import BuiltScene, contact_forces, contact_terms
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import placed_positions
-from add.scene.spec.couplings import (
-    BallSpec,
-    FixedSpec,
-    ForceSpec,
-    HingeSpec,
-    SliderSpec,
-    TorqueSpec,
-)
+from add.scene.spec.couplings import BallSpec, FixedSpec, ForceSpec, HingeSpec, SliderSpec, TorqueSpec
 from add.scene.spec.objective import NearestObjectiveSpec, PointObjectiveSpec, PoseObjectiveSpec
 from add.simulation import ContactForces, Record
 from add.simulation.run import Trajectory

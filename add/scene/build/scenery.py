@@ -18,12 +18,7 @@ from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.robots.shapes import kernel_shape
 from add.scene.spec.links import surface_of_file
-from add.scene.spec.rigid import (
-    MeshObstacleSpec,
-    ObstacleSpec,
-    PlaneSpec,
-    SphereSpec,
-)
+from add.scene.spec.rigid import MeshObstacleSpec, ObstacleSpec, PlaneSpec, SphereSpec
 from add.scene.spec.scene import SceneSpec
 from add.ties import TiltVector, axes_across, unit_vector
 from add.typing import FloatArray

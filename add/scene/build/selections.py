@@ -22,13 +22,7 @@ from add.model.build import system_site
 from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.read.reader import S, apply_overrides
-from add.scene.spec.bodies import (
-    BoxMeshSpec,
-    FileMeshSpec,
-    LoadSpec,
-    SoftBodySpec,
-    SurfaceMeshSpec,
-)
+from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, LoadSpec, SoftBodySpec, SurfaceMeshSpec
 from add.scene.spec.common import (
     AllSelectorSpec,
     BoxSelectorSpec,

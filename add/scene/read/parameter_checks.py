@@ -11,10 +11,7 @@ from add.scene.read.recorded_starts import is_direction, is_orientation, numbers
 from add.scene.read.section_checks import check_expectations
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.nets import NetSpec
-from add.scene.spec.objective import (
-    ParameterSpec,
-    PriorObjectiveSpec,
-)
+from add.scene.spec.objective import ParameterSpec, PriorObjectiveSpec
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.summary import counted
 

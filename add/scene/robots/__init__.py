@@ -9,15 +9,7 @@ import numpy as np
 
 from add.errors import InputError
 from add.scene.robots.mjcf import robot_of_mjcf
-from add.scene.robots.model import (
-    Robot,
-    RobotActuator,
-    RobotGeometry,
-    RobotJoint,
-    RobotLink,
-    RobotLoop,
-    RobotTendon,
-)
+from add.scene.robots.model import Robot, RobotActuator, RobotGeometry, RobotJoint, RobotLink, RobotLoop, RobotTendon
 from add.scene.robots.sdf import robot_of_sdf
 from add.scene.robots.shapes import MeshFiles
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf

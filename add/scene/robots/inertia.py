@@ -7,16 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.geometry.mass_properties import ROUND_OFF
-from add.scene.robots.model import (
-    WORLD,
-    LinkPlace,
-    Place,
-    Robot,
-    RobotJoint,
-    RobotLink,
-    after,
-    here,
-)
+from add.scene.robots.model import WORLD, LinkPlace, Place, Robot, RobotJoint, RobotLink, after, here
 from add.scene.robots.xml_file import Source
 from add.typing import FloatArray
 

@@ -5,19 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve
-from add.scene.spec.common import (
-    HARD,
-    Count,
-    Facts,
-    Flag,
-    NonNegative,
-    Number,
-    Positive,
-    Role,
-    SideName,
-    Spec,
-    problem,
-)
+from add.scene.spec.common import HARD, Count, Facts, Flag, NonNegative, Number, Positive, Role, SideName, Spec, problem
 from add.scene.spec.friction import CURVES, FrictionCurveSpec, NormalLawSpec, _FurtherFriction
 
 

@@ -18,12 +18,7 @@ from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact import ContactPairSpec, NodeContactSpec
 from add.scene.spec.links import LinkOf, all_bodies, links_of, trees
 from add.scene.spec.nets import NetSpec
-from add.scene.spec.rigid import (
-    BoxGeometrySpec,
-    FileGeometrySpec,
-    KinematicBodySpec,
-    RigidBodySpec,
-)
+from add.scene.spec.rigid import BoxGeometrySpec, FileGeometrySpec, KinematicBodySpec, RigidBodySpec
 from add.scene.spec.scene import BodySpec, SceneSpec
 
 
