@@ -19,12 +19,15 @@ from add.kernels.contact_pairs import ACTIVE, BITS, SLIP
 from add.linalg.blas import of_two
 from add.typing import FloatArray, IntArray
 
-#: As in `add.solve.newton`, where the reasons stand.
-MAX_HALVINGS = 14
-SUFFICIENT_DECREASE = 1e-4
+#: Line search: halvings of a step, and the share of the predicted decrease that is asked for.
+MAX_HALVINGS, SUFFICIENT_DECREASE = 14, 1e-4
+#: A step of which no more than this share may be tried is blocked by surfaces in its way.
 BLOCKED = 1e-9
+#: After how many halvings without decrease the natural monotonicity test is asked.
 NATURAL_AFTER = 2
+#: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.
 MOST_SHORTENED = 8
+#: As in `add.solve.newton`.
 ROUND_OFF = 64.0
 EPS = float(np.finfo(float).eps)
 

@@ -91,6 +91,22 @@ class Factorization(LinearSolve):
         return self.solve_transposed(b) if transposed else self.solve(b)
 
 
+class BothWays(Factorization):
+    """A back end whose solves with the matrix and with the transposed one are one function."""
+
+    @abstractmethod
+    def solved(self, b: FloatArray, transposed: bool) -> FloatArray:
+        """Return A^-1 b or A^-T b, refined and checked."""
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """Return A^-1 b."""
+        return self.solved(b, False)
+
+    def solve_transposed(self, b: FloatArray) -> FloatArray:
+        """Return A^-T b."""
+        return self.solved(b, True)
+
+
 @njit(cache=True)
 def sound(matrix_norm, x, b, defect):
     """Whether one solution (n,) passes; the same as below in a fraction of the time."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
-from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
+from add.linalg.base import SOLVE_TOLERANCE, BothWays, Factorization, check_solution
 from add.linalg.fronts import is_symmetric
 from add.linalg.multifrontal import factorization_for
 from add.linalg.pattern import Pattern
@@ -30,7 +30,7 @@ class _Analysis(NamedTuple):
 
 
 @final
-class Cholmod(Factorization):
+class Cholmod(BothWays):
     """L D L^T or L L^T by CHOLMOD where the matrix is symmetric and positive definite; otherwise the default back end.
 
     A matrix counts as symmetric as it does for `MultifrontalLU`: entries equal to their mirror images up to round-off,
@@ -114,7 +114,7 @@ class Cholmod(Factorization):
         self._other = other
         return other
 
-    def _solve(self, b: FloatArray, transposed: bool) -> FloatArray:
+    def solved(self, b: FloatArray, transposed: bool) -> FloatArray:
         if self._other is None:
             assert self._pattern is not None, "factor first"
             matrix = self._pattern.matrix(self._data)
@@ -134,14 +134,6 @@ class Cholmod(Factorization):
         if self._other is not None:
             return self._other.substitute(b, transposed)
         return np.asarray(self._factor(b))
-
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return A^-1 b."""
-        return self._solve(b, False)
-
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return A^-T b."""
-        return self._solve(b, True)
 
 
 def is_installed() -> bool:

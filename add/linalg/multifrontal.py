@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numba import config
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from add.errors import SolverError
-from add.linalg.base import Factorization, check_solution
+from add.linalg.base import BothWays, Factorization, check_solution
 from add.linalg.blas import addresses
 from add.linalg.fronts import factorise, factorise_symmetric, is_symmetric, measure
 from add.linalg.pattern import MOST_PATTERNS, Pattern
@@ -81,7 +81,7 @@ class Analysis(NamedTuple):
 
 
 @final
-class MultifrontalLU(Factorization):
+class MultifrontalLU(BothWays):
     """LU on the fronts of a nested dissection, dense BLAS inside (Duff and Reid 1983, 1984; Liu 1992).
 
     Made for J: its structure is (nearly) symmetric, its values need not be. Rows are exchanged within the pivots of a
@@ -186,7 +186,7 @@ class MultifrontalLU(Factorization):
         self._fallback = fallback
         return fallback
 
-    def _solve(self, b: FloatArray, transposed: bool) -> FloatArray:
+    def solved(self, b: FloatArray, transposed: bool) -> FloatArray:
         assert self._current is not None, "factor first"
         self._counts["solves"] += 1
         if self._fallback is not None:
@@ -219,14 +219,6 @@ class MultifrontalLU(Factorization):
         substitute_rows(self._blas, fronts, self._factors, self._swaps, self._symmetric, transposed, b, x, work)
         return x
 
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return A^-1 b."""
-        return self._solve(b, False)
-
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return A^-T b."""
-        return self._solve(b, True)
-
 
 def analysis_of(pattern: Pattern, diagonal: FloatArray | None = None) -> Analysis:
     """Return the order of elimination of a pattern and its fronts; zeros of the ``diagonal`` are those of multipliers.
@@ -250,7 +242,7 @@ def _mirror(structure: Structure) -> AnyArray:
 
 
 @final
-class DenseLU(Factorization):
+class DenseLU(BothWays):
     """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
 
     def copy(self) -> DenseLU:
@@ -275,10 +267,10 @@ class DenseLU(Factorization):
             if info > 0:
                 raise SolverError("the Jacobian is singular")
 
-    def _solve(self, b: FloatArray, trans: Literal[0, 1]) -> FloatArray:
+    def solved(self, b: FloatArray, transposed: bool) -> FloatArray:
         if not self._dense.size:
             return b.copy()
-        matrix = self._dense.T if trans else self._dense
+        matrix, trans = (self._dense.T, 1) if transposed else (self._dense, 0)
         x, _ = dgetrs(self._lu, self._pivots, b, trans=trans)
         x = x + dgetrs(self._lu, self._pivots, b - matrix @ x, trans=trans)[0]
         check_solution(self._norm, x, b, b - matrix @ x)
@@ -287,14 +279,6 @@ class DenseLU(Factorization):
     def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
         """Return A^-1 b or A^-T b, neither refined nor checked."""
         return dgetrs(self._lu, self._pivots, b, trans=int(transposed))[0] if self._dense.size else b.copy()
-
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return A^-1 b."""
-        return self._solve(b, 0)
-
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return A^-T b."""
-        return self._solve(b, 1)
 
 
 # --- Which back end suits a system ------------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from add.errors import SolverError
-from add.linalg.base import SOLVE_TOLERANCE, Factorization, check_solution
+from add.linalg.base import SOLVE_TOLERANCE, BothWays, check_solution
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
 
@@ -49,7 +49,7 @@ def _groups(pattern: Pattern) -> IntArray:
 
 
 @final
-class SparseLU(Factorization):
+class SparseLU(BothWays):
     """SuperLU with an ordering found once a pattern, and default partial pivoting as the fallback.
 
     Diagonal pivots are preferred (threshold 0.01), since J is dominated by mass and stiffness; a solve that this leaves
@@ -108,13 +108,12 @@ class SparseLU(Factorization):
     def substitute(self, b: FloatArray, transposed: bool) -> FloatArray:
         """Return A^-1 b or A^-T b (n, k), neither refined nor checked."""
         out = np.empty_like(b)
-        trans: Literal["N", "T"] = "T" if transposed else "N"
-        out[self._order] = self._lu.solve(b[self._order], trans)  # type: ignore[call-overload]
+        out[self._order] = self._lu.solve(b[self._order], "T" if transposed else "N")  # type: ignore[call-overload]
         return out
 
-    def _solve(self, b: FloatArray, trans: Literal["N", "T"]) -> FloatArray:
+    def solved(self, b: FloatArray, transposed: bool) -> FloatArray:
         rhs = b[self._order]
-        matrix = self._permuted if trans == "N" else self._permuted.T
+        matrix, trans = (self._permuted.T, "T") if transposed else (self._permuted, "N")
         size = np.abs(rhs).max(axis=0, initial=0.0)
         for _ in range(2):
             x = self._lu.solve(rhs, trans)  # type: ignore[call-overload]
@@ -129,11 +128,3 @@ class SparseLU(Factorization):
         out = np.empty_like(x)
         out[self._order] = x
         return out
-
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return A^-1 b."""
-        return self._solve(b, "N")
-
-    def solve_transposed(self, b: FloatArray) -> FloatArray:
-        """Return A^-T b."""
-        return self._solve(b, "T")

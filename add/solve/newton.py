@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from add.compiled.newton import BLOCKED, MAX_HALVINGS, MOST_SHORTENED, NATURAL_AFTER, SUFFICIENT_DECREASE
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
@@ -17,9 +18,6 @@ from add.errors import SolverError
 from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
-
-#: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.
-MOST_SHORTENED = 8
 
 
 def reached(
@@ -49,16 +47,6 @@ def reached(
 
 
 _log = logging.getLogger(__name__)
-
-#: Line search: halvings of a step, and the share of the predicted decrease that is asked for.
-MAX_HALVINGS = 14
-SUFFICIENT_DECREASE = 1e-4
-
-#: A step of which no more than this share may be tried is blocked by surfaces in its way.
-BLOCKED = 1e-9
-
-#: After how many halvings without decrease the natural monotonicity test is asked.
-NATURAL_AFTER = 2
 
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0

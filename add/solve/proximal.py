@@ -23,7 +23,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from add.solve.newton import BLOCKED, NewtonResult, Point, Solve
+from add.compiled.newton import BLOCKED
+from add.solve.newton import NewtonResult, Point, Solve
 from add.solve.step_equations import Status
 from add.typing import FloatArray
 
