@@ -14,7 +14,7 @@ from support.small_models import RoughObjective
 
 from add.contact import BodyContact, FrictionLaw
 from add.hard_contact.geometry import contact_term
-from add.kernels.contact_pairs import FEATURE, SLIP
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, SLIP, STICKS
 from add.kernels.contact_places import ROLLS
 from add.kernels.rotation import rotation_matrix
 from add.scene import scene_from_dict
@@ -85,6 +85,21 @@ def test_what_sticks(host: str) -> None:
         held_by(case), case.kin, rng.normal(size=3), case.theta, rng=rng, scales={"q": 0.02, "v": 0.05}, rtol=1e-7
     )
     assert found.q > 0.0 and found.v > 0.0
+
+
+def test_what_sticks_without_touching_rolls() -> None:
+    """A point that is held a little above the face is where it would touch."""
+    held = []
+    for case in (on_rim(Case("plane", "body", "world", "large", law=FrictionLaw.HYBRID), 0.3), Case("plane", "body",
+                 "world", "large", law=FrictionLaw.HYBRID)):  # fmt: skip
+        sticks = held_by(case).decision
+        q = case.kin.q.copy()
+        q[:3] += 0.06 * case.n_world
+        up = replace(case.kin, q=q)
+        rows = case.contact.decided_residual(up, case.theta, np.zeros(6), sticks)
+        assert rows[0, BITS] & STICKS and not rows[0, BITS] & ACTIVE
+        held.append(case.contact.stick_constraint(rows).evaluate(up, case.theta).rows)
+    np.testing.assert_allclose(*held, rtol=1e-10)
 
 
 def test_sizes() -> None:
