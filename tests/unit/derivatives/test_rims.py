@@ -99,7 +99,7 @@ def test_what_sticks_without_touching_rolls() -> None:
         rows = case.contact.decided_residual(up, case.theta, np.zeros(6), sticks)
         assert rows[0, BITS] & STICKS and not rows[0, BITS] & ACTIVE
         held.append(case.contact.stick_constraint(rows).evaluate(up, case.theta).rows)
-    np.testing.assert_allclose(*held, rtol=1e-10)
+    np.testing.assert_allclose(*held, rtol=1e-10, atol=1e-12)
 
 
 def test_sizes() -> None:
