@@ -168,6 +168,11 @@ class SoftBody(NodalBody):
         """Boundary of the mesh."""
         return surface(self.mesh)
 
+    @cached_property
+    def _locator(self) -> Locator:
+        """Which element holds a place."""
+        return Locator(self.mesh)
+
     def mass_shares(self) -> FloatArray:
         """Return row sums of the mass matrix over the mass, those of one density for all regions."""
         pairs = mass_pairs(self.mesh, lumped=self.lumped)
@@ -176,7 +181,7 @@ class SoftBody(NodalBody):
 
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
         """Return the nodes of the element that holds the place, and its shape functions there."""
-        located = Locator(self.mesh).locate(place)
+        located = self._locator.locate(place)
         return located.nodes, located.weights, located.distance
 
     def parameters(self) -> list[Block]:

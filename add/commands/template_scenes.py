@@ -360,6 +360,7 @@ def reaching(
     off = _OFF * (upper - lower)
     low, high = lower + off, upper - off
     begin = [np.clip(first, low, high), *np.random.default_rng(0).uniform(low, high, (_STARTS, len(own)))]
-    ends = [least_squares(misses, q, bounds=(low - 0.1 * off, high + 0.1 * off)).x for q in begin]
+    # What is out of reach is approached along stops, by ever less a step.
+    ends = [least_squares(misses, q, bounds=(low - 0.1 * off, high + 0.1 * off), max_nfev=60).x for q in begin]
     found = min(ends, key=lambda q: (max(float(np.linalg.norm(place(q) - target)), REACHED), np.abs(q - first).max()))
     return {joint.name: float(value) for joint, value in zip(own, found, strict=True)}

@@ -24,6 +24,7 @@ from add.equations.family_term import plain
 from add.equations.kinematics import Carry, Kinematics, Weights
 from add.equations.term import Decisions
 from add.kernels.arena import CHOICE, OWN, Arena, Instant, Signals
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.linalg.pattern import Pattern
 from add.typing import FloatArray, IntArray
@@ -249,7 +250,9 @@ def step_matrices(arrays, routines, step, kin, theta, signals, choices, along):
             rates = c * by_v[j, i] + c * c * by_a[j, i]
             linear.matrix[j * n + i] = by_q[j, i] + rates
             b[j, i], b[n + j, i] = rates, c * by_a[j, i]
-    b[2 * n :] = -by_theta
+    for m in range(k):
+        for i in range(n):
+            b[2 * n + m, i] = -by_theta[m, i]
     size = 2 * step.pairs * n
     transition, along_inputs = np.zeros((size, size)), np.zeros((size, k))
     x, largest = np.empty((2 * n + k, n)), factor_dense(linear, routines.blas)
@@ -310,7 +313,9 @@ def push_steps(arrays, routines, timing, steps, part, signals, theta, along, mov
         place[moved[m]] = m
     q, v = np.zeros((n_steps, along.n, n)), np.zeros((n_steps, along.n, n))
     old, stars = np.zeros((2, 2, along.n, n)), np.zeros((2, along.n, n))
-    old[:, :, :count] = dots
+    for i in range(2):
+        for j in range(2):
+            put(dots[i, j], old[i, j])
     linear, done = new_linear(arrays), 0
     for k in range(n_steps):
         number = first + k

@@ -62,7 +62,8 @@ def factor_sparse(arrays, blas, linear, data):
 def solve_sparse(arrays, blas, linear, largest, transposed, b, x, rest):
     """Fill x with A^-1 b or A^-T b, refined; return whether it is no noise."""
     sparse, fronts, n = sparse_of(arrays), fronts_of_system(arrays), b.size
-    x[:], rest[:] = 0.0, b
+    x[:] = 0.0
+    put(b, rest)
     matrix = sparse.block_indptr, sparse.block_indices, linear.matrix, transposed
     _, border, most = _room(linear, sparse)
     factored, steps = (linear.factors, linear.pivots, linear.info[1] != 0), 2

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.ordering import order_of
 from add.kernels.primitives import CORNER_0, EDGE_01, FACE, closest_on_triangle
@@ -221,7 +222,7 @@ def box_tree(corners):
         if stop - first <= LEAF:
             below[count, 0], below[count, 1] = -1 - first, stop - first
         else:
-            order[first:stop] = part[order_of(centres[part, axis])]
+            put(part[order_of(centres[part, axis])], order[first:stop])
             middle = (first + stop) // 2
             waiting.append((middle, stop, count))
             waiting.append((first, middle, count))

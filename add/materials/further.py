@@ -38,7 +38,8 @@ def principal(f, l, frame):
     xx, yy, zz, xy, xz, yz = cauchy_green(f)
     c = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     right = frame[1]
-    right[:] = np.eye(3)
+    right[:] = 0.0
+    right[0, 0] = right[1, 1] = right[2, 2] = 1.0
     for _ in range(12):
         if abs(c[0, 1]) + abs(c[0, 2]) + abs(c[1, 2]) <= 1e-17 * (xx + yy + zz):
             break

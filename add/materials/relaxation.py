@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
 from add.kernels.deformation import gradient_of
 from add.materials.elements import contract, dilatation, dilate
@@ -99,7 +100,9 @@ def relaxing(law: Material) -> Material:
     @njit(**kept)
     def linear_moduli(p, slopes):
         mu, lame = of_linear_moduli(p, slopes)
-        slopes[:, :n] *= 1.0 - p[n]
+        for k in range(n):
+            slopes[0, k] *= 1.0 - p[n]
+            slopes[1, k] *= 1.0 - p[n]
         slopes[0, n], slopes[1, n] = -mu, -lame
         slopes[:, n + 1 :] = 0.0
         return (1.0 - p[n]) * mu, (1.0 - p[n]) * lame
@@ -115,7 +118,8 @@ def _place(mean, theta, f, cof, jac, f_bar, cof_bar):
     """Write where the law is evaluated; return the factor s of F and det F there."""
     if mean:
         return dilate(f, cof, jac, theta, f_bar, cof_bar), theta
-    f_bar[:], cof_bar[:] = f, cof
+    put(f, f_bar)
+    put(cof, cof_bar)
     return 1.0, jac
 
 

@@ -10,7 +10,9 @@ from add.scene import scene_from_dict
 from add.scene.build.built import BuiltScene
 
 
-def hollow_block(steps: int = 20, integrator: str = "bdf1", signals: Any = None, **body: Any) -> dict[str, Any]:
+def hollow_block(
+    steps: int = 20, integrator: str = "bdf1", signals: Any = None, dt: float = 0.005, **body: Any
+) -> dict[str, Any]:
     """Return a scene of a block of 26 hexahedra around a hollow, held at one end."""
     block: dict[str, Any] = {
         "type": "soft",
@@ -26,7 +28,7 @@ def hollow_block(steps: int = 20, integrator: str = "bdf1", signals: Any = None,
     }
     return {
         "schema": "add-scene/1",
-        "time": {"dt": 0.005, "steps": steps, "integrator": integrator, "newton": {"atol": 1e-12, "rtol": 0}},
+        "time": {"dt": dt, "steps": steps, "integrator": integrator, "newton": {"atol": 1e-12, "rtol": 0}},
         "signals": signals or {},
         "bodies": {"block": block | body},
     }

@@ -1,32 +1,43 @@
 """Elastic laws at one point, and differences of their functions."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
+from add.kernels.by_address import address
 from add.materials import Material
+from add.materials.called import callees, law_by_parameters, law_energy, law_stress, law_tangent
+from add.materials.formulas import LawFunctions
+
+
+@functools.cache
+def called_one(law: Material, name: str) -> np.ndarray:
+    """Return what calls one function of a law by its address, as loops do: each law is compiled for them alone."""
+    k = LawFunctions._fields.index(name)
+    return np.where(np.arange(k + 1) == k, address(callees(law)[k]), 0)
 
 
 class Point:
     """One law with its moduli at one deformation."""
 
     def __init__(self, law: Material, p: np.ndarray, f: np.ndarray) -> None:
-        self.law, self.p, self.f = law, p, np.ascontiguousarray(f)
+        self.law, self.p, self.f = law, np.ascontiguousarray(p, float), np.ascontiguousarray(f, float)
         self.jac = float(np.linalg.det(f))
         self.cof = np.ascontiguousarray(self.jac * np.linalg.inv(f).T)
 
     def energy(self) -> float:
-        return self.law.functions.energy(self.p, self.f, self.cof, self.jac)
+        return law_energy(called_one(self.law, "energy"), self.p, self.f, self.cof, self.jac)
 
     def stress(self) -> np.ndarray:
         out = np.full((3, 3), np.nan)
-        self.law.functions.stress(self.p, self.f, self.cof, self.jac, out)
+        law_stress(called_one(self.law, "stress"), self.p, self.f, self.cof, self.jac, out)
         return out
 
     def tangent(self) -> np.ndarray:
         """dP_im/dF_jn as [i, m, j, n]."""
         blocks = np.full((3, 3, 3, 3), np.nan)
-        self.law.functions.tangent(self.p, self.f, self.cof, self.jac, blocks)
+        law_tangent(called_one(self.law, "tangent"), self.p, self.f, self.cof, self.jac, blocks)
         for i, j in ((1, 0), (2, 0), (2, 1)):
             blocks[i, j] = blocks[j, i].T
         return blocks.transpose(0, 2, 1, 3)
@@ -34,7 +45,7 @@ class Point:
     def by_parameters(self) -> np.ndarray:
         """dP_im/dp_k as [i, m, k]."""
         out = np.full((self.p.size, 3, 3), np.nan)
-        self.law.functions.by_parameters(self.p, self.f, self.cof, self.jac, out)
+        law_by_parameters(called_one(self.law, "by_parameters"), self.p, self.f, self.cof, self.jac, out)
         return out.transpose(1, 2, 0)
 
 

@@ -48,7 +48,7 @@ QUICK = {
         5,
         ALL,
     ),
-    "fig2_cylinder_linear": (CYLINDER, 3, ALL),
+    "fig2_cylinder_linear": (CYLINDER | {"bodies.cylinder.velocity": [0.06, 0.02, -0.2]}, 3, ALL),
     "fig2_cylinder_tanh": (CYLINDER, 2, ("touching",)),
     "fig2_cylinder_hybrid": (CYLINDER, 2, ("touching",)),
     "fig5_tori": (
@@ -76,8 +76,9 @@ QUICK = {
             "bodies.ball.scale": 2.0,
             "bodies.ball.position": [0, 0, 0.0502],
             "recording.time_offset": 0.0005,
+            "time.dt": 0.003,  # so that the second picture is seen
         },
-        12,
+        4,
         ("touching",),
     ),
     "rigid_ball_throw": (
