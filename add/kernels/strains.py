@@ -75,7 +75,7 @@ def _dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(**_JIT)
+@njit(**_JIT, cache=True)  # which meshes of cloth call
 def hinge_angle(x, at, work, second):
     """Return the angle theta of a hinge, 0 where it is flat; fill its gradient and, if ``second``, its Hessian.
 
