@@ -35,7 +35,7 @@ BRIDGES = (
 )
 
 
-def scene(bridge: Bridge, target: float) -> dict[str, Any]:
+def scene(bridge: Bridge, target: float, most: int = MOST) -> dict[str, Any]:
     """Return a bridge on its piers and between two banks; its mean height after 0.05 s is to be ``target`` [m]."""
     size = [CELL * n for n in bridge.cells]
     x, z = 0.5 * size[0] - 1e-6, 0.5 * size[2] - 1e-6
@@ -65,16 +65,16 @@ def scene(bridge: Bridge, target: float) -> dict[str, Any]:
             },
             {"path": f"{material}.poisson", "bounds": [0, 0.49], "scale": POISSON},
         ],
-        "optimizer": {"method": "l-bfgs-b", "max_evaluations": MOST},
+        "optimizer": {"method": "l-bfgs-b", "max_evaluations": most},
     }
 
 
-def problem_of(bridge: Bridge) -> tuple[InverseProblem, float, str]:
+def problem_of(bridge: Bridge, most: int) -> tuple[InverseProblem, float, str]:
     """Return the problem, how far the bridge is lowered at the start [m], and its size in words."""
     built = add.scene_from_dict(scene(bridge, 0.0)).build()
     run = built.run()
     begin, end = (float(built.markers.points(run.kinematics(k), built.theta)[0][0, 2]) for k in (0, run.n_steps))
-    found = add.scene_from_dict(scene(bridge, begin - LOWERED)).inverse_problem()
+    found = add.scene_from_dict(scene(bridge, begin - LOWERED, most)).inverse_problem()
     held = built.model.system.partition.prescribed.size // 3
     size = f"{built.model.body('bridge').mesh.n_elements} tetrahedra, {found.n} numbers, {held} held nodes"
     return found, begin - end, size
@@ -86,7 +86,7 @@ def run(context: Context) -> Outcome:
     values: dict[str, Any] = {}
     with figure(context.image("soft_bridges.png"), 6.4, 2.6) as drawn:
         for axes, bridge in zip(drawn.subplots(1, len(BRIDGES)), BRIDGES, strict=True):
-            problem, lowered, size = problem_of(bridge)
+            problem, lowered, size = problem_of(bridge, 14 if context.short else MOST)
             problem.value_and_grad(problem.x0)
             start = problem.value(problem.x0)[0]
             losses: list[float] = []
