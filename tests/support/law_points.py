@@ -7,8 +7,7 @@ import numpy as np
 
 from add.kernels.by_address import address
 from add.materials import Material
-from add.materials.called import callees, law_by_parameters, law_energy, law_stress, law_tangent
-from add.materials.formulas import LawFunctions
+from add.materials.formulas import LawFunctions, callees, law_by_parameters, law_energy, law_stress, law_tangent
 
 
 @functools.cache
