@@ -322,10 +322,10 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> Touches:
-    """Return where all pairs are at ``kin``."""
+def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray, *, lowest: bool = False) -> Touches:
+    """Return where all pairs are at ``kin``; ``lowest``: see `add.kernels.contact_rows.lowest_touches`."""
     m, motion = pairs.n, Motion(float(kin.t), kin.q, kin.v, theta)
     out = np.empty(m), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 2, 3))
     geometry = Touches(pairs, motion, *out)
-    kernel.touches(*geometry._arguments, out)
+    (kernel.lowest_touches if lowest else kernel.touches)(*geometry._arguments, out)
     return geometry

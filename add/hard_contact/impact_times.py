@@ -232,7 +232,7 @@ class NearSearch:
         self.pairs, self.stops, self.restitution = pairs, stops, restitution
         self.options, self.dt, self.whole, self.before, self.system = options, dt, whole, before, system
         self._movable = movable
-        self.at: Touches = touches(pairs, before.rows, before.theta)
+        self.at: Touches = touches(pairs, before.rows, before.theta, lowest=True)
         self._stop_gaps = stops.gaps(before.kin.q, before.theta)
         # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
         fast = self.at.normal_velocity < -self.resting

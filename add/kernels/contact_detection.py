@@ -367,7 +367,8 @@ def detect(q, theta, contacts, frames):
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
-                feature = rolled(i, o, q, contacts, frames, x, L, S) if contacts.points[i, 3] >= 0 else -1
+                is_rim = contacts.points[i, 3] >= 0
+                feature = rolled(i, o, q, reach_of_pair, contacts, frames, x, L, S) if is_rim else -1
                 if feature < 0:
                     feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
                 else:

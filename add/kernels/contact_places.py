@@ -31,6 +31,8 @@ MOVED, BY, ANGLE = 5, 6, 7
 UPRIGHT = 0.05
 #: Bit of a feature, a flat one, over which a point rolls with its rim.
 ROLLS = 1 << 40
+#: Radii by which a place on an edge of a mesh is looked at beside it.
+ASIDE = 1e-6
 #: Cosine between normals of faces of one surface that count as one under a rim.
 ALIKE = 0.9
 
@@ -101,10 +103,20 @@ def roll(i, o, feature, least, contacts, frames, x, L, S):
 
 
 @njit(cache=True, error_model="numpy")
-def rolled(i, o, q, contacts, frames, x, L, S):
+def _nearest_face(kind, size, X0, X1, X2, aside):
+    """Return the flat feature nearest to a place, or, on an edge of a mesh, to one ``aside`` [m]; -1 for none."""
+    feature = distance_feature(kind, size, X0, X1, X2)
+    if kind == MESH and not is_flat(kind, size, feature):
+        feature = distance_feature(kind, size, X0 + 0.6 * aside, X1 + 0.3 * aside, X2 + 0.7 * aside)
+    return feature if is_flat(kind, size, feature) else -1
+
+
+@njit(cache=True, error_model="numpy")
+def rolled(i, o, q, reach, contacts, frames, x, L, S):
     """Return the feature over which point i rolls with its rim, and move it there; -1 for none, x is then as it was.
 
-    The face under the middle of the rim decides, the face under the point is what it meets.
+    No mesh is further away from its circle than ``reach`` [m]. The face under the middle of the rim decides, the face
+    under the point is what it meets.
     """
     shapes = frames.shapes
     kind, size, a, rim = shapes.kind[o], shapes.size[o], contacts.points[i, 2], contacts.rims[contacts.points[i, 3]]
@@ -113,21 +125,21 @@ def rolled(i, o, q, contacts, frames, x, L, S):
     c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
     z = (L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2
     x[0, 0], x[0, 1], x[0, 2] = B[PLACE, 0] + c0 + z * a0, B[PLACE, 1] + c1 + z * a1, B[PLACE, 2] + c2 + z * a2
-    reach = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
+    radius = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
     x[0, 0], x[0, 1], x[0, 2] = x0, x1, x2
-    if kind == MESH and not mesh_is_near(size, X0, X1, X2, reach):
+    if kind == MESH and not mesh_is_near(size, X0, X1, X2, radius + reach):
         return -1
-    below = distance_feature(kind, size, X0, X1, X2)
-    if not is_flat(kind, size, below) or not roll(i, o, below, UPRIGHT, contacts, frames, x, L, S):
+    below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
+    if below < 0 or not roll(i, o, below, UPRIGHT, contacts, frames, x, L, S):
         return -1
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-    feature = distance_feature(kind, size, X0, X1, X2)
+    feature = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
     if feature == below:
         return feature
     n0, n1, n2 = S[0, 0], S[0, 1], S[0, 2]
     point_place(i, q, contacts, frames.B, x, L)
-    if is_flat(kind, size, feature):
+    if feature >= 0:
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
         alike = S[0, 0] * n0 + S[0, 1] * n1 + S[0, 2] * n2 > ALIKE
         if alike and roll(i, o, feature, UPRIGHT, contacts, frames, x, L, S):
@@ -139,12 +151,19 @@ def rolled(i, o, q, contacts, frames, x, L, S):
 def nearest(i, o, q, contacts, frames, x, L, S):
     """Return the feature of shape o that is nearest to point i at x, with the bit `ROLLS` where it rolls there."""
     if contacts.points[i, 3] >= 0:
-        feature = rolled(i, o, q, contacts, frames, x, L, S)
+        feature = rolled(i, o, q, math.inf, contacts, frames, x, L, S)
         if feature >= 0:
             return feature | ROLLS
     shapes = frames.shapes
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
     return distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+
+
+@njit(cache=True, error_model="numpy")
+def is_beside(moved, n):
+    """Whether a point that moves by P (3,) with its rim, as `roll` leaves it, is not below or above the axis."""
+    along = moved[0] * n[0] + moved[1] * n[1] + moved[2] * n[2]
+    return along * along > 1e-12 * (moved[0] * moved[0] + moved[1] * moved[1] + moved[2] * moved[2])
 
 
 @njit(cache=True, error_model="numpy")

@@ -41,7 +41,7 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
-from add.kernels.contact_places import OMEGA, PLACE, VELOCITY as SPEED, nearest, point_place
+from add.kernels.contact_places import MOVED, OMEGA, PLACE, VELOCITY as SPEED, is_beside, nearest, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -60,11 +60,21 @@ def _met(number, order, motion, contacts, frames, scratch):
 @njit(**_JIT)
 def touches(motion, packed, number, out):
     """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there."""
-    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, out, *new_store())
+    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, False, out, *new_store())
 
 
 @njit(**_JIT)
-def _fill_touches(motion, contacts, number, out, floats, integers):
+def lowest_touches(motion, packed, number, out):
+    """Fill the same, but infinite gaps of what is free beside the lowest point of a rim that rolls.
+
+    The velocity of the material says of that one alone how its gap changes: beside it material goes down into the face
+    where the rim does not.
+    """
+    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, True, out, *new_store())
+
+
+@njit(**_JIT)
+def _fill_touches(motion, contacts, number, lowest, out, floats, integers):
     gap, normal, velocity, place, arms = out
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
@@ -73,6 +83,8 @@ def _fill_touches(motion, contacts, number, out, floats, integers):
             normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
             place[k, r] = scratch.x[0, r] - lever * scratch.S[0, r]
             arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
+        if lowest and gap[k] > 0.0 and is_beside(scratch.L[MOVED], normal[k]):
+            gap[k] = math.inf
 
 
 @njit(**_JIT)

@@ -75,9 +75,10 @@ def free_points(motion, other, contacts):
                 continue
             for i in range(runs[run, FIRST], runs[run, STOP]):
                 point_place(i, motion.q, contacts, one.B, x, L)
-                rolls = contacts.points[i, 3] >= 0 and rolled(i, o, motion.q, contacts, one, x, L, S) >= 0
+                is_rim = contacts.points[i, 3] >= 0
+                rolls = is_rim and rolled(i, o, motion.q, math.inf, contacts, one, x, L, S) >= 0
                 point_place(i, other.q, contacts, two.B, y, L)
-                if rolls and rolled(i, o, other.q, contacts, two, y, L, S) < 0:
+                if is_rim and rolled(i, o, other.q, math.inf, contacts, two, y, L, S) < 0 and rolls:
                     point_place(i, motion.q, contacts, one.B, x, L)
                 X[0], X[1], X[2] = to_frame(0, o, x, one.shapes.R, one.shapes.p)
                 D[0], D[1], D[2] = to_frame(0, o, y, two.shapes.R, two.shapes.p)

@@ -1,10 +1,12 @@
 """Points that turn with a rim: every derivative against differences, energy of a whole rim, whole runs."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import trimesh
 from derivatives.test_body_contact import ANGLES, Case
 from derivatives.test_shape_sizes import sized
 from derivatives.test_stick_constraint import held_by
@@ -150,6 +152,35 @@ def test_wheels_roll(law: str) -> None:
     assert run.q[-1, 0] == pytest.approx(0.5, rel=2e-3)
     resting = run.q[125:, 2]
     assert np.ptp(resting) < 1e-5  # sides of a prism would raise it by 1.5 mm
+
+
+@pytest.mark.parametrize("restitution", [None, 0.8])
+def test_fast_wheels_stay_down(restitution: float | None) -> None:
+    """Under impulses by 0.4 rad a step: material beside the lowest point goes down, the rim does not."""
+    fast = {
+        "orientation": [1, 0, 0, 0], "position": [0.05, 0, 0], "velocity": [0, 2, 0], "angular_velocity": [0, 0, 40],
+        "collision": {"spacing": 0.01},
+    }  # fmt: skip
+    wall = {"shape": "plane", "point": [0, 0, 0], "normal": [1, 0, 0]}
+    scene = wheel("impulse", 0.0, 40, **fast) | {"obstacles": {"floor": wall}, "gravity": [-9.81, 0, 0]}
+    scene["time"]["dt"] = 0.01
+    if restitution:
+        scene["contact"]["pairs"] = [{"body": "wheel", "obstacle": "floor", "restitution": restitution}]
+    run = scene_from_dict(scene).build().run()
+    assert run.v[-1, 1] == pytest.approx(2.0, rel=1e-9) and np.ptp(run.q[:, 0]) < 1e-12
+
+
+@pytest.mark.parametrize("law", ["penalty", "penalty+wall"])
+def test_wheels_roll_on_meshes(tmp_path: Path, law: str) -> None:
+    """Over triangles with another normal each, and held up by a layer, too."""
+    block = trimesh.creation.box((6.0, 6.0, 2.0)).subdivide()
+    block.export(tmp_path / "block.stl")
+    floor = {"shape": "mesh", "file": str(tmp_path / "block.stl"), "center": [0, 0.3, -1]}
+    scene = wheel("tanh", 0.0, 120, position=[0, 0, 0.052]) | {"obstacles": {"floor": floor}}
+    if law != "penalty":
+        scene["contact"] |= {"law": law, "thickness": 0.004}
+    run = scene_from_dict(scene).build().run()
+    assert run.v[-1, 0] == pytest.approx(0.5, rel=2e-3)
 
 
 @pytest.mark.parametrize("law", ["linear", "tanh", "hybrid", "exact", "impulse"])
