@@ -19,7 +19,7 @@ from add.typing import FloatArray, IntArray
 
 
 class Places(NamedTuple):
-    """Where derivatives stand: G by ``row`` (equation) and ``dof``, those of G^T mu by ``left`` and ``right``."""
+    """Places of derivatives: G by ``row`` (equation) and ``dof``, those of G^T mu by ``left`` and ``right``."""
 
     row: IntArray
     dof: IntArray
@@ -33,7 +33,7 @@ class Holonomic(Constraint):
     @property
     @abstractmethod
     def places(self) -> Places:
-        """Where entries stand."""
+        """Places of the entries."""
 
     @abstractmethod
     def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -321,7 +321,7 @@ class PointConstraint(Holonomic):
 
     @cached_property
     def places(self) -> Places:
-        """Those of the points."""
+        """Places of the entries of the points."""
         return Places(*self.points.entries()[:2])
 
     def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,6 +1,6 @@
-"""What formats share: their contract, choices left to the reader, the likeness of a file that nobody knows, and tables.
+"""The contract of formats, choices left to the reader, the likeness of a file that nobody knows, and tables of numbers.
 
-A table is of numbers between other lines of a text: cells with their places, times on their grid.
+A table stands between other lines of a text: cells with their places, times on their grid.
 """
 
 from __future__ import annotations

@@ -50,12 +50,6 @@ def on_rim(case: Case, behind: float, start: float = 2.0, tilt: float = 0.7) -> 
     return case
 
 
-def decided(case: Case) -> np.ndarray:
-    rows = case.contact.decide(case.kin, case.theta)
-    assert rows[0, FEATURE] & ROLLS
-    return rows
-
-
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("host", ["body", "world"])
 @pytest.mark.parametrize("place", FLAT)
@@ -81,7 +75,7 @@ def test_derivatives(place: str, host: str, angle: str) -> None:
 @pytest.mark.parametrize("host", ["body", "world"])
 def test_what_sticks(host: str) -> None:
     case = on_rim(Case("box", "body", host, "large", law=FrictionLaw.HYBRID), 0.3)
-    decided(case)
+    assert case.contact.decide(case.kin, case.theta)[0, FEATURE] & ROLLS
     rng = np.random.default_rng(2)
     found = check_constraint(
         held_by(case), case.kin, rng.normal(size=3), case.theta, rng=rng, scales={"q": 0.02, "v": 0.05}, rtol=1e-7
@@ -172,7 +166,7 @@ def test_fast_wheels_stay_down(restitution: float | None) -> None:
 
 @pytest.mark.parametrize("law", ["penalty", "penalty+wall"])
 def test_wheels_roll_on_meshes(tmp_path: Path, law: str) -> None:
-    """Over triangles with another normal each, and held up by a layer, too."""
+    """Along an edge between triangles of one plane, where the wheel begins, and held up by a layer, too."""
     block = trimesh.creation.box((6.0, 6.0, 2.0)).subdivide()
     block.export(tmp_path / "block.stl")
     floor = {"shape": "mesh", "file": str(tmp_path / "block.stl"), "center": [0, 0.3, -1]}
