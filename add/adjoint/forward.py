@@ -31,7 +31,7 @@ from add.simulation.bdf import Records
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import Begun
 from add.simulation.stepper import TakenBlock, TakenStep
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray
 
 
 @final
@@ -176,8 +176,6 @@ def stretches(
 NEGLIGIBLE = 1e-13
 #: Rows are looked through where this many, and this part of those that were left, have come.
 ROOM, SHARE = 6, 0.25
-
-_NOBODY: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @final

@@ -7,7 +7,7 @@ for half-lines (normal impulses), discs (friction at given normal impulses), Cou
 """
 
 from add.cones.sensitivity import ConeCotangent, ConeKind, Cones, Sensitivity
-from add.cones.solver import WEAK, ConeSolution, StaggeredResult, solve, solve_on_modes, solve_staggered
+from add.cones.solver import WEAK, ConeSolution, solve, solve_on_modes
 from add.cones.step import (
     Certificate,
     ContactStep,
@@ -31,11 +31,9 @@ __all__ = [
     "QCQPLayer",
     "QPLayer",
     "Sensitivity",
-    "StaggeredResult",
     "StepCotangent",
     "StepSolution",
     "certify",
     "solve",
     "solve_on_modes",
-    "solve_staggered",
 ]

@@ -1,13 +1,4 @@
-"""Solve a complementarity problem over cones: scale it, find the modes by ADMM, finish with Newton.
-
-Staggered projections (Kaufman et al. 2008): normal and friction impulses in turn, until the exact cone is met.
-
-    l_n = argmin over l_n >= 0          of 1/2 l_n^T G_nn l_n + l_n^T (g_n + G_nt l_t)
-    l_t = argmin over |l_t| <= mu l_n   of 1/2 l_t^T G_tt l_t + l_t^T (g_t + G_tn l_n)
-
-The scheme has no proof of convergence and is not monotone; its authors stop after 3 to 10 sweeps, which leaves natural
-maps up to several per cent. It is here to be compared with: `add.cones.solve` is the solver.
-"""
+"""Solve a complementarity problem over cones: scale it, find the modes by ADMM, finish with Newton."""
 
 import functools
 from dataclasses import dataclass
@@ -23,7 +14,7 @@ from add.kernels.by_address import address
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.kernels.cone_shares import closed_normals
 from add.kernels.cone_solve import FINISH, POLISH, solve_unscaled
-from add.kernels.cones import CONE, DISC, Blocks, natural_map, natural_map as natural_map_of
+from add.kernels.cones import CONE, DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: Largest natural map, of the scaled problem, of a solution: certificates of steps (`certify`) are then below 1e-8.
@@ -265,58 +256,3 @@ def solve_on_modes(
     l, u = kernel.held_modes(scaled, scale * g / size, blocks, scale, modes, start / (scale * size), 60)
     natural_map = float(natural_map_of(blocks, l, u))
     return ConeSolution(G, g, cones, size * scale * l, size * u / scale, modes, natural_map, 0, 0, scale, size)
-
-
-# --- Staggered projections (Kaufman et al. 2008): normal and friction impulses in turn, until the exact cone is met ---
-
-
-@final
-@dataclass(frozen=True)
-class StaggeredResult:
-    """The end of the sweeps.
-
-    Attributes
-    ----------
-    impulse : (3 k,) [N s]
-    history : (sweeps,) natural map after each sweep, in scaled numbers
-    """
-
-    impulse: FloatArray
-    history: FloatArray
-
-    @property
-    def natural_map(self) -> float:
-        """That of the last sweep."""
-        return float(self.history[-1])
-
-
-def solve_staggered(
-    G: FloatArray, g: FloatArray, mu: FloatArray, *, max_sweeps: int = 200, tolerance: float = 1e-10
-) -> StaggeredResult:
-    """Return the impulses of k contacts (t_1, t_2, n), from no friction.
-
-    Parameters
-    ----------
-    G : (3 k, 3 k), g : (3 k,), mu : (k,)
-    max_sweeps : the published scheme takes 3 to 10
-    tolerance : natural map, of the scaled problem, at which it stops
-    """
-    cones = Cones.friction(mu)
-    m, k = cones.n_rows, cones.kind.size
-    normal = 3 * np.arange(k) + 2
-    tangent = np.setdiff1d(np.arange(m), normal)
-    per_block = np.sqrt(3.0 / np.diagonal(G).reshape(k, 3).sum(axis=1))
-    scale = np.repeat(per_block, 3)
-    size = max(float(np.abs(scale * g).max(initial=0.0)), 1e-300)
-    l, history = np.zeros(m), []
-    for _ in range(max_sweeps):
-        g_n = g[normal] + G[np.ix_(normal, tangent)] @ l[tangent]
-        l[normal] = solve(G[np.ix_(normal, normal)], g_n, Cones.half_lines(k)).impulse
-        radius = np.maximum(cones.bound * l[normal], 0.0)
-        g_t = g[tangent] + G[np.ix_(tangent, normal)] @ l[normal]
-        l[tangent] = solve(G[np.ix_(tangent, tangent)], g_t, Cones.discs(radius)).impulse
-        u = G @ l + g
-        history.append(float(natural_map(cones.blocks, l / (scale * size), scale * u / size)))
-        if history[-1] <= tolerance:
-            break
-    return StaggeredResult(l, np.array(history))

@@ -148,9 +148,7 @@ class Slider(JointLaw):
     bonds of directions to hold them. Columns: k [N/m], c [N s/m].
     """
 
-    law: ClassVar[Law] = Law(
-        "Slider", joints.slider_force, joints.slider_derivatives, (PLACE, PLACE, VECTOR), 2, energy=_slider_energy
-    )
+    law: ClassVar[Law] = Law("Slider", *joints.SLIDER, (PLACE, PLACE, VECTOR), 2, energy=_slider_energy)
 
 
 @final
@@ -238,7 +236,7 @@ class Drag(JointLaw):
     Columns: rho [kg/m^3], C [-], A [m^2]; of the signal the wind w [m/s], three.
     """
 
-    law: ClassVar[Law] = Law("Drag", air.drag_force, air.drag_derivatives, (PLACE,), 6, driven=True)
+    law: ClassVar[Law] = Law("Drag", *air.DRAG, (PLACE,), 6, driven=True)
 
 
 @final
@@ -250,9 +248,7 @@ class AxialDrag(JointLaw):
     the wind w [m/s], three, zero on spins.
     """
 
-    law: ClassVar[Law] = Law(
-        "AxialDrag", air.axial_drag_force, air.axial_drag_derivatives, (PLACE | TURNING, VECTOR), 5, driven=True
-    )
+    law: ClassVar[Law] = Law("AxialDrag", *air.AXIAL_DRAG, (PLACE | TURNING, VECTOR), 5, driven=True)
 
 
 #: Numbers of an ellipsoid in a fluid, with their units, behind density and viscosity.
@@ -266,16 +262,13 @@ ELLIPSOID_NUMBERS = (
 @final
 @dataclass(frozen=True)
 class EllipsoidInFluid(JointLaw):
-    """Drag, lift and added mass of an ellipsoid, see `add.kernels.air.ellipsoid_wrench`.
+    """Drag, lift and added mass of an ellipsoid, see `add.kernels.air.ellipsoid`.
 
     Sites (centre, spin, first axis, second axis). Columns: rho [kg/m^3], beta [Pa s], `ELLIPSOID_NUMBERS`; of the
     signal the wind [m/s], three.
     """
 
-    law: ClassVar[Law] = Law(
-        "EllipsoidInFluid", air.ellipsoid_force, air.ellipsoid_derivatives, (PLACE, TURNING, VECTOR, VECTOR), 19,
-        driven=True,
-    )  # fmt: skip
+    law: ClassVar[Law] = Law("EllipsoidInFluid", *air.ELLIPSOID, (PLACE, TURNING, VECTOR, VECTOR), 19, driven=True)
 
 
 @final

@@ -19,88 +19,41 @@ from typing import Any
 import numpy as np
 
 from add.kernels.caching import njit
+from add.kernels.joints import by_imaginary_steps
 from add.kernels.sites import cross
 
 _JIT = {"cache": True, "error_model": "numpy"}
 
 
 @njit(**_JIT)
-def drag_force(y, y_dot, p, imposed, codes, f):
+def drag(y, y_dot, p, f):
     """Fill f = rho C A |u| u / 2, u = w - y_dot, p = (rho, C, A, w)."""
-    for e in range(p.shape[0]):
-        size = 0.0
-        for i in range(3):
-            size += (p[e, 3 + i] - y_dot[e, i]) ** 2
-        scale = 0.5 * p[e, 0] * p[e, 1] * p[e, 2] * math.sqrt(size)
-        for i in range(3):
-            f[e, i] = scale * (p[e, 3 + i] - y_dot[e, i])
-    return p.shape[0]
+    square = 0.0 * p[0]
+    for i in range(3):
+        square += (p[3 + i] - y_dot[0, i]) * (p[3 + i] - y_dot[0, i])
+    speed = math.sqrt(square.real)
+    scale = 0.5 * p[0] * p[1] * p[2] * (speed + (0.5 * (square - square.real) / speed if speed > 0.0 else square))
+    for i in range(3):
+        f[0, i] = scale * (p[3 + i] - y_dot[0, i])
 
 
 @njit(**_JIT)
-def drag_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f and its derivatives: df/du = rho C A (|u| I + u u^T / |u|) / 2."""
-    drag_force(y, y_dot, p, True, codes, f)
-    u = np.empty(3)
-    for e in range(p.shape[0]):
-        size, half = 0.0, 0.5 * p[e, 0] * p[e, 1] * p[e, 2]
-        for i in range(3):
-            u[i] = p[e, 3 + i] - y_dot[e, i]
-            size += u[i] ** 2
-        size = math.sqrt(size)
-        if size == 0.0:
-            continue
-        for i in range(3):
-            along = 0.5 * size * u[i]
-            f_p[e, i, 0] = p[e, 1] * p[e, 2] * along
-            f_p[e, i, 1] = p[e, 0] * p[e, 2] * along
-            f_p[e, i, 2] = p[e, 0] * p[e, 1] * along
-            for j in range(3):
-                slope = half * (u[i] * u[j] / size + (size if i == j else 0.0))
-                f_v[e, i, j] = -slope
-                f_p[e, i, 3 + j] = slope
-
-
-@njit(**_JIT)
-def axial_drag_force(y, y_dot, p, imposed, codes, f):
+def axial_drag(y, y_dot, p, f):
     """Fill f = -(c + b |s|) s u, s = u . (y_dot - w), on the first of two sites, u the second, p = (c, b, w)."""
-    for e in range(p.shape[0]):
-        u, s = y[2 * e + 1], 0.0
-        for i in range(3):
-            s += u[i] * (y_dot[2 * e, i] - p[e, 2 + i])
-        for i in range(3):
-            f[2 * e, i] = -(p[e, 0] + p[e, 1] * abs(s)) * s * u[i]
-            f[2 * e + 1, i] = 0.0
-    return p.shape[0]
+    u, s = y[1], 0.0 * p[0]
+    for i in range(3):
+        s += u[i] * (y_dot[0, i] - p[2 + i])
+    for i in range(3):
+        f[0, i] = -(p[0] + p[1] * (s if s.real > 0.0 else -s)) * s * u[i]
+        f[1, i] = 0.0
 
 
 @njit(**_JIT)
-def axial_drag_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f and, with v = y_dot - w, df/dv = -(c + 2 b |s|) u u^T, df/du = -(c + 2 b |s|) u v^T + f . u I."""
-    axial_drag_force(y, y_dot, p, True, codes, f)
-    v = np.empty(3)
-    for e in range(p.shape[0]):
-        u, s = y[2 * e + 1], 0.0
-        for i in range(3):
-            v[i] = y_dot[2 * e, i] - p[e, 2 + i]
-            s += u[i] * v[i]
-        slope = p[e, 0] + 2.0 * p[e, 1] * abs(s)
-        for i in range(3):
-            f_p[e, i, 0] = -s * u[i]
-            f_p[e, i, 1] = -abs(s) * s * u[i]
-            f_y[e, i, 3 + i] -= (p[e, 0] + p[e, 1] * abs(s)) * s
-            for j in range(3):
-                f_v[e, i, j] = -slope * u[i] * u[j]
-                f_p[e, i, 2 + j] = slope * u[i] * u[j]
-                f_y[e, i, 3 + j] -= slope * u[i] * v[j]
+def ellipsoid(y, y_dot, p, f):
+    """Fill force on a place and torque on a spin of a fluid on an ellipsoid; two directions u_1, u_2 feel nothing.
 
-
-@njit(**_JIT)
-def ellipsoid_wrench(z, out):
-    """Fill force and torque (6,) of a fluid on an ellipsoid, in any numbers, real or complex.
-
-    z = (v less the wind, omega, u_1, u_2; rho, beta, semi-axes d, C_blunt, C_slender, C_angular, C_Kutta, C_Magnus,
-    added mass m and inertia k over rho). In the axes u_1, u_2, u_1 x u_2, with n = (d_2 d_3, d_3 d_1, d_1 d_2)^2 v,
+    p = (rho, beta, semi-axes d, C_blunt, C_slender, C_angular, C_Kutta, C_Magnus, added mass m and inertia k over rho,
+    wind), v that of the place less the wind. In the axes u_1, u_2, u_1 x u_2, with n = (d_2 d_3, d_3 d_1, d_1 d_2)^2 v,
     A = pi |n| / sqrt(n . v), D = 2/3 sum d, V its volume (the model of MuJoCo, "Fluid forces"):
 
     F = -(3 pi beta D + rho |v| (C_blunt A + C_slender (A_max - A))) v + C_Magnus rho V omega x v
@@ -108,16 +61,16 @@ def ellipsoid_wrench(z, out):
     T = -(pi beta D^3 + rho |I omega|) omega + rho (m v) x v + rho (k omega) x omega
     I_i = C_angular J_i + C_slender (J_max - J_i),  J_i = 8/15 pi d_i max(d_j, d_k)^4
     """
-    room = np.zeros((14, 3), z.dtype)
-    axes, v, w, n, p, l = room[:3], room[3], room[4], room[5], room[6], room[7]
+    room = np.zeros((14, 3), p.dtype)
+    axes, v, w, n, m, l = room[:3], room[3], room[4], room[5], room[6], room[7]
     held, up, side, turned, spun, about = room[8], room[9], room[10], room[11], room[12], room[13]
-    rho, beta, d = z[12], z[13], z[14:17]
-    axes[0], axes[1] = z[6:9], z[9:12]
+    rho, beta, d = p[0], p[1], p[2:5]
+    axes[0], axes[1] = y[2], y[3]
     cross(axes[0], axes[1], axes[2])
     for i in range(3):
         for j in range(3):
-            v[i] += axes[i, j] * z[j]
-            w[i] += axes[i, j] * z[3 + j]
+            v[i] += axes[i, j] * (y_dot[0, j] - p[16 + j])
+            w[i] += axes[i, j] * y_dot[1, j]
     most, least = d[0], d[0]
     for i in range(1, 3):
         most, least = (d[i] if d[i].real > most.real else most), (d[i] if d[i].real < least.real else least)
@@ -131,74 +84,35 @@ def ellipsoid_wrench(z, out):
         size += n[i] ** 2
         slender = 8.0 / 15.0 * math.pi * d[i] * (d[j] if d[j].real > d[k].real else d[k]) ** 4
         whole = 8.0 / 15.0 * math.pi * middle * most**4
-        spin += (w[i] * (z[19] * slender + z[18] * (whole - slender))) ** 2
-        p[i], l[i] = rho * z[22 + i] * v[i], rho * z[25 + i] * w[i]
+        spin += (w[i] * (p[7] * slender + p[6] * (whole - slender))) ** 2
+        m[i], l[i] = rho * p[10 + i] * v[i], rho * p[13 + i] * w[i]
     wide = 2.0 / 3.0 * (d[0] + d[1] + d[2])
     drag, lift, brake = 3.0 * math.pi * beta * wide, 0.0 * rho, math.pi * beta * wide**3
     if square.real > 0.0:
         speed, area = np.sqrt(square), math.pi * np.sqrt(size / through)
-        drag += rho * speed * (z[17] * area + z[18] * (math.pi * most * middle - area))
-        lift = z[20] * rho * through * area / (speed * size)
+        drag += rho * speed * (p[5] * area + p[6] * (math.pi * most * middle - area))
+        lift = p[8] * rho * through * area / (speed * size)
     if spin.real > 0.0:
         brake += rho * np.sqrt(spin)
     cross(n, v, held)
     cross(held, v, up)
     cross(w, v, side)
-    cross(p, w, turned)
-    cross(p, v, spun)
+    cross(m, w, turned)
+    cross(m, v, spun)
     cross(l, w, about)
-    magnus = 4.0 / 3.0 * math.pi * z[21] * rho * d[0] * d[1] * d[2]
-    out[:] = 0.0
+    magnus = 4.0 / 3.0 * math.pi * p[9] * rho * d[0] * d[1] * d[2]
+    f[:] = 0.0
     for i in range(3):
         force = -drag * v[i] + magnus * side[i] + lift * up[i] + turned[i]
         torque = -brake * w[i] + spun[i] + about[i]
         for j in range(3):
-            out[j] += axes[i, j] * force
-            out[3 + j] += axes[i, j] * torque
+            f[0, j] += axes[i, j] * force
+            f[1, j] += axes[i, j] * torque
 
 
-@njit(**_JIT)
-def _state_of_ellipsoid(y, y_dot, p, e, z):
-    for i in range(3):
-        z[i], z[3 + i] = y_dot[4 * e, i] - p[e, 16 + i], y_dot[4 * e + 1, i]
-        z[6 + i], z[9 + i] = y[4 * e + 2, i], y[4 * e + 3, i]
-    for i in range(16):
-        z[12 + i] = p[e, i]
-
-
-@njit(**_JIT)
-def ellipsoid_force(y, y_dot, p, imposed, codes, f):
-    """Fill the force on a place and the torque on a spin of `ellipsoid_wrench`; two directions feel nothing."""
-    z, out = np.empty(28), np.empty(6)
-    f[:] = 0.0
-    for e in range(p.shape[0]):
-        _state_of_ellipsoid(y, y_dot, p, e, z)
-        ellipsoid_wrench(z, out)
-        f[4 * e], f[4 * e + 1] = out[:3], out[3:]
-    return p.shape[0]
-
-
-@njit(**_JIT)
-def ellipsoid_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f and its derivatives, by steps along the imaginary axis: exact to round-off (Squire & Trapp 1998)."""
-    ellipsoid_force(y, y_dot, p, True, codes, f)
-    z, out, step = np.empty(28, dtype=np.complex128), np.empty(6, dtype=np.complex128), 1e-30
-    for e in range(p.shape[0]):
-        _state_of_ellipsoid(y, y_dot, p, e, z)
-        for c in range(28):
-            z[c] += 1j * step
-            ellipsoid_wrench(z, out)
-            z[c] = z[c].real
-            for i in range(6):
-                slope = out[i].imag / step
-                if c < 6:
-                    f_v[e, i, c] = slope
-                elif c < 12:
-                    f_y[e, i, c] = slope
-                else:
-                    f_p[e, i, c - 12] = slope
-                if c < 3:
-                    f_p[e, i, 16 + c] = -slope
+DRAG = by_imaginary_steps("drag", drag, range(3, 12))
+AXIAL_DRAG = by_imaginary_steps("axial_drag", axial_drag, (*range(3, 9), *range(12, 17)))
+ELLIPSOID = by_imaginary_steps("ellipsoid", ellipsoid, (*range(6, 18), *range(24, 43)))
 
 
 @njit(**_JIT)

@@ -1,10 +1,12 @@
-"""Laws about the axes of joints: friction of their rotation, sliders, limits of an angle.
+"""Laws of any numbers, and those about the axes of joints: friction of their rotation, sliders, limits of an angle.
 
 Shapes and signs are those of `add.kernels.springs`: sites of interaction e are rows 3 e to 3 e + 2 of y, y_dot and
 f; derivatives are added to zeros.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,82 @@ from add.kernels.caching import njit
 from add.kernels.springs import dot
 
 _JIT = {"cache": True, "error_model": "numpy"}
+
+
+# --- laws of any numbers ----------------------------------------------------------------------------------------------
+
+_STEP, _OVER_STEP = 2.0**-100, 2.0**100
+
+
+def by_imaginary_steps(name: str, law: Any, columns: Sequence[int]) -> tuple[Any, Any]:
+    """Return force and derivatives of ``law``(y, y_dot, p, f), which fills f (r, 3) of one interaction from its sites.
+
+    It takes real and complex numbers. Derivatives are by steps along the imaginary axis, exact to round-off (Squire &
+    Trapp 1998), by those ``columns`` of (y, y_dot, p) in a row that f depends on.
+    """
+    used = tuple(columns)
+
+    @njit(variant=name, **_JIT)
+    def force(y, y_dot, p, imposed, codes, f):
+        for e in range(p.shape[0]):
+            arity = y.shape[0] // p.shape[0]
+            first, end = arity * e, arity * (e + 1)
+            law(y[first:end], y_dot[first:end], p[e], f[first:end])
+        return p.shape[0]
+
+    @njit(variant=name, **_JIT)
+    def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
+        size = f_y.shape[1]
+        z = np.empty(2 * size + p.shape[1], dtype=np.complex128)
+        at, rate, numbers = z[:size].reshape(-1, 3), z[size : 2 * size].reshape(-1, 3), z[2 * size :]
+        out = np.empty(at.shape, dtype=np.complex128)
+        for e in range(p.shape[0]):
+            first = size // 3 * e
+            for i in range(size):
+                at[i // 3, i % 3], rate[i // 3, i % 3] = y[first + i // 3, i % 3], y_dot[first + i // 3, i % 3]
+            for i in range(numbers.size):
+                numbers[i] = p[e, i]
+            for c in used:
+                z[c] = complex(z[c].real, _STEP)
+                law(at, rate, numbers, out)
+                z[c] = complex(z[c].real, 0.0)
+                for i in range(size):
+                    slope = out[i // 3, i % 3].imag * _OVER_STEP
+                    if c < size:
+                        f_y[e, i, c] = slope
+                    elif c < 2 * size:
+                        f_v[e, i, c - size] = slope
+                    else:
+                        f_p[e, i, c - 2 * size] = slope
+            for i in range(size):
+                f[first + i // 3, i % 3] = out[i // 3, i % 3].real
+
+    return force, derivatives
+
+
+@njit(**_JIT)
+def slide(y, y_dot, p, f):
+    """Fill f = -A^T g, g = k eps + c eps_dot, p = (k, c): -dE/dy of E = k/2 |eps|^2, and damping likewise.
+
+    eps = d - u (u . d),  d = y_a - y_b,  A = d eps / d(y_a, y_b, u) = [P, -P, -(u . d) I - u d^T],  P = I - u u^T
+    """
+    u, u_dot, along, along_dot, along_g = y[2], y_dot[2], 0.0 * p[0], 0.0 * p[0], 0.0 * p[0]
+    for i in range(3):
+        d, v = y[0, i] - y[1, i], y_dot[0, i] - y_dot[1, i]
+        along += u[i] * d
+        along_dot += u_dot[i] * d + u[i] * v
+    for i in range(3):
+        offset = y[0, i] - y[1, i] - u[i] * along
+        rate = y_dot[0, i] - y_dot[1, i] - u_dot[i] * along - u[i] * along_dot
+        f[1, i] = p[0] * offset + p[1] * rate
+        along_g += u[i] * f[1, i]
+    for i in range(3):
+        f[2, i] = along * f[1, i] + along_g * (y[0, i] - y[1, i])
+        f[1, i] -= along_g * u[i]
+        f[0, i] = -f[1, i]
+
+
+SLIDER = by_imaginary_steps("slider", slide, range(20))
 
 
 # --- friction in a joint ----------------------------------------------------------------------------------------------
@@ -56,84 +134,6 @@ def friction_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
                 f_p[e, row, 0] = -sign * s * u[i]
                 f_p[e, row, 1] = -sign * tanh * u[i]
                 f_p[e, row, 2] = sign * p[e, 1] * bend * s / p[e, 2] * u[i]
-
-
-# --- slider -----------------------------------------------------------------------------------------------------------
-
-
-@njit(**_JIT)
-def slide(y, y_dot, e, offset, rate, A, A_dot):
-    """Fill the offset eps = d - u (u . d), d = y_a - y_b, its rate, A = d eps / d(y_a, y_b, u) (3, 9) and dA/dt.
-
-    A = [P, -P, B],  P = I - u u^T,  B = -(u . d) I - u d^T
-    """
-    a, b, c = 3 * e, 3 * e + 1, 3 * e + 2
-    u, u_dot = y[c], y_dot[c]
-    along, along_dot = 0.0, 0.0
-    for i in range(3):
-        d_i, v_i = y[a, i] - y[b, i], y_dot[a, i] - y_dot[b, i]
-        along += u[i] * d_i
-        along_dot += u_dot[i] * d_i + u[i] * v_i
-    for i in range(3):
-        offset[i] = y[a, i] - y[b, i] - u[i] * along
-        rate[i] = y_dot[a, i] - y_dot[b, i] - u_dot[i] * along - u[i] * along_dot
-        for j in range(3):
-            d_j, v_j = y[a, j] - y[b, j], y_dot[a, j] - y_dot[b, j]
-            one = 1.0 if i == j else 0.0
-            A[i, j] = one - u[i] * u[j]
-            A_dot[i, j] = -u_dot[i] * u[j] - u[i] * u_dot[j]
-            A[i, 3 + j] = -A[i, j]
-            A_dot[i, 3 + j] = -A_dot[i, j]
-            A[i, 6 + j] = -along * one - u[i] * d_j
-            A_dot[i, 6 + j] = -along_dot * one - u_dot[i] * d_j - u[i] * v_j
-
-
-@njit(**_JIT)
-def slider_force(y, y_dot, p, imposed, codes, f):
-    """Fill f = -A^T (k eps + c eps_dot), see `slide`, p = (k, c): -dE/dy of E = k/2 |eps|^2, and damping likewise."""
-    offset, rate, A, A_dot = np.empty(3), np.empty(3), np.empty((3, 9)), np.empty((3, 9))
-    for e in range(p.shape[0]):
-        slide(y, y_dot, e, offset, rate, A, A_dot)
-        for j in range(9):
-            total = 0.0
-            for i in range(3):
-                total -= A[i, j] * (p[e, 0] * offset[i] + p[e, 1] * rate[i])
-            f[3 * e + j // 3, j % 3] = total
-    return p.shape[0]
-
-
-@njit(**_JIT)
-def slider_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
-    """Fill f and its derivatives: df/dy = -A^T (k A + c dA/dt) - H, H the Hessian of g . eps at g = k eps + c eps_dot.
-
-    d eps_dot / dy = dA/dt, since second derivatives commute.
-    """
-    offset, rate, A, A_dot = np.empty(3), np.empty(3), np.empty((3, 9)), np.empty((3, 9))
-    g = np.empty(3)
-    for e in range(p.shape[0]):
-        k, c, u = p[e, 0], p[e, 1], y[3 * e + 2]
-        slide(y, y_dot, e, offset, rate, A, A_dot)
-        for i in range(3):
-            g[i] = k * offset[i] + c * rate[i]
-        for j in range(9):
-            for i in range(3):
-                f_p[e, j, 0] -= A[i, j] * offset[i]
-                f_p[e, j, 1] -= A[i, j] * rate[i]
-                for l in range(9):
-                    f_y[e, j, l] -= A[i, j] * (k * A[i, l] + c * A_dot[i, l])
-                    f_v[e, j, l] -= c * A[i, j] * A[i, l]
-            f[3 * e + j // 3, j % 3] = k * f_p[e, j, 0] + c * f_p[e, j, 1]
-        along_g = dot(u, g)
-        for i in range(3):
-            d_i = y[3 * e, i] - y[3 * e + 1, i]
-            for j in range(3):
-                d_j = y[3 * e, j] - y[3 * e + 1, j]
-                mixed = -u[i] * g[j] - (along_g if i == j else 0.0)  # d(g . eps) / dd_i du_j
-                f_y[e, i, 6 + j] -= mixed
-                f_y[e, 3 + i, 6 + j] += mixed
-                f_y[e, 6 + j, i] -= mixed
-                f_y[e, 6 + j, 3 + i] += mixed
-                f_y[e, 6 + i, 6 + j] += g[i] * d_j + d_i * g[j]
 
 
 # --- limits of an angle -----------------------------------------------------------------------------------------------

@@ -17,9 +17,6 @@ from add.typing import BoolArray, FloatArray
 #: The largest number of a recording in size; squares of squares of larger ones are no numbers.
 LARGEST = 1e60
 
-# Default of `resample`: one missing frame (two periods) is already a gap, jitter of the clock is not.
-_GAP_IN_PERIODS = 1.5
-
 
 def require_names(names: Iterable[str], available: Sequence[str], *, source: str | None = None) -> None:
     """Raise an `InputError` that lists the nearest and the available markers if a name is not among them."""
@@ -179,49 +176,6 @@ class Recording(Timed):
     def transformed(self, R: ArrayLike, t: ArrayLike) -> Recording:
         """Every position x becomes R x + t, R (3, 3), t (3,) [m]."""
         return replace(self, positions=self.positions @ np.asarray(R, dtype=np.float64).T + np.asarray(t))
-
-    def resample(self, times: ArrayLike, *, max_gap: float | None = None) -> Recording:
-        """Interpolate at other times by cubic splines through the valid frames.
-
-        Each stretch of valid frames that follow one another within `max_gap` gets its own not-a-knot spline
-        (a parabola through 3 frames, a line through 2), so nothing beyond a gap influences it. Times in a gap, or
-        before the first or after the last valid frame, are invalid: there is no extrapolation.
-
-        Parameters
-        ----------
-        times : (k,) strictly increasing, finite [s]
-        max_gap : longest distance between valid frames that is bridged [s]; 1.5 median frame periods by default,
-            so that one missing frame is already a gap
-
-        Notes
-        -----
-        Not a low-pass filter: going to a lower rate aliases what lies above half of it. A spline overshoots next to a
-        jump of the velocity (an impact, a release) by a few percent of what happens within a frame there.
-        """
-        times = np.array(times, dtype=np.float64)
-        with naming(file=self.source):
-            check_times(times)
-        if max_gap is None:
-            max_gap = _GAP_IN_PERIODS * float(np.median(np.diff(self.times))) if self.n_frames > 1 else 0.0
-        elif not max_gap >= 0.0:
-            raise InputError("max_gap must not be negative", file=self.source, found=max_gap, expected=">= 0 s")
-        positions = np.full((len(times), self.n_markers, 3), np.nan)
-        from scipy.interpolate import CubicSpline
-
-        for marker in range(self.n_markers):
-            frames = np.flatnonzero(self.valid[:, marker])
-            breaks = np.flatnonzero(np.diff(self.times[frames]) > max_gap) + 1
-            for stretch in np.split(frames, breaks):
-                if len(stretch) == 0:
-                    continue
-                known = self.times[stretch]
-                inside = (times >= known[0]) & (times <= known[-1])
-                if len(stretch) == 1:
-                    positions[inside, marker] = self.positions[stretch[0], marker]
-                elif inside.any():
-                    positions[inside, marker] = CubicSpline(known, self.positions[stretch, marker])(times[inside])
-        valid = np.isfinite(positions).all(axis=2)
-        return replace(self, times=times, positions=positions, valid=valid)
 
 
 def _check_names(names: tuple[str, ...]) -> None:

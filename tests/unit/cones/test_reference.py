@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.places import SPECS
 
-from add.cones import Cones, ContactStep, DenseMetric, QCQPLayer, QPLayer, certify, solve, solve_staggered
+from add.cones import Cones, ContactStep, DenseMetric, QCQPLayer, QPLayer, certify, solve
+from add.kernels.cones import natural_map
 
 FOLDER = SPECS / "hard-contact" / "reference"
 CASES = sorted(f"{kind}/{path.stem}" for kind in ("qp", "qcqp", "ncp") for path in (FOLDER / kind).glob("*.json"))
@@ -113,6 +114,24 @@ def test_layers(case: str) -> None:
         assert close(value, layer[name]), name
 
 
+def staggered(G: np.ndarray, g: np.ndarray, mu: np.ndarray, most: int) -> tuple[np.ndarray, list[float]]:
+    """Return the impulses of k contacts (t_1, t_2, n) and the natural map, scaled, after each sweep.
+
+    Staggered projections (Kaufman et al. 2008), from no friction: the least 1/2 l^T G l + g^T l over l_n >= 0 and over
+    |l_t| <= mu l_n in turn. No proof of convergence; the authors stop after 3 to 10 sweeps.
+    """
+    cones, rows = Cones.friction(mu), np.arange(3 * mu.size)
+    normal, tangent = rows[2::3], rows[rows % 3 != 2]
+    scale = np.repeat(np.sqrt(3.0 / np.diagonal(G).reshape(-1, 3).sum(axis=1)), 3)
+    size, l, history = np.abs(scale * g).max(), np.zeros(rows.size), [np.inf]
+    while len(history) <= most and history[-1] > 1e-10:
+        for part, other, kind in ((normal, tangent, "normal"), (tangent, normal, "tangent")):
+            own = Cones.half_lines(mu.size) if kind == "normal" else Cones.discs(np.maximum(mu * l[normal], 0.0))
+            l[part] = solve(G[np.ix_(part, part)], g[part] + G[np.ix_(part, other)] @ l[other], own).impulse
+        history.append(float(natural_map(cones.blocks, l / (scale * size), scale * (G @ l + g) / size)))
+    return l, history[1:]
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("ncp") and case not in OPEN])
 def test_staggered_projections_reach_the_same_motion(case: str) -> None:
     """To 1e-10, in up to 200 sweeps; the published 3 to 10 sweeps do not everywhere."""
@@ -120,12 +139,12 @@ def test_staggered_projections_reach_the_same_motion(case: str) -> None:
     if "J_b" in data:
         pytest.skip("staggered projections are here for contacts alone")
     G = step.rows @ np.linalg.solve(metric, step.rows.T)
-    result = solve_staggered(G, step.rows @ step.free + step.bias, np.array(data["mu"]), max_sweeps=400)
-    assert result.natural_map <= 1e-10
-    velocity = step.free + np.linalg.solve(metric, step.rows.T @ result.impulse)
+    impulse, history = staggered(G, step.rows @ step.free + step.bias, np.array(data["mu"]), 400)
+    assert history[-1] <= 1e-10
+    velocity = step.free + np.linalg.solve(metric, step.rows.T @ impulse)
     np.testing.assert_allclose(velocity, data["v_plus"], atol=1e-7)
     if case == "ncp/cube_tip":
-        assert result.history[9] > 1e-6
+        assert history[9] > 1e-6
 
 
 BOXED = SPECS / "articulated" / "reference" / "contact" / "boxed_lcp.json"
