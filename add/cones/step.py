@@ -124,14 +124,6 @@ class StepSolution:
         c, bound = self.cone.sensitivity.velocity_cotangent(rows @ y)
         return StepCotangent(y - self.step.metric.solve_transposed(rows.T @ c), c, bound)
 
-    def pushforward(
-        self, balance_dot: FloatArray, rows_dot: FloatArray, bound_dot: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the tangent of `velocity` from those of R_1 (n,) and u (m,) at fixed v and l, and of the bounds."""
-        moved = -self.step.metric.solve(balance_dot)
-        impulse_dot = self.cone.sensitivity.pushforward(None, rows_dot + self.step.rows @ moved, bound_dot)
-        return np.asarray(moved + self.columns @ impulse_dot)
-
 
 @final
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.contact.branches import PairContact
-from add.contact.crossings import Candidates, Primitives, candidates, crossings
+from add.contact.crossings import Candidates, Primitives, candidates
 from add.contact.surfaces import ContactSurface
 from add.equations.lifted import StepLimit
 from add.kernels.primitives import box_gaps, may_collide, way_from
@@ -211,10 +211,6 @@ class CollisionLimit(StepLimit):
         around = _Near.around(self.primitives, x0, way + MARGIN * self.length, self.least)
         self._near[:] = [around]
         return around.within(2.0 * way + 2.0 * self.least)
-
-    def crossings(self, q: FloatArray, theta: FloatArray) -> IntArray:
-        """Return the pairs (k, 2) of edges and faces that pass through each other at ``q``."""
-        return crossings(self.primitives, self.surface.places(q, theta))
 
 
 def point_runs(like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray) -> tuple[IntArray, FloatArray]:

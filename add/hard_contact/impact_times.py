@@ -76,11 +76,6 @@ class ImpactTimes:
     def _rows(self) -> ImpulseRows:
         return self.step.contacts
 
-    @property
-    def any(self) -> bool:
-        """Whether there is one."""
-        return bool(self._rows.near.timed.any())
-
     @cached_property
     def _share(self) -> FloatArray:
         """How the delay of each coordinate (n,) follows from the times (k,): the mean over its pairs."""

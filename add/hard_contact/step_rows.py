@@ -198,11 +198,6 @@ class NearStops:
     number: IntArray
     slope: FloatArray
 
-    @classmethod
-    def none(cls) -> NearStops:
-        """Return those of a step without stops."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0))
-
 
 @final
 @dataclass(frozen=True)
