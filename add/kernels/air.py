@@ -31,7 +31,7 @@ def drag(y, y_dot, p, f):
     square = 0.0 * p[0]
     for i in range(3):
         square += (p[3 + i] - y_dot[0, i]) * (p[3 + i] - y_dot[0, i])
-    speed = math.sqrt(square.real)
+    speed = math.sqrt(max(square.real, 0.0))  # a step along the imaginary axis from rest makes it negative
     scale = 0.5 * p[0] * p[1] * p[2] * (speed + (0.5 * (square - square.real) / speed if speed > 0.0 else square))
     for i in range(3):
         f[0, i] = scale * (p[3 + i] - y_dot[0, i])

@@ -299,6 +299,18 @@ def test_coupling(case: str, angles: str, rng: np.random.Generator) -> None:
     assert set(found.parameters) == used
 
 
+def test_air_has_slopes_at_rest() -> None:
+    """At rest drag of a body has no slope, and that along an axis its linear one."""
+    for law, sites_of_one, n_p in ((Drag.law, 1, 6), (AxialDrag.law, 2, 5)):
+        f, size = np.ones((sites_of_one, 3)), 3 * sites_of_one
+        f_y, f_v, f_p = np.zeros((1, size, size)), np.zeros((1, size, size)), np.zeros((1, size, n_p))
+        p, still = np.array([[1.2, 0.5, *[0.0] * (n_p - 2)]]), np.zeros_like(f)
+        p[0, 2] = 0.1 if law is Drag.law else 0.0
+        law.derivatives(np.ones_like(f), still, p, np.zeros(1, dtype=np.int8), f, f_y, f_v, f_p)
+        np.testing.assert_allclose([*f.ravel(), *f_y.ravel(), *f_p[..., :2].ravel()], 0.0, atol=1e-29)
+        np.testing.assert_allclose(f_v[0, :3, :3], 0.0 if law is Drag.law else -1.2, atol=1e-15)
+
+
 def test_air_on_closed_faces(rng: np.random.Generator) -> None:
     """The same triangle both ways round: the air presses from outside on one of them, and rubs along both."""
     scene = Scene(rng)
