@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,6 +60,7 @@ ROOMS = {
 EVERYWHERE = ("errors", "typing", "summary")
 
 
+@cache
 def arrows(package: Path = ROOT / "add") -> dict[str, list[str]]:
     """Return room -> rooms that it imports, those inside functions too."""
     found: dict[str, set[str]] = {}

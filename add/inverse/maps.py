@@ -6,6 +6,7 @@ The parameters that an optimiser changes stand here, too, and what is known of t
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -152,9 +153,19 @@ class Transformed(DesignMap):
     transforms: tuple[Transform, ...]
     scale: FloatArray
 
+    @cached_property
+    def _entries(self) -> dict[Transform, list[int]]:
+        """Return the entries of each transform."""
+        entries: dict[Transform, list[int]] = {}
+        for i, transform in enumerate(self.transforms):
+            entries.setdefault(transform, []).append(i)
+        return entries
+
     def _each(self, method: str, y: FloatArray) -> FloatArray:
-        values = [getattr(t, method)(y[i : i + 1])[0] for i, t in enumerate(self.transforms)]
-        return np.array(values, dtype=float)
+        values = np.empty(len(self.transforms))
+        for transform, entries in self._entries.items():
+            values[entries] = getattr(transform, method)(y[entries])
+        return values
 
     def forward(self, x: FloatArray) -> FloatArray:
         """Return the physical values."""

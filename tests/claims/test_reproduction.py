@@ -447,7 +447,7 @@ def test_jump_of_atlas_is_found_by_exact_gradients(robots):
 
 
 def test_bridges_come_down_by_gradients(run):
-    """Both bridges, in full: two seconds."""
+    """Both bridges in full, CMA-ES of the small one."""
     outcome = run("soft1")
     assert 0 < outcome.values["small.needed"] < 15 and 0 < outcome.values["large.needed"] < 15
     assert outcome.values["small.cma.1"] > 0.5

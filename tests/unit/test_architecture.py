@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -86,10 +87,10 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(source: str, module: str, is_package: bool, layers: set[str]) -> list[tuple[int, str]]:
+def imports(nodes: Iterable[ast.AST], module: str, is_package: bool, layers: set[str]) -> list[tuple[int, str]]:
     """(line, module of add) of every import, also of those inside functions and under TYPE_CHECKING."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -131,8 +132,14 @@ LAYERS = {layer(module_name(path)) for path in SOURCES} | set(ORDER)
 
 
 @pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    return {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+def nodes() -> dict[Path, list[ast.AST]]:
+    """All nodes of each file, its module first: they are parsed and walked once."""
+    return {path: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in SOURCES}
+
+
+@pytest.fixture(scope="module")
+def trees(nodes) -> dict[Path, ast.Module]:
+    return {path.relative_to(ROOT): walked[0] for path, walked in nodes.items()}
 
 
 def test_every_module_has_a_layer():
@@ -140,11 +147,11 @@ def test_every_module_has_a_layer():
     assert not unknown, f"not in ORDER of this test and the table of docs/architecture.md: {sorted(unknown)}"
 
 
-def test_imports_go_down():
+def test_imports_go_down(nodes):
     wrong = []
-    for path in SOURCES:
+    for path, walked in nodes.items():
         module = module_name(path)
-        for line, imported in imports(path.read_text(encoding="utf-8"), module, path.stem == "__init__", LAYERS):
+        for line, imported in imports(walked, module, path.stem == "__init__", LAYERS):
             why = complaint(layer(module), layer(imported))
             if why:
                 wrong.append(f"{path.relative_to(ROOT)}:{line}: {imported}: {why}")
@@ -172,7 +179,7 @@ def test_imports_go_down():
     ],
 )
 def test_the_rule_itself(module, source, allowed):
-    found = imports(source, module, is_package=False, layers=LAYERS)
+    found = imports(ast.walk(ast.parse(source)), module, is_package=False, layers=LAYERS)
     assert found or source.endswith("__version__")
     whys = [complaint(layer(module), layer(imported)) for _, imported in found]
     assert all(why is None for why in whys) is allowed, whys
@@ -203,15 +210,15 @@ def test_version_is_said_once(trees):
     assert isinstance(values[0], str)
 
 
-def test_no_state_in_modules(trees):
+def test_no_state_in_modules(nodes):
     """Caches and registries filled at run time make two simulations meet. CAPITALS are tables that nobody changes."""
     mutable = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
     makers = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter", "WeakKeyDictionary"}
     wrong = []
-    for path, tree in trees.items():
-        if layer(module_name(ROOT / path)) in ("scene", "commands"):
+    for path, walked in nodes.items():
+        if layer(module_name(path)) in ("scene", "commands"):
             continue
-        for node in tree.body:
+        for node in walked[0].body:
             if isinstance(node, ast.Assign):
                 targets = node.targets
             elif isinstance(node, ast.AnnAssign):
@@ -225,16 +232,16 @@ def test_no_state_in_modules(trees):
                 continue
             names = [target.id for target in targets if isinstance(target, ast.Name)]
             wrong += [f"{path}:{node.lineno}: {name}" for name in names if not name.isupper() and name != "__all__"]
-        wrong += [f"{path}:{node.lineno}: global" for node in ast.walk(tree) if isinstance(node, ast.Global)]
+        wrong += [f"{path}:{node.lineno}: global" for node in walked if isinstance(node, ast.Global)]
     assert not wrong, "\n".join(wrong)
 
 
-def test_nothing_prints(trees):
+def test_nothing_prints(nodes):
     wrong = [
         f"{path}:{node.lineno}"
-        for path, tree in trees.items()
-        if layer(module_name(ROOT / path)) != "cli"
-        for node in ast.walk(tree)
+        for path, walked in nodes.items()
+        if layer(module_name(path)) != "cli"
+        for node in walked
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not wrong, "log with `logging`, or let the command line print:\n" + "\n".join(wrong)
@@ -264,11 +271,11 @@ def test_few_modules_stand_at_the_root():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_ROOT_MODULES
 
 
-def test_argument_lists_are_short(trees):
+def test_argument_lists_are_short(nodes):
     """Those of compiled functions, too; a NamedTuple counts as one."""
     wrong = []
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
+    for path, walked in nodes.items():
+        for node in walked:
             if isinstance(node, ast.FunctionDef):
                 names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
                 count = len(names) - (names[:1] in (["self"], ["cls"]))
@@ -280,11 +287,11 @@ def test_argument_lists_are_short(trees):
 # --- imports between files -----------------------------------------------------------------------------------------
 
 
-def test_no_private_name_crosses_rooms(trees):
+def test_no_private_name_crosses_rooms(nodes):
     wrong = []
-    for path, tree in trees.items():
-        room = layer(module_name(ROOT / path))
-        for node in ast.walk(tree):
+    for path, walked in nodes.items():
+        room = layer(module_name(path))
+        for node in walked:
             if isinstance(node, ast.ImportFrom) and layer(node.module or "") != room:
                 wrong += [
                     f"{path}:{node.lineno}: {node.module}.{alias.name}"
@@ -322,13 +329,13 @@ def test_circles_are_found():
     assert circle_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-def test_no_import_circles():
+def test_no_import_circles(nodes):
     """None between files, also none that an import within a function or for type checking hides."""
     modules = {module_name(path): path for path in SOURCES}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
         graph[module] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes[path]:
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "add":
                 named = {f"{node.module}.{alias.name}" for alias in node.names}
                 graph[module] |= {name if name in modules else node.module or "" for name in named}
