@@ -37,6 +37,7 @@ from add.hard_contact.equations import REDUNDANT, ContactEquations, Held, Iterat
 from add.hard_contact.geometry import ContactPairs, LocalBlocks, Touches, gathered, scatter, touches
 from add.hard_contact.law import Branch, ExactOptions
 from add.hard_contact.solver import ContactSolution, solve
+from add.kernels import contact_rows as kernel
 from add.simulation import Coupling, Record, Solution
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
@@ -90,13 +91,14 @@ class ContactState:
 class CarriedContacts:
     """Pairs near a step, in the numbering of its `ContactPairs`.
 
-    In a `Carry` the forces are one row of the memory; pairs, branches and ``calm`` are the marks.
+    In a `Carry` the forces are one row of the memory; the others are the marks.
 
     Attributes
     ----------
     pair : (k,)
     branch : (k,) of `Branch`
     force : (k, 3) on the points [N]
+    rims : (k,) bits by which the step decided of rims, zeros at points of none; see `ContactPairs.decided`
     calm : int
         Steps since a pair touched that had not touched before.
     """
@@ -104,6 +106,7 @@ class CarriedContacts:
     pair: IntArray
     branch: IntArray
     force: FloatArray
+    rims: IntArray
     calm: int
 
     @classmethod
@@ -111,12 +114,18 @@ class CarriedContacts:
         """Return what a state carries; None at the start of a run, where no step has been taken."""
         if not carry.marks:
             return None
-        pair, branch, calm = carry.marks
-        return cls(pair, branch, carry.memory.reshape(-1, 3), int(calm[0]))
+        number, branch, calm = carry.marks
+        pair = number & kernel.PAIRS
+        return cls(pair, branch, carry.memory.reshape(-1, 3), number - pair, int(calm[0]))
 
     def carry(self) -> Carry:
         """Return them as a state carries them."""
-        return Carry(self.force.reshape(1, -1), (self.pair, self.branch, np.array([self.calm], dtype=np.int64)))
+        calm = np.array([self.calm], dtype=np.int64)
+        return Carry(self.force.reshape(1, -1), (self.pair + self.rims, self.branch, calm))
+
+    def of_step(self, pairs: ContactPairs) -> ContactPairs:
+        """Return them of all pairs of a stepper, as the step that they come from decided of rims."""
+        return replace(pairs, number=(pairs.number[self.pair] & kernel.PAIRS) + self.rims)
 
     @property
     def touching(self) -> IntArray:
@@ -151,7 +160,7 @@ class ExactCoupling(Coupling):
         kept = CarriedContacts.of(record.carry)
         assert kept is not None
         closed = kept.branch != Branch.SEPARATE
-        self.pairs = pairs.select(kept.pair[closed])
+        self.pairs = kept.of_step(pairs).select(closed)
         kin, c, system = record.kin, record.c, assembler.system
         self.smooth = system.on_branch(record.decisions, record.solution.candidates)
         u = kin.v / c
@@ -302,7 +311,8 @@ class ExactContactSolve:
             gap = touches(pairs, end.kin, theta).gap
             missed = movable & ~near & (gap < -self.options.gap)
             if not missed.any():
-                carry = CarriedContacts(rows, end.branch, end.force, 0).carry()
+                rims = pairs.number[rows] & ~kernel.PAIRS
+                carry = CarriedContacts(rows, end.branch, end.force, rims, 0).carry()
                 return Solution(end.kin, end.mu, end.decisions, equations.c, equations.dt, end.report, carry)
             near |= missed
             force[rows] = end.force
@@ -313,7 +323,7 @@ class ExactContactSolve:
         kept = CarriedContacts.of(record.carry)
         assert kept is not None
         held = Held(kept.branch, assembler.system.on_branch(record.decisions, record.solution.candidates))
-        work = ContactEquations(assembler, equations, self.pairs.select(kept.pair), theta, self.options, held)
+        work = ContactEquations(assembler, equations, kept.of_step(self.pairs), theta, self.options, held)
         end = solve(work, [record.kin.v / equations.c], kept.force)
         if not end.report.status.success:
             raise _failure(end, assembler, equations)

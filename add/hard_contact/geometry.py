@@ -38,7 +38,7 @@ class ContactPairs:
     arrays, packed : those of the penalty term
     frictionless : bool
         Whether its law has no friction.
-    number : (m,) point * n_shapes + shape, increasing
+    number : (m,) point * n_shapes + shape, increasing; with bits of `decided`
     """
 
     arrays: Contacts
@@ -58,6 +58,12 @@ class ContactPairs:
         """Return some of the pairs."""
         return replace(self, number=self.number[rows])
 
+    def decided(self, kin: Kinematics, theta: FloatArray) -> ContactPairs:
+        """Return the pairs of a step from there: which points roll with their rims no unknown of it chooses."""
+        number = self.number.copy()
+        kernel.decide_rims(Motion(float(kin.t), kin.q, kin.v, theta), self.packed, number)
+        return replace(self, number=number)
+
     @property
     def n(self) -> int:
         """Number of pairs."""
@@ -66,12 +72,12 @@ class ContactPairs:
     @cached_property
     def point(self) -> IntArray:
         """Points (m,)."""
-        return self.number // max(self.arrays.kind.size, 1)
+        return (self.number & kernel.PAIRS) // max(self.arrays.kind.size, 1)
 
     @cached_property
     def shape(self) -> IntArray:
         """Shapes (m,)."""
-        return self.number % max(self.arrays.kind.size, 1)
+        return (self.number & kernel.PAIRS) % max(self.arrays.kind.size, 1)
 
     @cached_property
     def _bodies(self) -> IntArray:

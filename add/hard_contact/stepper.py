@@ -115,12 +115,12 @@ class ExactContact(DifferentiableStepper):
         formula = self._formula(order)
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
-        return ExactContactSolve(self.pairs, self.options).solve(assembler, equations, theta, guesses, state)
+        pairs = self.pairs.decided(_start(state), theta)
+        return ExactContactSolve(pairs, self.options).solve(assembler, equations, theta, guesses, state)
 
     def _touching_now(self, state: State, theta: FloatArray) -> IntArray:
         """Return the pairs that touch at the start."""
-        kin = Kinematics(state.q[0], state.v[0], np.zeros_like(state.q[0]), state.t, state.step)
-        return np.flatnonzero(touches(self.pairs, kin, theta).gap <= TOUCHING)
+        return np.flatnonzero(touches(self.pairs, _start(state), theta).gap <= TOUCHING)
 
     @staticmethod
     def _fresh(solution: Solution, had: IntArray) -> bool:
@@ -132,7 +132,7 @@ class ExactContact(DifferentiableStepper):
         """Return forces, branches and places of the pairs that were near a step."""
         carried = CarriedContacts.of(record.carry)
         assert carried is not None
-        pairs = self.pairs.select(carried.pair)
+        pairs = carried.of_step(self.pairs)
         return ContactState(pairs, carried.pair, carried.force, carried.branch, touches(pairs, record.kin, theta))
 
     def contact_changes(self, record: Record, other: Record) -> int:
@@ -174,6 +174,11 @@ class ExactContact(DifferentiableStepper):
         }
         place, force, rigid = contacts.touches.place[touching], contacts.force[touching], contacts.pairs.rigid[touching]
         return ContactForces(generalised, place, force, rigid, counts)
+
+
+def _start(state: State) -> Kinematics:
+    """Return where a step from a state begins."""
+    return Kinematics(state.q[0], state.v[0], np.zeros_like(state.q[0]), state.t, state.step)
 
 
 def with_exact_contact(simulation: Simulation, options: ExactOptions | None = None) -> Simulation:

@@ -13,7 +13,18 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
-from add.kernels.contact_places import CENTRE, OMEGA, PLACE, ROLLS, TURN, TURN_RATE, VELOCITY, point_place, rolled
+from add.kernels.contact_places import (
+    CENTRE,
+    OMEGA,
+    PLACE,
+    ROLLS,
+    TURN,
+    TURN_RATE,
+    UPRIGHT,
+    VELOCITY,
+    point_place,
+    rolled,
+)
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
@@ -368,7 +379,7 @@ def detect(q, theta, contacts, frames):
             for i in range(first, stop):
                 point_place(i, q, contacts, frames.B, x, L)
                 is_rim = contacts.points[i, 3] >= 0
-                feature = rolled(i, o, q, reach_of_pair, contacts, frames, x, L, S) if is_rim else -1
+                feature = rolled(i, o, q, reach_of_pair, UPRIGHT, contacts, frames, x, L, S) if is_rim else -1
                 if feature < 0:
                     feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
                 else:

@@ -112,11 +112,11 @@ def _nearest_face(kind, size, X0, X1, X2, aside):
 
 
 @njit(cache=True, error_model="numpy")
-def rolled(i, o, q, reach, contacts, frames, x, L, S):
+def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     """Return the feature over which point i rolls with its rim, and move it there; -1 for none, x is then as it was.
 
-    No mesh is further away from its circle than ``reach`` [m]. The face under the middle of the rim decides, the face
-    under the point is what it meets.
+    It does not where |t| <= ``least``: `UPRIGHT`, or what a step decided. No mesh is further away from its circle than
+    ``reach`` [m]. The face under the middle of the rim decides, the face under the point is what it meets.
     """
     shapes = frames.shapes
     kind, size, a, rim = shapes.kind[o], shapes.size[o], contacts.points[i, 2], contacts.rims[contacts.points[i, 3]]
@@ -131,7 +131,7 @@ def rolled(i, o, q, reach, contacts, frames, x, L, S):
     if kind == MESH and not mesh_is_near(size, X0, X1, X2, radius + reach):
         return -1
     below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
-    if below < 0 or not roll(i, o, below, UPRIGHT, contacts, frames, x, L, S):
+    if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
     feature = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
@@ -142,16 +142,16 @@ def rolled(i, o, q, reach, contacts, frames, x, L, S):
     if feature >= 0:
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
         alike = S[0, 0] * n0 + S[0, 1] * n1 + S[0, 2] * n2 > ALIKE
-        if alike and roll(i, o, feature, UPRIGHT, contacts, frames, x, L, S):
+        if alike and roll(i, o, feature, least, contacts, frames, x, L, S):
             return feature
     return -1
 
 
 @njit(cache=True, error_model="numpy")
-def nearest(i, o, q, contacts, frames, x, L, S):
-    """Return the feature of shape o that is nearest to point i at x, with the bit `ROLLS` where it rolls there."""
+def nearest(i, o, q, least, contacts, frames, x, L, S):
+    """Return the feature of shape o that is nearest to point i at x, with `ROLLS` where it does; see `rolled`."""
     if contacts.points[i, 3] >= 0:
-        feature = rolled(i, o, q, math.inf, contacts, frames, x, L, S)
+        feature = rolled(i, o, q, math.inf, least, contacts, frames, x, L, S)
         if feature >= 0:
             return feature | ROLLS
     shapes = frames.shapes

@@ -5,7 +5,7 @@ arguments, always in this order
 
     motion   Motion of `contact_arrays.py`
     packed   Packed of `contact_arrays.py`
-    number   (m,) int64, point * n_shapes + shape
+    number   (m,) int64, point * n_shapes + shape, and what a step decided of rims: `STANDS` or `KEEPS`
 
 Coordinates of a pair are the six of the point's carrier (three of a node), then from the seventh on those of the body
 that carries the shape.
@@ -28,6 +28,7 @@ from add.kernels.contact_blocks import (
     VELOCITY,
     add_turned_rows,
     fill_rows,
+    hold,
     lever_columns,
     new_store,
     room_in,
@@ -41,20 +42,57 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
-from add.kernels.contact_places import MOVED, OMEGA, PLACE, VELOCITY as SPEED, is_beside, nearest, point_place
+from add.kernels.contact_places import (
+    MOVED,
+    OMEGA,
+    PLACE,
+    ROLLS,
+    UPRIGHT,
+    VELOCITY as SPEED,
+    is_beside,
+    nearest,
+    point_place,
+)
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Bits of a number: the point does not roll with its rim over the shape, or does so until half as near to upright.
+STANDS, KEEPS = 1 << 60, 1 << 61
+#: The other bits: those of point and shape.
+PAIRS = (1 << 60) - 1
+
+
+@njit(**_JIT, inline="always")
+def _split(number, contacts):
+    """Return point and shape of a number."""
+    pair, n_shapes = number & PAIRS, contacts.kind.size
+    return pair // n_shapes, pair % n_shapes
 
 
 @njit(**_JIT, forceinline=True)
 def _met(number, order, motion, contacts, frames, scratch):
     """Evaluate a pair on the feature that is nearest: its point, shape, bodies, lever and gap."""
-    i, o = number // contacts.kind.size, number % contacts.kind.size
+    i, o = _split(number, contacts)
+    least = math.inf if number & STANDS else 0.5 * UPRIGHT if number & KEEPS else UPRIGHT
     point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
-    feature = nearest(i, o, motion.q, contacts, frames, scratch.x, scratch.L, scratch.S)
+    feature = nearest(i, o, motion.q, least, contacts, frames, scratch.x, scratch.L, scratch.S)
     a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
     return i, o, a, contacts.hosts[o], lever, -d
+
+
+@njit(**_JIT)
+def decide_rims(motion, packed, number):
+    """Mark numbers of points of rims, at the start of a step, as `STANDS` or `KEEPS`: an unknown does not choose."""
+    contacts, (floats, integers) = unpacked(packed.ints, packed.floats, packed.places), new_store()
+    frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
+    for k in range(number.size):
+        i, o = _split(number[k], contacts)
+        if contacts.points[i, 3] >= 0:
+            point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
+            feature = nearest(i, o, motion.q, UPRIGHT, contacts, frames, scratch.x, scratch.L, scratch.S)
+            number[k] |= KEEPS if feature & ROLLS else STANDS
+    hold(floats, integers)
 
 
 @njit(**_JIT)
@@ -167,7 +205,7 @@ def add_touch_forces(motion, packed, number, arms, force, out):
     frames, L, F = frames_of(0, motion, contacts), np.zeros((5, 3)), np.zeros(6)
     wrench = np.zeros((contacts.bodies.shape[0], 2, 3))
     for k in range(number.size):
-        i, o = number[k] // contacts.kind.size, number[k] % contacts.kind.size
+        i, o = _split(number[k], contacts)
         for r in range(3):
             L[3, r], L[4, r], F[r] = arms[k, 0, r], arms[k, 1, r], -force[k, r]
         add_wrenches(contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
@@ -210,7 +248,7 @@ def _fill_rows(motion, contacts, number, normal, arms, out, floats, integers):
     frames, room = frames_of(2, motion, contacts), room_in(floats, integers)
     L = np.zeros((5, 3))
     for k in range(number.size):
-        i, o = number[k] // contacts.kind.size, number[k] % contacts.kind.size
+        i, o = _split(number[k], contacts)
         put(arms[k], L[3:])
         set_ends(
             contacts.points[i, 2], contacts.hosts[o], contacts.points[i, 0], contacts.bodies, L, room.ends, room.dofs,

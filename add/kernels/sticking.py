@@ -38,7 +38,7 @@ from add.kernels.contact_bodies import set_ends
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
-from add.kernels.contact_places import ROLLS, nearest, point_place
+from add.kernels.contact_places import ROLLS, UPRIGHT, nearest, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
 from add.typing import FloatArray
@@ -117,7 +117,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         if decision[k, BITS] & ACTIVE == 0:
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
-            decision[k, FEATURE] = nearest(i, o, q, contacts, frames, x, L, S)
+            decision[k, FEATURE] = nearest(i, o, q, UPRIGHT, contacts, frames, x, L, S)
         i, o, a, lever, spin, _, values, pieces = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )

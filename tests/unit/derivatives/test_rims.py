@@ -15,9 +15,11 @@ from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
 from add.contact import BodyContact, FrictionLaw
+from add.hard_contact import CarriedContacts
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, SLIP, STICKS
 from add.kernels.contact_places import ROLLS
+from add.kernels.contact_rows import KEEPS, STANDS
 from add.kernels.rotation import rotation_matrix
 from add.scene import scene_from_dict
 from add.simulation.run import Simulation
@@ -188,6 +190,20 @@ def test_gradients_of_runs(law: str) -> None:
     end = run.kinematics(12)
     rows = of_points(by_points.simulation).decide(replace(end, q=end.q - [0, 0, 1e-3, 0, 0, 0]), by_points.theta)
     assert rows.size and (rows[:, FEATURE] & ROLLS).all()
+
+
+@pytest.mark.parametrize(
+    ("tilt", "spin", "steps"),
+    [(1.5206, [0.938, -0.577, -9.652], 6), (1.4973, [-0.578, 0.260, 1.614], 6), (1.5011, [0.364, -0.174, 9.742], 6)],
+)
+def test_coins_tip_past_upright(tilt: float, spin: list[float], steps: int) -> None:
+    """Coins find their steps of exact contact where rims begin to roll or cease to: unknowns do not choose."""
+    position = [0, 0, 0.02 * np.sin(tilt) + 0.05 * np.cos(tilt) + 1e-4]
+    coin = wheel("exact", tilt, steps, position=position, velocity=[0.1, 0, 0], angular_velocity=spin)
+    simulation = scene_from_dict(coin).build().simulation
+    run = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(1).normal(size=6)))
+    rims = np.concatenate([CarriedContacts.of(record.carry).rims for record in run.records])
+    assert {STANDS, KEEPS} <= set(rims.tolist())
 
 
 def test_the_energy_of_a_rim_is_the_potential_of_its_force() -> None:
