@@ -15,7 +15,7 @@ from add.kernels.caching import CALLED, njit
 from add.kernels.cone_solve import ARGUMENTS, solve_unscaled
 from add.kernels.cones import CONE, HALF_LINE, Blocks
 from add.kernels.contact_arrays import Motion, Packed
-from add.kernels.contact_rows import in_reach, lowest_touches, touch_rows
+from add.kernels.contact_rows import in_reach, touch_rows, touches
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: What would be passed through by this share of the gap up to which a pair touches counts from the beginning.
@@ -104,7 +104,7 @@ _THREES, _MATRIX, _CUBES = types.float64[:, ::1], types.float64[:, ::1], types.f
 _MOTION = typeof(Motion(0.0, np.zeros(0), np.zeros(0), np.zeros(0)))
 _PACKED = typeof(Packed(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 4), dtype=np.int64)))
 _PAIRS = _MOTION, _PACKED, _NUMBERS
-TOUCHES = Callee(lowest_touches, (*_PAIRS, types.Tuple((_ROWS, _THREES, _THREES, _THREES, _CUBES))), types.none)  # type: ignore[attr-defined]
+TOUCHES = Callee(touches, (*_PAIRS, types.boolean, types.Tuple((_ROWS, _THREES, _THREES, _THREES, _CUBES))), types.none)  # type: ignore[attr-defined]
 _OF_ROWS = types.Tuple((_CUBES, types.int64[:, ::1], _CUBES, _CUBES, _MATRIX))  # type: ignore[attr-defined]
 IN_REACH = Callee(in_reach, (*_PAIRS, *[types.float64] * 4), _NUMBERS)
 TOUCH_ROWS = Callee(touch_rows, (*_PAIRS, _THREES, _CUBES, _OF_ROWS), types.none)
@@ -137,7 +137,7 @@ def measure(calls, possible, reached, t, x, w, theta, seen):
     for k in range(m):
         number[k] = possible.number[reached[k]]
     out = gap, normal, velocity, place, arms
-    _touches(calls.touches, (Motion(t, x, w, theta), possible.packed, number, out))
+    _touches(calls.touches, (Motion(t, x, w, theta), possible.packed, number, True, out))
     for k in range(m):
         i = reached[k]
         seen.gap[i], seen.speed[i] = gap[k], 0.0

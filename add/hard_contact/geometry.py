@@ -329,9 +329,9 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def touches(pairs: ContactPairs, kin: Kinematics, theta: FloatArray, *, lowest: bool = False) -> Touches:
-    """Return where all pairs are at ``kin``; ``lowest``: see `add.kernels.contact_rows.lowest_touches`."""
+    """Return where all pairs are at ``kin``; ``lowest``: see `add.kernels.contact_rows.touches`."""
     m, motion = pairs.n, Motion(float(kin.t), kin.q, kin.v, theta)
     out = np.empty(m), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 3)), np.empty((m, 2, 3))
     geometry = Touches(pairs, motion, *out)
-    (kernel.lowest_touches if lowest else kernel.touches)(*geometry._arguments, out)
+    kernel.touches(*geometry._arguments, lowest, out)
     return geometry

@@ -96,19 +96,15 @@ def decide_rims(motion, packed, number):
 
 
 @njit(**_JIT)
-def touches(motion, packed, number, out):
-    """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there."""
-    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, False, out, *new_store())
+def touches(motion, packed, number, lowest, out):
+    """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there.
 
-
-@njit(**_JIT)
-def lowest_touches(motion, packed, number, out):
-    """Fill the same, but infinite gaps of what is free beside the lowest point of a rim that rolls.
-
-    The velocity of the material says of that one alone how its gap changes: beside it material goes down into the face
-    where the rim does not.
+    With ``lowest`` gaps are infinite of what is free beside the lowest point of a rim that rolls. The velocity of the
+    material says of that one alone how its gap changes: beside it material goes down into the face where the rim does
+    not.
     """
-    _fill_touches(motion, unpacked(packed.ints, packed.floats, packed.places), number, True, out, *new_store())
+    contacts = unpacked(packed.ints, packed.floats, packed.places)
+    _fill_touches(motion, contacts, number, lowest, out, *new_store())
 
 
 @njit(**_JIT)
