@@ -276,6 +276,11 @@ class DesignParameter:
         path, at, experiment = name.partition("@")
         return path in (paths, *paths.split("+")) and (not at or experiment == of)
 
+    @property
+    def slice(self) -> slice:
+        """Its place in x."""
+        return slice(self.first, self.first + self.n)
+
 
 @final
 @dataclass(frozen=True)
