@@ -40,7 +40,7 @@ from add.kernels.contact_blocks import (
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
-from add.kernels.contact_places import ROLLS, point_place, roll, roll_way
+from add.kernels.contact_places import BEND, GROWN, ROLLS, point_place, roll, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
     coefficients_of,
@@ -145,7 +145,7 @@ def body_contact_energy(motion, contacts, law):
     frames = frames_of(0, motion, contacts)
     rows, shapes = detect(motion.q, motion.theta, contacts, frames), frames.shapes
     n_shapes = contacts.kind.size
-    x, L, S = np.empty((1, 3)), np.empty((8, 3)), np.empty((4, 3))
+    x, L, S = np.empty((1, 3)), np.empty((10, 3)), np.empty((4, 3))
     total = 0.0
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
@@ -363,9 +363,12 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             if cause == 2 and rows[pair, FEATURE] & ROLLS:
                 for c in range(3):
                     roll_way(i, contacts, B, scratch.L, M[:, c])
+            bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:
-                    way_column(c, side, M[:, c], lever, 0.0, (ends[0, BODY], ends[1, BODY]), B, S, Z, Y)
+                    # A radius of a shape moves no normal.
+                    rolls = 0.0 if cause == 3 and c == 0 else M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2]
+                    way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
             force_columns(0, 3, braked, True, F, room.W, Y, E)
             fill_rows(0, 3, B, ends, room.shares, room.arms, F, Y, E, block)
             for c in range(3):

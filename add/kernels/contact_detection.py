@@ -349,7 +349,7 @@ def detect(q, theta, contacts, frames):
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
-    x, L, S = np.empty((1, 3)), np.empty((8, 3)), np.empty((4, 3))
+    x, L, S = np.empty((1, 3)), np.empty((10, 3)), np.empty((4, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
     for o in range(n_shapes):

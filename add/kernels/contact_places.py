@@ -1,14 +1,17 @@
-"""Places of points on bodies; those of rims stand where a disc is lowest over a flat face.
+"""Places of points on bodies; those of rims stand where a disc is lowest over a flat or a round face.
 
-A rim carries n points at equal angles. Fixed to the body they would roll as a prism does, over edges. Over a face with
-normal n they turn about the axis a, all by the same angle psi, so that the first of them is lowest: from its direction
-e to u = -t/|t|, with t = n - (n.a) a,
+A rim carries n points at equal angles. Fixed to the body they would roll as a prism does, over edges. They turn about
+the axis a, all by the same angle psi, so that the first of them, from its direction e, comes where the gap g of the
+circle, of radius r, is least: to u, with n = grad g and its Hessian H there, s = a x u, and t = n - (n.a) a,
 
+    n.s = 0,   over a face that is flat, and over a ball from its middle, u = -t/|t|
     c = C + R_a(psi) (X - C),   C on the axis
 
-Material goes on with v + omega x rho: only the place knows of psi. With y = c - C, and the turns dphi of both bodies,
+Material goes on with v + omega x rho: only the place knows of psi. With y = c - C, the turns dphi of both bodies and
+the way ds of the first point's material, seen from the shape's,
 
-    dpsi = -(a x u).dn/|t|,   dc = ((dphi_b - dphi_a) . h) P,   P = -(a x y)/|t|,   h = n x (a x u)
+    dpsi = -((dphi_b - dphi_a).h + w.ds)/(|t| + r s.H s),   h = n x s,   w = H s
+    dc = ((dphi_b - dphi_a).h + w.ds) P,                     P = -(a x y)/(|t| + r s.H s)
 
 of what body a does not carry along. The first point has the least gap of the circle, whose gradient is that of the
 material there (the envelope theorem). Three points and more bear a cylinder that stands on its end alike however they
@@ -19,14 +22,15 @@ import math
 
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import to_frame
-from add.kernels.distance import distance_branch, distance_feature, is_flat
+from add.kernels.distance import distance_branch, distance_feature, is_flat, is_round
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
-#: Rows of L that a point of a rim fills: P and h, and cos psi and sin psi.
-MOVED, BY, ANGLE = 5, 6, 7
+#: Rows of L that a point of a rim fills: P; h less the arm from c to the first point x w; cos psi and sin psi; w; and w
+#: for a way that grows with the rim, as y, turned to y.
+MOVED, BY, ANGLE, BEND, GROWN = 5, 6, 7, 8, 9
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
 #: Bit of a feature, a flat one, over which a point rolls with its rim.
@@ -35,6 +39,8 @@ ROLLS = 1 << 40
 ASIDE = 1e-6
 #: Cosine between normals of faces of one surface that count as one under a rim.
 ALIKE = 0.9
+#: Newton steps towards the lowest place of a rim over a round face; a ball takes one.
+MOST = 20
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -63,52 +69,104 @@ def _turned(B, X0, X1, X2):
     )
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _turned_back(R, x0, x1, x2):
+    """Return R^T x."""
+    return (
+        R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
+        R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
+        R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def _lowest(o, feature, radius, middle, a, u, shapes, n, H):
+    """Turn u to where the circle about a place with axis a is lowest over a feature of shape o.
+
+    Return |t| + r s.H s, zero where there is no such place, and u. n is the normal there, H[0] is w, in world axes.
+    """
+    kind, size, R, p = shapes.kind[o], shapes.size[o], shapes.R[o], shapes.p[o]
+    X0, X1, X2 = _turned_back(R, middle[0] - p[0], middle[1] - p[1], middle[2] - p[2])
+    for _ in range(MOST):
+        s = (a[1] * u[2] - a[2] * u[1], a[2] * u[0] - a[0] * u[2], a[0] * u[1] - a[1] * u[0])
+        S0, S1, S2 = _turned_back(R, s[0], s[1], s[2])
+        U0, U1, U2 = _turned_back(R, u[0], u[1], u[2])
+        distance_branch(kind, size, X0 + radius * U0, X1 + radius * U1, X2 + radius * U2, feature, 2, n, H)
+        w0, w1, w2 = _turned(H, S0, S1, S2)
+        slope = radius * (S0 * w0 + S1 * w1 + S2 * w2) - (n[0] * U0 + n[1] * U1 + n[2] * U2)
+        along = n[0] * S0 + n[1] * S1 + n[2] * S2
+        if not slope > 0.0:
+            break
+        if abs(along) <= 1e-14:
+            n[0], n[1], n[2] = _turned(R, n[0], n[1], n[2])
+            H[0, 0], H[0, 1], H[0, 2] = _turned(R, w0, w1, w2)
+            return slope, u
+        # Along the tangent, by 45 degrees at most.
+        way = max(-1.0, min(1.0, -along / slope))
+        length = math.sqrt(1.0 + way * way)
+        u = ((u[0] + way * s[0]) / length, (u[1] + way * s[1]) / length, (u[2] + way * s[2]) / length)
+    return 0.0, u
+
+
 @njit(cache=True, error_model="numpy")
 def roll(i, o, feature, least, contacts, frames, x, L, S):
-    """Turn point i with its rim over a flat feature of shape o: x and L as `point_place` leaves them, (8, 3).
+    """Turn point i with its rim over a flat or round feature of shape o: x and L as `point_place` leaves them, (10, 3).
 
-    Return whether it did: not at |t| <= ``least``. S (4, 3) is used.
+    Return whether it did: not at |t| <= ``least``. S (4, 3) is used; S[0] is then the normal at the first point.
     """
     a, rim, shapes, n = contacts.points[i, 2], contacts.rims[contacts.points[i, 3]], frames.shapes, S[0]
     B, R = frames.B[a], shapes.R[o]
-    distance_branch(shapes.kind[o], shapes.size[o], 0.0, 0.0, 0.0, feature, 1, n, S[1:4])
-    n0, n1, n2 = _turned(R, n[0], n[1], n[2])
     a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
+    e0, e1, e2 = _turned(B, rim[6], rim[7], rim[8])
+    f0, f1, f2 = a1 * e2 - a2 * e1, a2 * e0 - a0 * e2, a0 * e1 - a1 * e0
+    c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
+    y0, y1, y2 = L[0, 0] - c0, L[0, 1] - c1, L[0, 2] - c2
+    z, p, r = y0 * a0 + y1 * a1 + y2 * a2, y0 * e0 + y1 * e1 + y2 * e2, y0 * f0 + y1 * f1 + y2 * f2
+    c0, c1, c2 = c0 + z * a0, c1 + z * a1, c2 + z * a2
+    middle = (B[PLACE, 0] + c0, B[PLACE, 1] + c1, B[PLACE, 2] + c2)
+    X0, X1, X2 = _turned_back(R, middle[0] - shapes.p[o, 0], middle[1] - shapes.p[o, 1], middle[2] - shapes.p[o, 2])
+    distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 1, n, S[1:4])
+    n0, n1, n2 = _turned(R, n[0], n[1], n[2])
     along = n0 * a0 + n1 * a1 + n2 * a2
     u0, u1, u2 = along * a0 - n0, along * a1 - n1, along * a2 - n2
     length = math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
     if length <= least:
         return False
-    u0, u1, u2 = u0 / length, u1 / length, u2 / length
-    e0, e1, e2 = _turned(B, rim[6], rim[7], rim[8])
-    f0, f1, f2 = a1 * e2 - a2 * e1, a2 * e0 - a0 * e2, a0 * e1 - a1 * e0
-    c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
-    y0, y1, y2 = L[0, 0] - c0, L[0, 1] - c1, L[0, 2] - c2
+    radius, start = math.sqrt(p * p + r * r), (u0 / length, u1 / length, u2 / length)
+    slope, (u0, u1, u2) = _lowest(o, feature, radius, middle, (a0, a1, a2), start, shapes, n, S[1:4])
+    if slope == 0.0 or -(n[0] * u0 + n[1] * u1 + n[2] * u2) <= least:
+        return False
     cos, sin = u0 * e0 + u1 * e1 + u2 * e2, u0 * f0 + u1 * f1 + u2 * f2
-    z, p, r = y0 * a0 + y1 * a1 + y2 * a2, y0 * e0 + y1 * e1 + y2 * e2, y0 * f0 + y1 * f1 + y2 * f2
     p, r = cos * p - sin * r, sin * p + cos * r
-    L[0, 0], L[0, 1], L[0, 2] = (
-        c0 + z * a0 + p * e0 + r * f0,
-        c1 + z * a1 + p * e1 + r * f1,
-        c2 + z * a2 + p * e2 + r * f2,
-    )
-    s0, s1, s2 = a1 * u2 - a2 * u1, a2 * u0 - a0 * u2, a0 * u1 - a1 * u0
-    L[BY, 0], L[BY, 1], L[BY, 2] = n1 * s2 - n2 * s1, n2 * s0 - n0 * s2, n0 * s1 - n1 * s0
-    p, r = p / length, r / length
-    L[MOVED, 0], L[MOVED, 1], L[MOVED, 2] = r * e0 - p * f0, r * e1 - p * f1, r * e2 - p * f2
-    L[ANGLE, 0], L[ANGLE, 1] = cos, sin
+    y0, y1, y2 = p * e0 + r * f0, p * e1 + r * f1, p * e2 + r * f2
+    L[0, 0], L[0, 1], L[0, 2] = c0 + y0, c1 + y1, c2 + y2
     for c in range(3):
         x[0, c] = B[PLACE, c] + L[0, c]
+    s0, s1, s2 = a1 * u2 - a2 * u1, a2 * u0 - a0 * u2, a0 * u1 - a1 * u0
+    n0, n1, n2, w0, w1, w2 = n[0], n[1], n[2], S[1, 0], S[1, 1], S[1, 2]
+    v0, v1, v2 = radius * u0 - y0, radius * u1 - y1, radius * u2 - y2
+    L[BY, 0], L[BY, 1], L[BY, 2] = n1 * s2 - n2 * s1, n2 * s0 - n0 * s2, n0 * s1 - n1 * s0
+    L[BY, 0] -= v1 * w2 - v2 * w1
+    L[BY, 1] -= v2 * w0 - v0 * w2
+    L[BY, 2] -= v0 * w1 - v1 * w0
+    p, r = p / slope, r / slope
+    L[MOVED, 0], L[MOVED, 1], L[MOVED, 2] = r * e0 - p * f0, r * e1 - p * f1, r * e2 - p * f2
+    L[ANGLE, 0], L[ANGLE, 1] = cos, sin
+    along, outwards = w0 * a0 + w1 * a1 + w2 * a2, (w0 * u0 + w1 * u1 + w2 * u2) / radius
+    L[BEND, 0], L[BEND, 1], L[BEND, 2] = w0, w1, w2
+    L[GROWN, 0] = along * a0 + outwards * y0
+    L[GROWN, 1] = along * a1 + outwards * y1
+    L[GROWN, 2] = along * a2 + outwards * y2
     return True
 
 
 @njit(cache=True, error_model="numpy")
 def _nearest_face(kind, size, X0, X1, X2, aside):
-    """Return the flat feature nearest to a place, or, on an edge of a mesh, to one ``aside`` [m]; -1 for none."""
+    """Return the flat or round feature nearest to a place, or, on an edge of a mesh, to one ``aside`` [m]; -1: none."""
     feature = distance_feature(kind, size, X0, X1, X2)
     if kind == MESH and not is_flat(kind, size, feature):
         feature = distance_feature(kind, size, X0 + 0.6 * aside, X1 + 0.3 * aside, X2 + 0.7 * aside)
-    return feature if is_flat(kind, size, feature) else -1
+    return feature if is_flat(kind, size, feature) or is_round(kind, feature) else -1
 
 
 @njit(cache=True, error_model="numpy")

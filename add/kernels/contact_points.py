@@ -33,6 +33,7 @@ from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SPIN, VE
 from add.kernels.contact_detection import reach_of
 from add.kernels.contact_pairs import BITS, FEATURE, PAIR, Coefficients, gap, penalty_law
 from add.kernels.contact_places import (
+    BEND,
     BY,
     MOVED,
     OMEGA,
@@ -51,11 +52,11 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 57
+SCRATCH = 63
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (8, 3).
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (10, 3).
 
     Rows of L are rho_a, rho_b, F, l_a, l_b, and what `add.kernels.contact_places.roll` leaves.
     """
@@ -71,7 +72,7 @@ def scratch_in(floats):
     """Return room for one pair in a store of `contact_blocks.new_store`, or in `SCRATCH` floats; see `room_in`."""
     return Scratch(
         borrowed(floats, 0, (1, 3)), borrowed(floats, 3, (1, 3)), borrowed(floats, 6, (9, 3)),
-        borrowed(floats, 33, (8, 3)),
+        borrowed(floats, 33, (10, 3)),
     )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     x, u, S, L = scratch
     a, b = point_place(i, motion.q, contacts, B, x, L), contacts.hosts[o]
     for c in range(3):
-        L[MOVED, c] = L[BY, c] = 0.0
+        L[MOVED, c] = L[BY, c] = L[BEND, c] = 0.0
     if feature & ROLLS:
         feature ^= ROLLS
         roll(i, o, feature, 0.0, contacts, frames, x, L, S)
@@ -206,41 +207,47 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
             Z[0, 1] = sign * (j2 * rho0 - j0 * rho2)
             Z[0, 2] = sign * (j0 * rho1 - j1 * rho0)
             rolls = -sign * (L[BY, 0] * j0 + L[BY, 1] * j1 + L[BY, 2] * j2)
+            rolls += Z[0, 0] * L[BEND, 0] + Z[0, 1] * L[BEND, 1] + Z[0, 2] * L[BEND, 2]
             l0, l1, l2 = L[3 + side, 0], L[3 + side, 1], L[3 + side, 2]
             Z[4, 0], Z[4, 1], Z[4, 2] = r1 * l2 - r2 * l1, r2 * l0 - r0 * l2, r0 * l1 - r1 * l0
-            for r in range(3):
-                way = rolls * L[MOVED, r]
-                Z[0, r] += way
-                Z[2, r] = Z[3, r] = Z[0, r] if side == 0 else way
-            if side == 1:
+            if side == 0:
+                for r in range(3):
+                    Z[2, r] = Z[3, r] = Z[0, r]
+            else:
                 Z[1, 0], Z[1, 1], Z[1, 2] = j0, j1, j2
             Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = r0, r1, r2
         else:
             Z[0, axis] = Z[3, axis] = sign
             Z[4, axis] = sign * weight_v
             Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
+            rolls = sign * L[BEND, axis]
+        for r in range(3):
+            way = rolls * L[MOVED, r]
+            Z[0, r], Z[2, r], Z[3, r] = Z[0, r] + way, Z[2, r] + way, Z[3, r] + way
         _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y)
 
 
 @njit(**_JIT)
-def way_column(c, side, way, lever, slope, bodies, B, S, Z, Y):
+def way_column(c, side, way, rolls, levers, bodies, B, scratch, Z, Y):
     """Fill column c of Y for a number that moves the point (side 0), or the shape (side 1), relative to the other.
 
-    ``way`` (3,) is that of the point relative to the shape.
+    ``way`` (3,) is that of the point relative to the shape, ``rolls`` that of its rim in units of P.
     """
+    L, (lever, slope) = scratch.L, levers
     for r in range(3):
-        Z[0, r], Z[1, r], Z[4, r] = way[r], 0.0, 0.0
-        Z[2, r] = Z[3, r] = way[r] if side == 0 else 0.0
-    _finish(c, 1.0, lever, slope, bodies, B, S, Z, Y)
+        Z[2, r] = Z[3, r] = (way[r] if side == 0 else 0.0) + rolls * L[MOVED, r]
+        Z[0, r], Z[1, r], Z[4, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0
+    _finish(c, 1.0, lever, slope, bodies, B, scratch.S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
 
 
 @njit(**_JIT)
-def centre_columns(bodies, lever, slope, B, S, Z, Y):
+def centre_columns(bodies, levers, B, scratch, Z, Y):
     """Fill the columns of Y of the centres of mass, three of a and three of b; those of what is no body are left.
 
     A centre of mass moves the points of its body by -R dX_c, or its shapes.
     """
+    L = scratch.L
     for side in range(2):
         body = bodies[side]
         if body < 0:
@@ -249,7 +256,8 @@ def centre_columns(bodies, lever, slope, B, S, Z, Y):
             sign = -1.0 if side == 0 else 1.0
             for r in range(3):
                 Z[5, r] = sign * B[body, r, c]
-            way_column(3 * side + c, side, Z[5], lever, slope, bodies, B, S, Z, Y)
+            rolls = Z[5, 0] * L[BEND, 0] + Z[5, 1] * L[BEND, 1] + Z[5, 2] * L[BEND, 2]
+            way_column(3 * side + c, side, Z[5], rolls, levers, bodies, B, scratch, Z, Y)
 
 
 @njit(**_JIT)

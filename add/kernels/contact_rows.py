@@ -134,7 +134,7 @@ def in_reach(motion, packed, number, dt, faster, resting, touching):
     centre, S, nothing = np.empty((1, 3)), np.empty((3, 3)), np.zeros(n_shapes, dtype=np.int64)
     clear = nothing.copy()
     for k in range(number.size):
-        i, o = number[k] // n_shapes, number[k] % n_shapes
+        i, o = _split(number[k], contacts)
         while not runs[run, FIRST] <= i < runs[run, STOP]:
             run = (run + 1) % runs.shape[0]
         if run != last:
@@ -298,7 +298,7 @@ def _fill_derivatives(motion, contacts, number, centres, c, force, out, floats, 
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, scratch.L, ends, room.dofs, room.arms)
         put(force[k], F)
         if centres:
-            centre_columns((a, b), lever, 0.0, B, S, Z, Y)
+            centre_columns((a, b), (lever, 0.0), B, scratch, Z, Y)
         else:
             Y[ARM : ARM + 6] = 0.0
             coordinate_columns((a, b), lever, 0.0, (1.0, c), B, S, scratch.L, Z, Y)

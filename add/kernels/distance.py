@@ -46,6 +46,7 @@ __all__ = [
     "distance_feature",
     "distance_inside",
     "is_flat",
+    "is_round",
     "signed_distance",
 ]  # fmt: skip
 
@@ -178,6 +179,12 @@ def is_flat(kind, size, feature):
     if kind == CYLINDER:
         return feature == TOP or feature == BOTTOM
     return kind == PLANE or (kind == MESH and feature < size[4])
+
+
+@njit(cache=True, error_model="numpy")
+def is_round(kind, feature):
+    """Whether a feature is part of a ball or of the side of a cylinder."""
+    return kind == SPHERE or kind == CAPSULE or (kind == CYLINDER and feature == SIDE)
 
 
 @njit(cache=True, error_model="numpy")

@@ -66,7 +66,7 @@ def free_points(motion, other, contacts):
     runs, hosts, columns, tables = contacts.runs, contacts.hosts, contacts.columns, contacts.tables
     kind, size, bounds = contacts.kind, contacts.size, contacts.bounds
     out, S = 1.0, np.zeros((4, 3))
-    x, y, L, X, D = np.empty((1, 3)), np.empty((1, 3)), np.empty((8, 3)), np.empty(3), np.empty(3)
+    x, y, L, X, D = np.empty((1, 3)), np.empty((1, 3)), np.empty((10, 3)), np.empty(3), np.empty(3)
     for run in range(runs.shape[0]):
         for o in range(kind.size):
             if not meets(run, o, runs, hosts, columns, tables, contacts.apart, contacts.stride):

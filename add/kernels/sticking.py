@@ -147,7 +147,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             F[r] = m_n * n[r] - m[r]
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, L, ends, dofs, room.arms)
         block[:] = 0.0
-        centre_columns((a, b), lever, slope, B, S, Z, Y)
+        centre_columns((a, b), (lever, slope), B, scratch, Z, Y)
         for side in range(2):
             if ends[side, BODY] >= 0:
                 first, stop = 3 * side, 3 * side + 3
