@@ -15,15 +15,14 @@ from add.kernels.caching import njit
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,
+    CLEAR,
     OMEGA,
     PLACE,
     ROLLS,
     TURN,
     TURN_RATE,
-    UPRIGHT,
     VELOCITY,
-    point_place,
-    rolled,
+    with_rim,
 )
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
@@ -376,10 +375,11 @@ def detect(q, theta, contacts, frames):
                 if gap_of(o, x, kind, size, R, p, S) > reach:
                     continue
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
+            known = (-1, -1)
             for i in range(first, stop):
-                point_place(i, q, contacts, frames.B, x, L)
-                is_rim = contacts.points[i, 3] >= 0
-                feature = rolled(i, o, q, reach_of_pair, UPRIGHT, contacts, frames, x, L, S) if is_rim else -1
+                feature, known = with_rim(i, o, q, reach_of_pair, known, contacts, frames, x, L, S)
+                if feature == CLEAR:
+                    continue
                 if feature < 0:
                     feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
                 else:

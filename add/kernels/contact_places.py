@@ -22,14 +22,14 @@ import math
 
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import to_frame
-from add.kernels.distance import distance_branch, distance_feature, is_flat, is_round
+from add.kernels.distance import SIDE, distance_branch, distance_feature, is_flat, is_round
 from add.kernels.mesh_distance import mesh_is_near
-from add.kernels.shape_codes import MESH
+from add.kernels.shape_codes import CAPSULE, CYLINDER, MESH
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
-#: Rows of L that a point of a rim fills: P; h less the arm from c to the first point x w; cos psi and sin psi; w; and w
-#: for a way that grows with the rim, as y, turned to y.
+#: Rows of L that a point of a rim fills: P; h less the arm from c to the first point x w; cos psi, sin psi and the gap
+#: of the first point; w; and w for a way that grows with the rim, as y, turned to y.
 MOVED, BY, ANGLE, BEND, GROWN = 5, 6, 7, 8, 9
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
@@ -41,6 +41,8 @@ ASIDE = 1e-6
 ALIKE = 0.9
 #: Newton steps towards the lowest place of a rim over a round face; a ball takes one.
 MOST = 20
+#: No point of a rim is near; or a point stays fixed, whatever the others of its rim do.
+CLEAR, ALONE = -2, -3
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -83,29 +85,31 @@ def _turned_back(R, x0, x1, x2):
 def _lowest(o, feature, radius, middle, a, u, shapes, n, H):
     """Turn u to where the circle about a place with axis a is lowest over a feature of shape o.
 
-    Return |t| + r s.H s, zero where there is no such place, and u. n is the normal there, H[0] is w, in world axes.
+    Return |t| + r s.H s, zero where there is no such place, the gap and u. n is the normal there, H[0] is w, in world
+    axes.
     """
+    last = math.inf
     kind, size, R, p = shapes.kind[o], shapes.size[o], shapes.R[o], shapes.p[o]
     X0, X1, X2 = _turned_back(R, middle[0] - p[0], middle[1] - p[1], middle[2] - p[2])
     for _ in range(MOST):
         s = (a[1] * u[2] - a[2] * u[1], a[2] * u[0] - a[0] * u[2], a[0] * u[1] - a[1] * u[0])
         S0, S1, S2 = _turned_back(R, s[0], s[1], s[2])
         U0, U1, U2 = _turned_back(R, u[0], u[1], u[2])
-        distance_branch(kind, size, X0 + radius * U0, X1 + radius * U1, X2 + radius * U2, feature, 2, n, H)
+        gap = distance_branch(kind, size, X0 + radius * U0, X1 + radius * U1, X2 + radius * U2, feature, 2, n, H)
         w0, w1, w2 = _turned(H, S0, S1, S2)
         slope = radius * (S0 * w0 + S1 * w1 + S2 * w2) - (n[0] * U0 + n[1] * U1 + n[2] * U2)
         along = n[0] * S0 + n[1] * S1 + n[2] * S2
         if not slope > 0.0:
             break
-        if abs(along) <= 1e-14:
+        if abs(along) <= 1e-14 or 1e-9 > abs(along) >= 0.5 * last:
             n[0], n[1], n[2] = _turned(R, n[0], n[1], n[2])
             H[0, 0], H[0, 1], H[0, 2] = _turned(R, w0, w1, w2)
-            return slope, u
+            return slope, gap, u
         # Along the tangent, by 45 degrees at most.
         way = max(-1.0, min(1.0, -along / slope))
-        length = math.sqrt(1.0 + way * way)
+        length, last = math.sqrt(1.0 + way * way), abs(along)
         u = ((u[0] + way * s[0]) / length, (u[1] + way * s[1]) / length, (u[2] + way * s[2]) / length)
-    return 0.0, u
+    return 0.0, math.inf, u
 
 
 @njit(cache=True, error_model="numpy")
@@ -133,7 +137,7 @@ def roll(i, o, feature, least, contacts, frames, x, L, S):
     if length <= least:
         return False
     radius, start = math.sqrt(p * p + r * r), (u0 / length, u1 / length, u2 / length)
-    slope, (u0, u1, u2) = _lowest(o, feature, radius, middle, (a0, a1, a2), start, shapes, n, S[1:4])
+    slope, gap, (u0, u1, u2) = _lowest(o, feature, radius, middle, (a0, a1, a2), start, shapes, n, S[1:4])
     if slope == 0.0 or -(n[0] * u0 + n[1] * u1 + n[2] * u2) <= least:
         return False
     cos, sin = u0 * e0 + u1 * e1 + u2 * e2, u0 * f0 + u1 * f1 + u2 * f2
@@ -151,7 +155,7 @@ def roll(i, o, feature, least, contacts, frames, x, L, S):
     L[BY, 2] -= v0 * w1 - v1 * w0
     p, r = p / slope, r / slope
     L[MOVED, 0], L[MOVED, 1], L[MOVED, 2] = r * e0 - p * f0, r * e1 - p * f1, r * e2 - p * f2
-    L[ANGLE, 0], L[ANGLE, 1] = cos, sin
+    L[ANGLE, 0], L[ANGLE, 1], L[ANGLE, 2] = cos, sin, gap
     along, outwards = w0 * a0 + w1 * a1 + w2 * a2, (w0 * u0 + w1 * u1 + w2 * u2) / radius
     L[BEND, 0], L[BEND, 1], L[BEND, 2] = w0, w1, w2
     L[GROWN, 0] = along * a0 + outwards * y0
@@ -171,10 +175,11 @@ def _nearest_face(kind, size, X0, X1, X2, aside):
 
 @njit(cache=True, error_model="numpy")
 def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
-    """Return the feature over which point i rolls with its rim, and move it there; -1 for none, x is then as it was.
+    """Return the feature over which point i rolls with its rim, and move it there.
 
-    It does not where |t| <= ``least``: `UPRIGHT`, or what a step decided. No mesh is further away from its circle than
-    ``reach`` [m]. The face under the middle of the rim decides, the face under the point is what it meets.
+    Its rim does not, -1, where |t| <= ``least``: `UPRIGHT`, or what a step decided, and x is as it was. `CLEAR` where
+    none of it is as near as ``reach`` [m]. The face under the middle of the rim decides, the face under the point is
+    what it meets, or x is as it was, `ALONE`.
     """
     shapes = frames.shapes
     kind, size, a, rim = shapes.kind[o], shapes.size[o], contacts.points[i, 2], contacts.rims[contacts.points[i, 3]]
@@ -186,11 +191,19 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     radius = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
     x[0, 0], x[0, 1], x[0, 2] = x0, x1, x2
-    if kind == MESH and not mesh_is_near(size, X0, X1, X2, radius + reach):
-        return -1
+    if kind == MESH:
+        if not mesh_is_near(size, X0, X1, X2, radius + reach):
+            return CLEAR
+    else:
+        below = distance_feature(kind, size, X0, X1, X2)
+        if distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) - radius >= reach:
+            return CLEAR
     below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
+    # What is convex is on one side of its faces and within its sides and balls.
+    if L[ANGLE, 2] >= reach and (kind < CAPSULE or kind == CYLINDER or (kind == CAPSULE and below == SIDE)):
+        return CLEAR
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
     feature = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
     if feature == below:
@@ -199,10 +212,45 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     point_place(i, q, contacts, frames.B, x, L)
     if feature >= 0:
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
-        alike = S[0, 0] * n0 + S[0, 1] * n1 + S[0, 2] * n2 > ALIKE
-        if alike and roll(i, o, feature, least, contacts, frames, x, L, S):
+        m0, m1, m2 = _turned(shapes.R[o], S[0, 0], S[0, 1], S[0, 2])
+        if m0 * n0 + m1 * n1 + m2 * n2 > ALIKE and roll(i, o, feature, least, contacts, frames, x, L, S):
             return feature
-    return -1
+    return ALONE
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _turned_feature(i, o, contacts, frames, x, L):
+    """Turn point i, at x and L[0] as `point_place` leaves them, as `roll` left its rim; return what is nearest."""
+    shapes, rim, B = frames.shapes, contacts.rims[contacts.points[i, 3]], frames.B[contacts.points[i, 2]]
+    c = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
+    for r in range(3):
+        L[0, r] -= c[r]
+    roll_way(i, contacts, frames.B, L, L[0])
+    for r in range(3):
+        L[0, r] += c[r]
+        x[0, r] = B[PLACE, r] + L[0, r]
+    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+    return distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
+    """Place point i, with its rim where that rolls over shape o; return what `rolled` does, and what is known next.
+
+    ``known`` are the rim of the point before and what that does: all do the same that meet the same face.
+    """
+    rim, (last, below) = contacts.points[i, 3], known
+    if rim >= 0 and rim == last and below == CLEAR:
+        return CLEAR, known
+    point_place(i, q, contacts, frames.B, x, L)
+    if rim < 0 or (rim == last and below == -1):
+        return -1, known
+    if rim == last and below >= 0:
+        if _turned_feature(i, o, contacts, frames, x, L) == below:
+            return below, known
+        point_place(i, q, contacts, frames.B, x, L)
+    feature = rolled(i, o, q, reach, UPRIGHT, contacts, frames, x, L, S)
+    return feature, (rim, feature)
 
 
 @njit(cache=True, error_model="numpy")

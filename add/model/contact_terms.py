@@ -289,10 +289,11 @@ def _rims(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> tuple[IntAr
             local = (points.arms - shape.position) @ shape.rotation
             off = np.abs([np.hypot(local[:, 0], local[:, 1]) - shape.size[0], np.abs(local[:, 2]) - shape.size[1]])
             mine = (_shapes_of(points) == k) & (points.radii == 0.0) & (off.max(axis=0) < 1e-9 * max(shape.size))
-            if mine.any():
-                numbers[-1][mine] = len(rims)
-                towards = shape.rotation[:, :2] @ local[mine][0, :2] / np.hypot(*local[mine][0, :2])
-                rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards]])
+            for end in (mine & (local[:, 2] < 0.0), mine & (local[:, 2] > 0.0)):
+                if end.any():
+                    numbers[-1][end] = len(rims)
+                    towards = shape.rotation[:, :2] @ local[end][0, :2] / np.hypot(*local[end][0, :2])
+                    rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards]])
     return np.concatenate(numbers), rims
 
 
