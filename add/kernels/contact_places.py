@@ -29,7 +29,8 @@ from add.kernels.shape_codes import CAPSULE, CYLINDER, MESH
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 #: Rows of L that a point of a rim fills: P; h less the arm from c to the first point x w; cos psi, sin psi and the gap
-#: of the first point; w; and w for a way that grows with the rim, as y, turned to y.
+#: of the first point, infinite where a point meets another face than the middle; w; and w for a way that grows with
+#: the rim, as y, turned to y.
 MOVED, BY, ANGLE, BEND, GROWN = 5, 6, 7, 8, 9
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
@@ -214,6 +215,7 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
         m0, m1, m2 = _turned(shapes.R[o], S[0, 0], S[0, 1], S[0, 2])
         if m0 * n0 + m1 * n1 + m2 * n2 > ALIKE and roll(i, o, feature, least, contacts, frames, x, L, S):
+            L[ANGLE, 2] = math.inf
             return feature
     return ALONE
 
@@ -250,7 +252,7 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
             return below, known
         point_place(i, q, contacts, frames.B, x, L)
     feature = rolled(i, o, q, reach, UPRIGHT, contacts, frames, x, L, S)
-    return feature, (rim, feature)
+    return feature, (rim, ALONE if feature >= 0 and L[ANGLE, 2] == math.inf else feature)
 
 
 @njit(cache=True, error_model="numpy")

@@ -16,8 +16,8 @@ from support.small_models import RoughObjective
 
 from add.contact import BodyContact, FrictionLaw
 from add.hard_contact import CarriedContacts
-from add.hard_contact.geometry import contact_term
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, SLIP, STICKS
+from add.hard_contact.geometry import ContactPairs, contact_term, touches
+from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS
 from add.kernels.contact_places import ROLLS
 from add.kernels.contact_rows import KEEPS, STANDS
 from add.kernels.distance import SIDE
@@ -117,6 +117,37 @@ def test_sizes(place: str) -> None:
     )
     n = case.theta.size
     assert decision[0, FEATURE] & ROLLS and set(found.parameters) >= {n - 3, n - 2, n - 1}
+
+
+def heap(tmp_path: Path) -> dict[str, Any]:
+    """Cylinders near shapes of every kind, planes, edges and ends among them."""
+    trimesh.creation.icosphere(2, 0.3).export(tmp_path / "ball.stl")
+    about = {
+        "plane": {"shape": "plane", "point": [0, 0, -0.3], "normal": [0, 0, 1]},
+        "box": {"shape": "box", "center": [0.5, 0, 0], "half_size": [0.2, 0.2, 0.2]},
+        "ball": {"shape": "sphere", "center": [-0.5, 0, 0], "radius": 0.2},
+        "pill": {"shape": "capsule", "center": [0, 0.5, 0], "radius": 0.15, "half_length": 0.1},
+        "mesh": {"shape": "mesh", "file": str(tmp_path / "ball.stl"), "center": [0, -0.6, 0]},
+    }
+    log = {"type": "rigid", "geometry": {"shape": "cylinder", "radius": 0.1, "half_length": 0.1}, "density": 800}
+    return wheel("tanh", 0.0, 1) | {"obstacles": about, "bodies": {f"log{k}": log for k in range(6)}}
+
+
+def test_all_points_of_a_rim_are_where_each_would_be(tmp_path: Path) -> None:
+    """Detection looks at a rim once: it finds the pairs, and their places, that points find one by one."""
+    built, rng, rolling = scene_from_dict(heap(tmp_path)).build(), np.random.default_rng(3), 0
+    term, kin = of_points(built.simulation), built.run().kinematics(0)
+    pairs = ContactPairs.of(term)
+    for _ in range(30):
+        q = np.column_stack([rng.uniform(-0.8, 0.8, (6, 3)) * [1, 1, 0.4], rng.normal(size=(6, 3))]).ravel()
+        near = replace(kin, q=q)
+        rows = term.decide(near, built.theta)
+        found = touches(pairs, near, built.theta)
+        assert rows[:, PAIR].tolist() == pairs.number[found.gap < 0.0].tolist()
+        places = term.places(near, built.theta, rows).place
+        np.testing.assert_allclose(places, found.place[found.gap < 0.0], atol=1e-12)
+        rolling += np.count_nonzero(rows[:, FEATURE] & ROLLS)
+    assert rolling > 50
 
 
 def of_points(simulation: Simulation) -> BodyContact:
