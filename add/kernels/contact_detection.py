@@ -22,11 +22,14 @@ from add.kernels.contact_places import (
     TURN,
     TURN_RATE,
     VELOCITY,
+    feature_at,
+    has_corner,
     with_rim,
 )
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
+from add.kernels.shape_codes import BOX, CYLINDER
 from add.typing import FloatArray
 
 #: Columns of `runs`.
@@ -375,17 +378,20 @@ def detect(q, theta, contacts, frames):
                 if gap_of(o, x, kind, size, R, p, S) > reach:
                     continue
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
-            known = (-1, -1)
+            known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
             for i in range(first, stop):
                 feature, known = with_rim(i, o, q, reach_of_pair, known, contacts, frames, x, L, S)
                 if feature == CLEAR:
                     continue
-                if feature < 0:
+                if feature < 0 and not (angular and has_corner(i, contacts)):
                     feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
                 else:
+                    rolls = ROLLS if feature >= 0 else 0
+                    if feature < 0:
+                        feature = feature_at(i, o, contacts, frames, x, L, False)
                     X0, X1, X2 = to_frame(0, o, x, R, p)
                     gap = distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
-                    feature = feature | ROLLS if gap < arms[i, 3] + reach_of_pair else -1
+                    feature = feature | rolls if gap < arms[i, 3] + reach_of_pair else -1
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

@@ -22,9 +22,9 @@ import math
 
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import to_frame
-from add.kernels.distance import SIDE, distance_branch, distance_feature, is_flat, is_round
+from add.kernels.distance import FLUSH, SIDE, distance_branch, distance_feature, facing_feature, is_flat, is_round
 from add.kernels.mesh_distance import mesh_is_near
-from add.kernels.shape_codes import CAPSULE, CYLINDER, MESH
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH
 
 # Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
 PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
@@ -70,6 +70,31 @@ def _turned(B, X0, X1, X2):
         B[1, 0] * X0 + B[1, 1] * X1 + B[1, 2] * X2,
         B[2, 0] * X0 + B[2, 1] * X1 + B[2, 2] * X2,
     )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def has_corner(i, contacts):
+    """Whether point i is a corner that faces meet in."""
+    arms = contacts.arms
+    return arms[i, 5] != 0.0 or arms[i, 6] != 0.0 or arms[i, 7] != 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def feature_at(i, o, contacts, frames, x, L, turned):
+    """Return the feature of shape o that point i meets at x: the nearest that a corner looks at.
+
+    ``turned``: with its rim, as `roll` left L, of which the row of l_b is used.
+    """
+    shapes, arms, a = frames.shapes, contacts.arms, contacts.points[i, 2]
+    kind, size, R = shapes.kind[o], shapes.size[o], shapes.R[o]
+    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+    if a < 0 or not (kind == BOX or kind == CYLINDER) or not has_corner(i, contacts):
+        return distance_feature(kind, size, X0, X1, X2)
+    L[4, 0], L[4, 1], L[4, 2] = _turned(frames.B[a], arms[i, 5], arms[i, 6], arms[i, 7])
+    if turned:
+        roll_way(i, contacts, frames.B, L, L[4])
+    M0, M1, M2 = _turned_back(R, L[4, 0], L[4, 1], L[4, 2])
+    return facing_feature(kind, size, X0, X1, X2, M0, M1, M2)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -187,7 +212,8 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     B, x0, x1, x2 = frames.B[a], x[0, 0], x[0, 1], x[0, 2]
     a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
     c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
-    z = (L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2
+    # A rim that is flush with an end is within it.
+    z = (1.0 - FLUSH) * ((L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2)
     x[0, 0], x[0, 1], x[0, 2] = B[PLACE, 0] + c0 + z * a0, B[PLACE, 1] + c1 + z * a1, B[PLACE, 2] + c2 + z * a2
     radius = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
@@ -206,12 +232,15 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     if L[ANGLE, 2] >= reach and (kind < CAPSULE or kind == CYLINDER or (kind == CAPSULE and below == SIDE)):
         return CLEAR
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-    feature = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
+    if kind == MESH:
+        feature = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
+    else:
+        feature = feature_at(i, o, contacts, frames, x, L, True)
     if feature == below:
         return feature
     n0, n1, n2 = S[0, 0], S[0, 1], S[0, 2]
     point_place(i, q, contacts, frames.B, x, L)
-    if feature >= 0:
+    if is_flat(kind, size, feature) or is_round(kind, feature):
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
         m0, m1, m2 = _turned(shapes.R[o], S[0, 0], S[0, 1], S[0, 2])
         if m0 * n0 + m1 * n1 + m2 * n2 > ALIKE and roll(i, o, feature, least, contacts, frames, x, L, S):
@@ -223,7 +252,7 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
 @njit(cache=True, error_model="numpy", inline="always")
 def _turned_feature(i, o, contacts, frames, x, L):
     """Turn point i, at x and L[0] as `point_place` leaves them, as `roll` left its rim; return what is nearest."""
-    shapes, rim, B = frames.shapes, contacts.rims[contacts.points[i, 3]], frames.B[contacts.points[i, 2]]
+    rim, B = contacts.rims[contacts.points[i, 3]], frames.B[contacts.points[i, 2]]
     c = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
     for r in range(3):
         L[0, r] -= c[r]
@@ -231,8 +260,7 @@ def _turned_feature(i, o, contacts, frames, x, L):
     for r in range(3):
         L[0, r] += c[r]
         x[0, r] = B[PLACE, r] + L[0, r]
-    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-    return distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+    return feature_at(i, o, contacts, frames, x, L, True)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -262,9 +290,7 @@ def nearest(i, o, q, least, contacts, frames, x, L, S):
         feature = rolled(i, o, q, math.inf, least, contacts, frames, x, L, S)
         if feature >= 0:
             return feature | ROLLS
-    shapes = frames.shapes
-    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-    return distance_feature(shapes.kind[o], shapes.size[o], X0, X1, X2)
+    return feature_at(i, o, contacts, frames, x, L, False)
 
 
 @njit(cache=True, error_model="numpy")

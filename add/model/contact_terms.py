@@ -23,7 +23,7 @@ from add.equations.sites import NO_INDICES
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
-from add.kernels.shape_codes import CYLINDER
+from add.kernels.shape_codes import BOX, CYLINDER
 from add.typing import FloatArray, IntArray
 
 
@@ -245,6 +245,7 @@ def contact_terms(
             sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
             rim=rim[order][kept],
             rims=rims,
+            normals=_normals(bodies, points_of)[order][kept],
         ),
     )
 
@@ -295,6 +296,24 @@ def _rims(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> tuple[IntAr
                     towards = shape.rotation[:, :2] @ local[end][0, :2] / np.hypot(*local[end][0, :2])
                     rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards]])
     return np.concatenate(numbers), rims
+
+
+def _normals(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
+    """Return the sum (n, 3) of the normals of the faces that each point of a box or a cylinder is on."""
+    out = [np.zeros((0, 3))]
+    for body, points in zip(bodies, found, strict=True):
+        out.append(np.zeros((points.radii.size, 3)))
+        for k, shape in enumerate(body.shapes if body.has_frame else ()):
+            if shape.kind not in (BOX, CYLINDER):
+                continue
+            mine = (_shapes_of(points) == k) & (points.radii == 0.0)
+            half = np.array(shape.size)[[0, 1, 2] if shape.kind == BOX else [0, 0, 1]]
+            away = (points.arms[mine] - shape.position) @ shape.rotation / half * (1.0 + 1e-9)
+            normals = np.trunc(away)
+            if shape.kind == CYLINDER:
+                normals[:, :2] = away[:, :2] * np.trunc(np.hypot(away[:, 0], away[:, 1]))[:, None]
+            out[-1][mine] = normals @ shape.rotation.T
+    return np.concatenate(out)
 
 
 def _shapes_of(points: ContactPoints) -> IntArray:
