@@ -222,6 +222,8 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         if not mesh_is_near(size, X0, X1, X2, radius + reach):
             return CLEAR
     else:
+        # Corners touch within that of a face, too.
+        reach += FLUSH * max(size[0], size[1], size[2])
         below = distance_feature(kind, size, X0, X1, X2)
         if distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) - radius >= reach:
             return CLEAR
@@ -240,7 +242,7 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         return feature
     n0, n1, n2 = S[0, 0], S[0, 1], S[0, 2]
     point_place(i, q, contacts, frames.B, x, L)
-    if is_flat(kind, size, feature) or is_round(kind, feature):
+    if feature >= 0 and (is_flat(kind, size, feature) or is_round(kind, feature)):
         distance_branch(kind, size, X0, X1, X2, feature, 1, S[0], S[1:4])
         m0, m1, m2 = _turned(shapes.R[o], S[0, 0], S[0, 1], S[0, 2])
         if m0 * n0 + m1 * n1 + m2 * n2 > ALIKE and roll(i, o, feature, least, contacts, frames, x, L, S):

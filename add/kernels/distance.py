@@ -179,19 +179,21 @@ def distance_feature(kind, size, X0, X1, X2):
 
 @njit(cache=True, error_model="numpy")
 def facing_feature(kind, size, X0, X1, X2, M0, M1, M2):
-    """Feature of a box or a cylinder that the corner of another body meets, on which it touches inside.
+    """Feature of a box or a cylinder that the corner of another body meets.
 
     M is the sum of the normals of the faces that meet in the corner. A corner comes through faces that it looks at:
     where it is flush with another, as in a pile of equal bricks, the nearest face would let it pass.
     """
-    nearest, most, feature = -math.inf, 0.0, -1
+    nearest, most, feature, outside = -math.inf, 0.0, -1, 0
     if kind == BOX:
         for axis in range(3):
             X, M, code = (X0, M0, 9) if axis == 0 else ((X1, M1, 3) if axis == 1 else (X2, M2, 1))
             beyond, way = abs(X) - size[axis], M if X >= 0.0 else -M
             if way > -AGAINST:
                 most = max(most, beyond - FLUSH * size[axis])
-            elif beyond > nearest:
+                continue
+            outside += beyond > 0.0
+            if beyond > nearest:
                 nearest, feature = beyond, 13 + code if X >= 0.0 else 13 - code
     else:
         rho = math.sqrt(X0 * X0 + X1 * X1)
@@ -199,12 +201,14 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2):
         if X0 * M0 + X1 * M1 > -AGAINST * rho:
             most = max(most, beyond - FLUSH * size[0])
         else:
-            nearest, feature = beyond, SIDE
+            nearest, feature, outside = beyond, SIDE, 1 if beyond > 0.0 else 0
         if (M2 if X2 >= 0.0 else -M2) > -AGAINST:
             most = max(most, above - FLUSH * size[1])
-        elif above > nearest:
-            nearest, feature = above, TOP if X2 >= 0.0 else BOTTOM
-    if feature < 0 or nearest >= 0.0 or most > 0.0:
+        else:
+            outside += above > 0.0
+            if above > nearest:
+                nearest, feature = above, TOP if X2 >= 0.0 else BOTTOM
+    if feature < 0 or outside > 1 or most > 0.0:
         return distance_feature(kind, size, X0, X1, X2)
     return feature
 
