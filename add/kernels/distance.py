@@ -54,6 +54,9 @@ __all__ = [
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
 #: Share of a size by which a point beside a face that it looks away from still is beside the others.
 FLUSH = 1e-3
+#: Share of the least size up to which a corner is below such a face and not within the body: what comes from the side
+#: is pushed there, and from deeper on would be thrown.
+DEEP = 0.2
 #: How much a face that a corner meets is against the sum of the normals of the corner's faces, of which a convex body
 #: needs one, at least.
 AGAINST = 0.5
@@ -208,7 +211,8 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2):
             outside += above > 0.0
             if above > nearest:
                 nearest, feature = above, TOP if X2 >= 0.0 else BOTTOM
-    if feature < 0 or outside > 1 or most > 0.0:
+    least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
+    if feature < 0 or outside > 1 or most > 0.0 or nearest < -DEEP * least:
         return distance_feature(kind, size, X0, X1, X2)
     return feature
 
