@@ -247,7 +247,13 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         m0, m1, m2 = _turned(shapes.R[o], S[0, 0], S[0, 1], S[0, 2])
         if m0 * n0 + m1 * n1 + m2 * n2 > ALIKE and roll(i, o, feature, least, contacts, frames, x, L, S):
             L[ANGLE, 2] = math.inf
-            return feature
+            X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+            # Beyond the end of a capsule's side, where it may have turned to, that side is too low.
+            low = distance_branch(kind, size, X0, X1, X2, feature, 0, S[0], S[1:4]) + ASIDE * radius
+            below = distance_feature(kind, size, X0, X1, X2)
+            if kind != CAPSULE or distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) <= low:
+                return feature
+            point_place(i, q, contacts, frames.B, x, L)
     return ALONE
 
 

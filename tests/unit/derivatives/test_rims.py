@@ -248,6 +248,16 @@ def test_fast_wheels_stay_down(restitution: float | None) -> None:
     assert run.v[-1, 1] == pytest.approx(2.0, rel=1e-9) and np.ptp(run.q[:, 0]) < 1e-12
 
 
+def test_wheels_touch_nothing_beyond_the_end_of_a_side() -> None:
+    """A wheel 0.7 mm beside a capsule's cap: no point turns over the side to where that has no surface."""
+    beside = {
+        "position": [0.045414, 0.083486, -0.121367], "orientation": [0.562748, -0.254048, -0.578361, 0.533173],
+    }  # fmt: skip
+    pole = {"shape": "capsule", "radius": 0.06, "half_length": 0.08, "center": [0, 0, 0]}
+    built = scene_from_dict(wheel("tanh", 0.0, 1, **beside) | {"obstacles": {"pole": pole}}).build()
+    assert not len(of_points(built.simulation).decide(built.run().kinematics(0), built.theta))
+
+
 @pytest.mark.parametrize("law", ["penalty", "penalty+wall"])
 def test_wheels_roll_on_meshes(tmp_path: Path, law: str) -> None:
     """Along an edge between triangles of one plane, where the wheel begins, and held up by a layer, too."""
