@@ -34,7 +34,7 @@ PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 MOVED, BY, ANGLE, BEND, GROWN = 5, 6, 7, 8, 9
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
-#: Bit of a feature, a flat one, over which a point rolls with its rim.
+#: Bit of a feature over which a point rolls with its rim.
 ROLLS = 1 << 40
 #: Radii by which a place on an edge of a mesh is looked at beside it.
 ASIDE = 1e-6
