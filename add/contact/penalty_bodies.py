@@ -96,7 +96,7 @@ class BodyContact(PairContact):
     sizes : Sizes or None
         Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
     rim : (n_points,)
-        Row of ``rims`` of points that turn with one over flat and round faces (`add.kernels.contact_places`), -1 for others.
+        Row of ``rims`` of points that turn with one (`add.kernels.contact_places`), -1 for others.
     rims : (m, 9)
         A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame.
     normals : (n_points, 3)

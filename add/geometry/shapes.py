@@ -264,7 +264,7 @@ def cylinder_points(radius: float, height: float, spacing: float) -> FloatArray:
 
     Notes
     -----
-    The rims stand for the cylinder on a plane: on an end, lying, on edge. Over flat and round faces they turn so that one is
+    The rims stand for the cylinder on a plane: on an end, lying, on edge. Over faces they turn so that one is
     lowest (`add.kernels.contact_places`). Over others it rolls as a prism of n sides does, its axis going down and up
     by r (1 - cos(pi / n)), about spacing^2 / (8 r). Neither the round side nor the ends carry points: an edge or a
     corner of another body is noticed only by points of its own.
