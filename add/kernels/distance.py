@@ -26,7 +26,7 @@ The normal is undefined on the axis or centre of a round branch; there it is the
 import math
 
 from add.kernels.caching import njit
-from add.kernels.mesh_distance import mesh_branch, mesh_feature
+from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
 __all__ = [
@@ -171,7 +171,7 @@ def distance_feature(kind, size, X0, X1, X2):
             return SIDE
         return TOP if X2 >= 0.0 else BOTTOM
     if kind == MESH:
-        return mesh_feature(size, X0, X1, X2)
+        return call_mesh_feature((size, X0, X1, X2))
     if kind > MESH:
         return _further_feature(kind, size, X0, X1, X2)
     return 0
@@ -242,7 +242,7 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
             for c in range(3):
                 H[r, c] = 0.0
     if kind == MESH:
-        return mesh_branch(size, X0, X1, X2, feature, order, n, H)
+        return call_mesh_branch((size, X0, X1, X2, feature, order, n, H))
     if kind > MESH:
         return _further_branch(kind, size, X0, X1, X2, feature, order, n, H)
 
