@@ -47,15 +47,6 @@ def max_norm(x):
 
 
 @njit(**_JIT)
-def is_finite(A):
-    """Whether all numbers of a matrix are finite."""
-    for i in range(A.shape[0]):
-        if not np.isfinite(max_norm(A[i])):
-            return False
-    return True
-
-
-@njit(**_JIT)
 def norm(x):
     """Return the root of the sum of squares."""
     out = 0.0
@@ -184,14 +175,9 @@ def least_norm_inverse(K):
     """
     m = K.shape[0]
     scaled, sizes = _scaled_rows(K)
-    if not is_finite(scaled):
-        for i in range(m):
-            for j in range(m):
-                scaled[i, j] = np.nan
-        return scaled, np.zeros((m, 0))
-    inverse, upper, reduced, column = np.zeros((m, m)), scaled.copy(), np.zeros((m, m)), np.empty(m, dtype=np.int64)
-    for i in range(m):
-        reduced[i, i] = 1.0
+    if not np.isfinite(max_norm(scaled.ravel())):
+        return np.full((m, m), np.nan), np.zeros((m, 0))
+    inverse, upper, reduced, column = np.zeros((m, m)), scaled.copy(), np.eye(m), np.empty(m, dtype=np.int64)
     rank = _eliminate(upper, reduced, column)
     if rank == m or (rank >= 0 and m <= FEW):
         unmet = _orthonormal(transposed(reduced[rank:]))
@@ -233,10 +219,8 @@ def kernel_of(K):
 def least_norm_solution(K, r):
     """Return the least-norm solution (m,) of K x = r."""
     scaled, sizes = _scaled_rows(K)
-    if not is_finite(scaled):
-        for i in range(r.size):
-            sizes[i] = np.nan
-        return sizes
+    if not np.isfinite(max_norm(scaled.ravel())):
+        return np.full(r.size, np.nan)
     flat, column, out = np.empty(r.size), np.empty(r.size, dtype=np.int64), np.zeros(r.size)
     for i in range(r.size):
         flat[i] = r[i] / sizes[i]

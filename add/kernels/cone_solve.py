@@ -20,7 +20,7 @@ from add.kernels.cone_modes import (
     revise,
     ruled_residual,
 )
-from add.kernels.cone_shares import follows_rule, is_finite, max_norm, redundant_normals
+from add.kernels.cone_shares import follows_rule, max_norm, redundant_normals
 from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting, sweeps, velocity_of
 from add.kernels.decompositions import eigenvalues
 from add.kernels.ordering import order_of
@@ -301,7 +301,7 @@ def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_mo
     for i in range(m):
         size = max(size, abs(scale[i] * g[i]))
     modes = np.zeros(blocks.kind.size, dtype=np.int64)
-    if not (is_finite(G) and np.isfinite(max_norm(g))):
+    if not np.isfinite(max_norm(G.ravel()) + max_norm(g)):
         return np.zeros(m), g.copy(), modes, np.inf, 0, 0, scale, np.nan
     if size == 0.0:
         for b in range(modes.size):

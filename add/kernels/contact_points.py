@@ -45,7 +45,8 @@ from add.kernels.contact_places import (
     call_roll,
     point_place,
 )
-from add.kernels.distance import BOX, CYLINDER, RIM_BOTTOM, RIM_TOP, SIDE, SPHERE, TOP
+from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE, TOP
+from add.kernels.shape_codes import BOX, CYLINDER, SPHERE
 from add.typing import FloatArray
 
 _JIT = {"cache": True, "error_model": "numpy"}

@@ -29,28 +29,6 @@ from add.kernels.caching import njit
 from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
-__all__ = [
-    "BOTTOM",
-    "BOX",
-    "CAPSULE",
-    "CYLINDER",
-    "MESH",
-    "PLANE",
-    "RIM_BOTTOM",
-    "RIM_TOP",
-    "SIDE",
-    "SPHERE",
-    "TOP",
-    "distance_bound",
-    "distance_branch",
-    "distance_feature",
-    "distance_inside",
-    "facing_feature",
-    "is_flat",
-    "is_round",
-    "signed_distance",
-]  # fmt: skip
-
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
 #: Share of a size by which a point beside a face that it looks away from still is beside the others.
 FLUSH = 1e-3

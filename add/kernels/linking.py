@@ -60,15 +60,14 @@ class _Executable(codegen.JITCodeLibrary):  # type: ignore[misc]
         """Optimise the whole, then what counts references.
 
         Numba counts references to arrays by calls, so that it finds the pairs of them that it can leave out. Those that
-        stay are inlined then: the arrays of most kernels have no owner, and there is nothing to count. To optimise all
-        of it once more takes nearly half of the time, and makes nothing faster.
+        stay are inlined then: the arrays of most kernels have no owner, and there is nothing to count. To optimise it
+        all once more takes half of the time, and makes nothing faster.
         """
         super()._optimize_final_module()
         self._final_module.link_in(parse_assembly(_counting(self._codegen)))
         for name in _COUNTING:
             self._final_module.get_function(name).linkage = "linkonce_odr"
-        options = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"}
-        passes, builder = self._codegen._module_pass_manager(**options)
+        passes, builder = self._codegen._module_pass_manager(opt=0, cost="cheap", loop_vectorize=False)
         passes.run(self._final_module, builder)
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
@@ -97,7 +96,7 @@ class Pipeline(CompilerBase):  # type: ignore[misc]
     """Numba's steps of compilation up to intermediate code."""
 
     def _compile_core(self) -> Any:
-        """Compile without a word about the lock of Python: numba's own functions would be compiled for each."""
+        """Compile as if Python's lock were kept: numba's own functions would be compiled anew for callers that do not."""
         self.state.flags.release_gil = False
         return super()._compile_core()
 

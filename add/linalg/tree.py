@@ -354,18 +354,3 @@ def merged(indptr, indices, rows, cols):
         if rows[e] < 0 or cols[e] < 0:
             slots[e] = size
     return pointers, both[:size].copy(), place, slots
-
-
-#: So many entries are merged in a millisecond without a compiled function, which takes a second or two to make.
-FEW = 10_000
-
-
-def merged_few(indptr: AnyArray, indices: AnyArray, rows: AnyArray, cols: AnyArray) -> tuple[AnyArray, ...]:
-    """Return what `merged` does."""
-    n, chosen = indptr.size - 1, (rows >= 0) & (cols >= 0)
-    own = np.repeat(np.arange(n), np.diff(indptr)) * n + indices
-    keys, at = np.unique(np.concatenate([own, cols[chosen] * n + rows[chosen]]), return_inverse=True)
-    slots = np.full(rows.size, keys.size)
-    slots[chosen] = at[own.size :]
-    pointers = np.searchsorted(keys, n * np.arange(n + 1)).astype(np.int32)
-    return pointers, (keys % max(n, 1)).astype(np.int32), at[: own.size], slots
