@@ -19,7 +19,7 @@ The tangential impulses of contacts that stick are shared by what their cones ha
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size, transposed
+from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size
 from add.kernels.decompositions import eigenvalues, singular_values
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -180,13 +180,13 @@ def least_norm_inverse(K):
     inverse, upper, reduced, column = np.zeros((m, m)), scaled.copy(), np.eye(m), np.empty(m, dtype=np.int64)
     rank = _eliminate(upper, reduced, column)
     if rank == m or (rank >= 0 and m <= FEW):
-        unmet = _orthonormal(transposed(reduced[rank:]))
+        unmet = _orthonormal(np.ascontiguousarray(reduced[rank:].T))
         _substitute(upper, rank, reduced)
         for r in range(rank):
             for j in range(m):
                 inverse[j, column[r]] = reduced[r, j]
         _leave_out(unmet, inverse)
-        inverse = transposed(inverse)
+        inverse = np.ascontiguousarray(inverse.T)
         kernel = _kernel(upper, rank, column)
         _leave_out(kernel, inverse)
         for i in range(m):

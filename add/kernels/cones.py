@@ -104,16 +104,6 @@ def add_de_saxce(blocks, u, out):
 
 
 @njit(**_JIT)
-def transposed(A):
-    """Return a copy of A^T."""
-    out = np.empty((A.shape[1], A.shape[0]))
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            out[j, i] = A[i, j]
-    return out
-
-
-@njit(**_JIT)
 def velocity_of(G, l, g):
     """Return u = G l + g."""
     u = G @ l
@@ -178,7 +168,7 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
     ratio = (1.0 / PROXIMAL) ** (0.1 if convex else 0.05)
     relax = 1.5 if convex else 1.0  # over-relaxed, cones fail in one of a hundred piles
     x, z, y, rho = state.x, state.z, state.y, state.rho
-    across = transposed(vectors)
+    transposed = np.ascontiguousarray(vectors.T)
     shift, old_shift, rhs = np.empty(m), np.zeros(m), np.empty(m)
     x_hat, closest, since = np.empty(m), np.empty(m), 0
     for k in range(most):
@@ -187,7 +177,7 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
         add_de_saxce(blocks, y, shift)
         for i in range(m):
             rhs[i] = eta * x[i] + rho[0] * z[i] - y[i] - g[i] - shift[i]
-        along = across @ rhs
+        along = transposed @ rhs
         for i in range(m):
             along[i] /= values[i] + (eta + rho[0])
         x_new = vectors @ along

@@ -5,7 +5,6 @@ from numba import types
 
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.cones import transposed
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -38,7 +37,7 @@ def _singular_values(matrix):
 def _eigenvalues(A):
     """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns."""
     values, columns = np.linalg.eigh(A)
-    return values, transposed(columns.T)
+    return values, np.ascontiguousarray(columns)
 
 
 _MATRIX, _ANY, _ROW = types.float64[:, ::1], types.float64[:, :], types.float64[::1]

@@ -96,7 +96,7 @@ class Pipeline(CompilerBase):  # type: ignore[misc]
     """Numba's steps of compilation up to intermediate code."""
 
     def _compile_core(self) -> Any:
-        """Compile as if Python's lock were kept: numba's own functions would be compiled anew for callers that do not."""
+        """Compile as if Python's lock were kept: else numba's own functions are compiled anew for those that do not."""
         self.state.flags.release_gil = False
         return super()._compile_core()
 
