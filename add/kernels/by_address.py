@@ -92,9 +92,10 @@ def by_address(name: str, callee: Callable[[], Callee]) -> Any:
 def when_called(function: Any, signature: tuple[Any, ...], result: Any) -> Any:
     """Return what calls a compiled function, from compiled functions, as (arguments,); its first call compiles it.
 
-    What most runs never come to costs them nothing then. Its ``callee`` is what it calls.
+    What most runs never come to costs them nothing then. Its ``callee`` is what it calls. What is raised while that is
+    compiled, also by Ctrl-C, the call raises.
     """
-    name, callee = f"{function.__module__}.{function.__name__}", Callee(function, signature, result)
+    name, callee = f"{function.__module__}.{function.__qualname__}", Callee(function, signature, result)
     there = by_address(name, lambda: callee)
 
     def call(typingctx: Any, arguments: Any) -> Any:
@@ -106,19 +107,32 @@ def when_called(function: Any, signature: tuple[Any, ...], result: Any) -> Any:
             known.linkage, known.initializer = "internal", number(0)
             with cgutils.if_unlikely(builder, builder.icmp_unsigned("==", builder.load(known), number(0))):
                 asked = cgutils.get_or_insert_function(module, ir.FunctionType(number, ()), f"ask: {name}")
-                builder.store(builder.call(asked, ()), known)
-                with cgutils.if_unlikely(builder, builder.icmp_unsigned("==", builder.load(known), number(0))):
-                    context.call_conv.return_user_exc(builder, RuntimeError, (f"{name} was not compiled",))
+                place = builder.call(asked, ())
+                with cgutils.if_unlikely(builder, builder.icmp_signed("<", place, number(0))):
+                    python = context.get_python_api(builder)
+                    state = python.gil_ensure()
+                    python.raise_object(builder.inttoptr(builder.neg(place), python.pyobj))
+                    python.gil_release(state)
+                    context.call_conv.return_exc(builder)
+                builder.store(place, known)
             return generate(context, builder, inner, (builder.load(known), values[0]))
 
         return inner.return_type(arguments), ask_first
 
+    def ask() -> int:
+        """Return the address, or less than nothing, where what was raised is."""
+        try:
+            return address(callee)
+        except BaseException as error:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(error))
+            return -id(error)
+
     if config.DISABLE_JIT:
         called: Any = lambda arguments: function(*arguments)  # noqa: E731
     else:
-        ask = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: address(callee))
-        binding.add_symbol(f"ask: {name}", ctypes.cast(ask, ctypes.c_void_p).value)
-        call.stamped, call.kept = there._defn.stamped, ask  # type: ignore[attr-defined]
+        asked_there = ctypes.CFUNCTYPE(ctypes.c_int64)(ask)
+        binding.add_symbol(f"ask: {name}", ctypes.cast(asked_there, ctypes.c_void_p).value)
+        call.stamped, call.kept = there._defn.stamped, asked_there  # type: ignore[attr-defined]
         called = intrinsic(call)
     called.callee = callee
     return called
