@@ -15,7 +15,7 @@ import numpy as np
 from add.adjoint import value_and_gradient
 from add.bodies import RigidBody
 from add.contact import FrictionLaw
-from add.kernels.distance import PLANE
+from add.kernels.shape_codes import PLANE
 from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF

@@ -22,7 +22,7 @@ from add.bodies import SoftBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import State, StateTangent
 from add.geometry import HEX8, box_mesh, mass_pairs
-from add.kernels.distance import PLANE
+from add.kernels.shape_codes import PLANE
 from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF

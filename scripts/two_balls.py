@@ -23,7 +23,7 @@ from add.equations.signals import BSplineSignal, SignalParameter
 from add.equations.sites import SiteKind
 from add.joints.laws import BodySite, JointPart, PointForce
 from add.kernels.contact_laws import elastic_energy, elastic_law
-from add.kernels.distance import SPHERE
+from add.kernels.shape_codes import SPHERE
 from add.model import ContactModel, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF

@@ -24,7 +24,7 @@ from add.equations.tree_embedding import TreeEmbedding
 from add.errors import InputError
 from add.geometry import box_surface, capsule_points, cylinder_surface
 from add.geometry.triangle_surface import CollisionMesh
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, SPHERE
 from add.terms.memories import Memory
 from add.typing import FloatArray, IntArray
 

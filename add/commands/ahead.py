@@ -23,8 +23,8 @@ from numba.core.event import Event, Listener, install_listener
 
 from add.commands.parallel.workers import LocalProcesses, Work, cores
 from add.compiled.available import available, functions
-from add.compiled.impulse_near import IN_REACH, TOUCH_ROWS, TOUCHES
-from add.compiled.impulses import calls
+from add.compiled.impulse_near import call_cones, call_in_reach, call_touch_rows, call_touches
+from add.compiled.impulses import at_hand
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
@@ -38,13 +38,21 @@ from add.equations.system import System
 from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
-from add.kernels.cone_solve import ARGUMENTS, FINISH, solve_unscaled
+from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
 from add.kernels.contact_pairs import STICKS
+from add.kernels.contact_places import call_roll, call_rolled
+from add.kernels.decompositions import eigenvalues, singular_values
+from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.linalg import DENSE_LIMIT
 from add.machine.files import available_memory
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
 
+#: What others call by address, and most runs do not.
+_WHEN_CALLED = (
+    call_cones, call_finish, call_polish, call_settle, call_ruled, call_sweeps, eigenvalues, singular_values,
+    call_in_reach, call_touches, call_touch_rows, call_roll, call_rolled, call_mesh_feature, call_mesh_branch,
+)  # fmt: skip
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
 #: Free memory from which on each of two processes may keep the 0.4 GB that compilation leaves [bytes].
@@ -133,7 +141,7 @@ def compile_matrices(path: str) -> None:
 def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions that take longest, with the types of their arguments."""
     if scene.contact.friction_law in ("exact", "impulse"):
-        return [(solve_unscaled, ARGUMENTS), (FINISH.function, FINISH.signature)]
+        return [one.callee[:2] for one in (call_cones, call_polish, call_finish, eigenvalues)]
     return (functions_of_meshes() if _meshes_meet(scene) else []) + (functions_of_contact() if scene.obstacles else [])
 
 
@@ -194,8 +202,7 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     contact = (
         *functions_of_meshes(),
         *functions_of_contact(),
-        (solve_unscaled, ARGUMENTS),
-        *(one[:2] for one in (FINISH, IN_REACH, TOUCHES, TOUCH_ROWS)),
+        *(one.callee[:2] for one in _WHEN_CALLED),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
     every = [*functions(explicit=True), *contact]
@@ -226,7 +233,7 @@ def warm(processes: int, progress: Callable[[int, int], None] = lambda done, tot
             seconds[names[number]] = spent
             progress(len(seconds), len(names))
     available.cache_clear()
-    calls.cache_clear()
+    at_hand.cache_clear()
     return seconds
 
 

@@ -14,7 +14,7 @@ from add.errors import InputError
 from add.io.lock import remove_killed, replacing
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import BodyData, ObstacleData
-from add.kernels.distance import MESH, PLANE
+from add.kernels.shape_codes import MESH, PLANE
 from add.machine.files import require_suffix
 from add.summary import counted
 from add.typing import AnyArray, FloatArray, IntArray

@@ -71,7 +71,7 @@ def make_available(
     for function, signature in functions(kinds, trees, sparse):
         executable(function, signature)
     available.cache_clear()
-    impulses.calls.cache_clear()
+    impulses.at_hand.cache_clear()
 
 
 def functions(

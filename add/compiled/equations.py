@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from add.compiled.impulse_near import Possible, Rules
-from add.compiled.impulses import calls, take_impulses
+from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
 from add.compiled.newton import Criteria, Formula
 from add.compiled.pack import PackedSystem
@@ -123,7 +123,7 @@ class CompiledEquations:
             signals = self._of_steps.of(timing.dt, first, n)
         q, v = map(plain, before)
         done, *fields, marks, memory, ends = take_impulses(
-            self._arena, self._routines, calls(),
+            self._arena, self._routines,
             (Formula(0.0, float(timing.dt), float(timing.c[1]), 1.0, 0.0), criteria, self._none), (possible, rules),
             ((q, v), (*map(plain, kept), any_step)), (times, plain(targets[:n]), signals), plain(theta),
         )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof, types
 
 from add.kernels.borrowed import put
-from add.kernels.by_address import Callee, by_address
+from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
 from add.kernels.cone_solve import ARGUMENTS, solve_unscaled
 from add.kernels.cones import CONE, HALF_LINE, Blocks
@@ -104,32 +104,20 @@ _THREES, _MATRIX, _CUBES = types.float64[:, ::1], types.float64[:, ::1], types.f
 _MOTION = typeof(Motion(0.0, np.zeros(0), np.zeros(0), np.zeros(0)))
 _PACKED = typeof(Packed(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 4), dtype=np.int64)))
 _PAIRS = _MOTION, _PACKED, _NUMBERS
-TOUCHES = Callee(touches, (*_PAIRS, types.boolean, types.Tuple((_ROWS, _THREES, _THREES, _THREES, _CUBES))), types.none)  # type: ignore[attr-defined]
+call_touches = when_called(
+    touches, (*_PAIRS, types.boolean, types.Tuple((_ROWS, _THREES, _THREES, _THREES, _CUBES))), types.none  # type: ignore[attr-defined]
+)  # fmt: skip
 _OF_ROWS = types.Tuple((_CUBES, types.int64[:, ::1], _CUBES, _CUBES, _MATRIX))  # type: ignore[attr-defined]
-IN_REACH = Callee(in_reach, (*_PAIRS, *[types.float64] * 4), _NUMBERS)
-TOUCH_ROWS = Callee(touch_rows, (*_PAIRS, _THREES, _CUBES, _OF_ROWS), types.none)
-CONES = Callee(
+call_in_reach = when_called(in_reach, (*_PAIRS, *[types.float64] * 4), _NUMBERS)
+call_touch_rows = when_called(touch_rows, (*_PAIRS, _THREES, _CUBES, _OF_ROWS), types.none)
+call_cones = when_called(
     solve_unscaled, ARGUMENTS,
     types.Tuple((_ROWS, _ROWS, _NUMBERS, types.float64, types.int64, types.int64, _ROWS, types.float64)),  # type: ignore[attr-defined]
 )  # fmt: skip
-_touches = by_address("gaps and velocities of pairs", lambda: TOUCHES)
-call_in_reach = by_address("pairs in reach", lambda: IN_REACH)
-_touch_rows = by_address("rows of pairs", lambda: TOUCH_ROWS)
-call_cones = by_address("problems over cones", lambda: CONES)
-
-
-class Calls(NamedTuple):
-    """Addresses of these callees, and of Newton's iterations on modes, which `CONES` takes."""
-
-    in_reach: int
-    touches: int
-    rows: int
-    cones: int
-    newton: tuple[int, int]
 
 
 @njit(**CALLED)
-def measure(calls, possible, reached, t, x, w, theta, seen):
+def measure(possible, reached, t, x, w, theta, seen):
     """Fill gaps, normals, arms and speeds of pairs in reach at places x with velocities w of their rows."""
     m = reached.size
     gap, normal, arms, number = np.empty(m), np.empty((m, 3)), np.empty((m, 2, 3)), np.empty(m, dtype=np.int64)
@@ -137,7 +125,7 @@ def measure(calls, possible, reached, t, x, w, theta, seen):
     for k in range(m):
         number[k] = possible.number[reached[k]]
     out = gap, normal, velocity, place, arms
-    _touches(calls.touches, (Motion(t, x, w, theta), possible.packed, number, True, out))
+    call_touches((Motion(t, x, w, theta), possible.packed, number, True, out))
     for k in range(m):
         i = reached[k]
         seen.gap[i], seen.speed[i] = gap[k], 0.0
@@ -170,7 +158,7 @@ def counts(near, m):
 
 
 @njit(**CALLED)
-def rows_of(calls, possible, rules, given, seen, P):
+def rows_of(possible, rules, given, seen, P):
     """Return J (n_rows, n), velocities without any (n_rows,), cones and slopes (k + s,) of what is near."""
     (t, dt, n, x, w, theta), (gap, _, normal, arms, stops, near, _) = given, seen
     m, (k, s) = gap.size, counts(near, gap.size)
@@ -196,7 +184,7 @@ def rows_of(calls, possible, rules, given, seen, P):
         for j in range(12):
             dofs[i, j] = -1
     out = axes, dofs, push, np.zeros((k, 3, 12)), over_rows
-    _touch_rows(calls.rows, (Motion(t, x, w, theta), possible.packed, number, normals, levers, out))
+    call_touch_rows((Motion(t, x, w, theta), possible.packed, number, normals, levers, out))
     count = 0
     for i in range(m):
         if near[i]:

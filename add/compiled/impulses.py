@@ -10,11 +10,6 @@ import numpy as np
 from numba import typeof
 
 from add.compiled.impulse_near import (
-    CONES,
-    IN_REACH,
-    TOUCH_ROWS,
-    TOUCHES,
-    Calls,
     Possible,
     Rules,
     add_missed,
@@ -51,10 +46,8 @@ from add.compiled.walk import no_choices, with_rows
 from add.cones.solver import CERTIFIED, MOST_ITERATIONS, WEAK
 from add.kernels.arena import Instant, Signals, empty_arena
 from add.kernels.borrowed import borrowed, put, uncounted
-from add.kernels.by_address import address
 from add.kernels.caching import CALLED, is_kept, njit
 from add.kernels.cone_modes import margins
-from add.kernels.cone_solve import FINISH, POLISH
 from add.kernels.cones import CONE
 from add.kernels.contact_arrays import Motion, Packed
 from add.kernels.rotation import beyond_pi, change_chart
@@ -84,7 +77,7 @@ def _left(r, free, J, force, order, rest):
 
 
 @njit(**CALLED)
-def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
+def _solve(arrays, routines, step, rows, last, rooms, merits):
     """Iterate from the u of a point; fill ``merits`` with those of all iterates.
 
     Returns how it ended, iterations done, the size of the forces at the first guess, whether the last iterate is in the
@@ -126,10 +119,7 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
                         total += right[i, k] * columns[j, k]
                     G[i, j] = c * total
             convex = blocks.kind[0] != CONE
-            answer = call_cones(
-                calls.cones,
-                (calls.newton, G, offset, blocks, AGREE, LEFT_OVER, convex, MOST_ITERATIONS, force, modes),
-            )
+            answer = call_cones((G, offset, blocks, AGREE, LEFT_OVER, convex, MOST_ITERATIONS, force, modes))
             new_force, velocity, modes, natural, scales, size = (
                 answer[0], answer[1], answer[2], answer[3], answer[6], answer[7],
             )  # fmt: skip
@@ -177,7 +167,7 @@ def _solve(arrays, routines, calls, step, rows, last, rooms, merits):
 
 
 @njit(**CALLED)
-def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
+def _take(arrays, routines, step, contact, begin, rooms, seen, merits):
     """Do what `take_impulses` does, with room for it.
 
     Returns how it ended, iterations, the size of the forces at the first guess, the coordinate with the largest
@@ -200,19 +190,19 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
         seen.stops[i] = possible.sign[i] * (q[possible.dof[i]] - theta[possible.limit[i]])
     pairs, touching = (possible.packed, possible.number), rules.touching
     # A solution by which something is more than twice as fast begins anew.
-    reached = call_in_reach(calls.in_reach, (Motion(t, x, w, theta), *pairs, dt, 2.0, rules.resting, touching))
-    measure(calls, possible, reached, t, x, w, theta, seen)
+    reached = call_in_reach((Motion(t, x, w, theta), *pairs, dt, 2.0, rules.resting, touching))
+    measure(possible, reached, t, x, w, theta, seen)
     choose(possible, rules, dt, seen, v, theta)
     ended = GIVEN_UP, 0, 0.0, 0, False, none, np.zeros(0, dtype=np.int64), np.zeros(0)
     while True:
-        J, shift, blocks, slopes = rows_of(calls, possible, rules, (t, dt, q.size, x, w, theta), seen, P)
+        J, shift, blocks, slopes = rows_of(possible, rules, (t, dt, q.size, x, w, theta), seen, P)
         for i in range(q.size):
             point.u[i] = v[i] / step.formula.c
         for i in range(prescribed.size):
             point.u[prescribed[i]] = driven[i]
         begun_with = last_of(kept, seen.near, seen.gap.size)
         status, iterations, scale, swapped, chosen, force, modes, unsaid, natural = _solve(
-            arrays, routines, calls, step, (J, shift, blocks), begun_with, (point, trial, room, none), merits
+            arrays, routines, step, (J, shift, blocks), begun_with, (point, trial, room, none), merits
         )
         for far in unsaid:
             if not far >= WEAK:
@@ -224,7 +214,7 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
             if abs(rates[i]) * dt > rules.turn:
                 return ended
         push_rates(P, rates, ahead)
-        later, others = call_in_reach(calls.in_reach, (Motion(t, x, ahead, theta), *pairs, dt, 1.0, 0.0, touching)), 0
+        later, others = call_in_reach((Motion(t, x, ahead, theta), *pairs, dt, 1.0, 0.0, touching)), 0
         for i in later:
             if not seen.gap[i] < np.inf:
                 return ended
@@ -233,7 +223,7 @@ def _take(arrays, routines, calls, step, contact, begin, rooms, seen, merits):
                 others += 1
         for i in reached:
             seen.speed[i] = 0.0
-        measure(calls, possible, later[:others], t, x, ahead, theta, seen)
+        measure(possible, later[:others], t, x, ahead, theta, seen)
         if add_missed(possible, rules, dt, seen, rates):
             continue
         if arrives(rules, dt, seen):
@@ -261,7 +251,7 @@ def _room(store, used, more):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta):
+def take_impulses(arrays, routines, method, contact, begun, driven, theta):
     """Take steps of contact in velocities, or a part of one, until one is left to Python.
 
     ``method``: a formula with dt and c of all of them, criteria, and what decides nothing; ``contact``: what is
@@ -299,7 +289,7 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
         step = Step(now[0], criteria, stars, now[1], theta, False, False)
         begin = (times[k], stars[0], stars[1]), moves, kept
         status, iterations, scale, worst, swapped, chosen, modes, numbers = _take(
-            arrays, routines, calls, step, contact, begin, rooms, seen, merits[k]
+            arrays, routines, step, contact, begin, rooms, seen, merits[k]
         )
         if status == GIVEN_UP:
             break
@@ -347,12 +337,9 @@ def take_impulses(arrays, routines, calls, method, contact, begun, driven, theta
 
 
 @cache
-def calls() -> Calls | None:
-    """Return the addresses in this process; None where `add warm` has not kept the functions."""
-    if not is_kept(take_impulses, tuple(map(typeof, arguments()))):
-        return None
-    polish = address(POLISH)
-    return Calls(address(IN_REACH), address(TOUCHES), address(TOUCH_ROWS), address(CONES), (address(FINISH), polish))
+def at_hand() -> bool:
+    """Return whether `add warm` has kept the steps."""
+    return is_kept(take_impulses, tuple(map(typeof, arguments())))
 
 
 def arguments() -> tuple[object, ...]:
@@ -365,6 +352,6 @@ def arguments() -> tuple[object, ...]:
     method = Formula(*[0.0] * 5), Criteria(0.0, 0.0, 0.0, 2, 1), no_choices(0)
     begun, signals = ((one, one), (marks, marks, marks, one, False)), Signals(two, np.zeros((0, 0, 3), dtype=np.int64))
     return (
-        empty_arena(), NONE, Calls(0, 0, 0, 0, (0, 0)), method, (possible, Rules(*[0.0] * 6)), begun,
+        empty_arena(), NONE, method, (possible, Rules(*[0.0] * 6)), begun,
         (one, two, signals), one,
     )  # fmt: skip

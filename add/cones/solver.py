@@ -1,6 +1,5 @@
 """Solve a complementarity problem over cones: scale it, find the modes by ADMM, finish with Newton."""
 
-import functools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -10,10 +9,9 @@ import numpy as np
 from add.cones.sensitivity import Cones, Sensitivity, block_scale
 from add.errors import SolverError
 from add.kernels import cone_modes as kernel
-from add.kernels.by_address import address
 from add.kernels.cone_modes import SEPARATE, SLIDE, STICK
 from add.kernels.cone_shares import closed_normals
-from add.kernels.cone_solve import FINISH, POLISH, solve_unscaled
+from add.kernels.cone_solve import solve_unscaled
 from add.kernels.cones import CONE, DISC, Blocks, natural_map as natural_map_of
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -99,8 +97,8 @@ class ConeSolution:
     def _idle(self) -> tuple[IntArray, FloatArray]:
         """Contacts that touch without load, and what the rule of shares lets them bear, over the largest impulse."""
         idle = np.flatnonzero((self._as_solved < WEAK) & (self.modes == SEPARATE) & (self.cones.kind != DISC))
-        closed = closed_normals(_scaled(self.cones, self.scale), self.modes)
-        if not idle.size or not closed.size:
+        closed = closed_normals(_scaled(self.cones, self.scale), self.modes) if idle.size else idle
+        if not closed.size:
             return idle, np.zeros(idle.size)
         rows = self.cones.first[idle] + self.cones.sizes[idle] - 1
         G, borne = self.delassus, self.impulse[closed]
@@ -206,7 +204,6 @@ def _solved(
     modes: IntArray,
 ) -> ConeSolution:  # fmt: skip
     l, u, modes, natural_map, iterations, rounds, scale, size = solve_unscaled(
-        _calls(),
         np.ascontiguousarray(G),
         np.ascontiguousarray(g),
         cones.blocks,
@@ -220,13 +217,6 @@ def _solved(
     if np.isnan(size):
         raise ValueError("G and g must be finite")
     return ConeSolution(G, g, cones, l, u, modes, natural_map, iterations, rounds, scale, size or 1.0)
-
-
-@functools.cache
-def _calls() -> tuple[int, int]:
-    """Return where in this process the compiled Newton iterations are."""
-    polish = address(POLISH)  # first: beside a first run another process compiles the rest (`add.commands.ahead`)
-    return address(FINISH), polish
 
 
 def _scaled(cones: Cones, scale: FloatArray, size: float = 1.0) -> Blocks:

@@ -16,7 +16,7 @@ from add.errors import InputError
 from add.kernels.by_address import Callee, address
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_laws import COEFFICIENT, CONSTANT, FAR, NORMAL
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, SPHERE
 from add.laws import Expression, compiled, derivative, evaluate, parse, symbols, unknown_sign
 from add.typing import BoolArray, FloatArray, IntArray
 

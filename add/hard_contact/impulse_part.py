@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from add.compiled.impulse_near import Possible, Rules
-from add.compiled.impulses import calls
+from add.compiled.impulses import at_hand
 from add.compiled.newton import Criteria
 from add.compiled.steps import Block, Timing
 from add.cones import WEAK
@@ -152,7 +152,7 @@ class ImpulsePart(StepPart):
     def at_once(self, assembler: Assembler, state: State, theta: FloatArray, n: int, may_divide: bool) -> Block | None:
         """Return up to ``n`` compiled steps, or the part; None where the normal path is not enough."""
         compiled, options, newton = assembler.at_once, self.options, self.newton
-        if compiled is None or options.pyramids or self.lift.carried or assembler.system.sticking or calls() is None:
+        if compiled is None or options.pyramids or self.lift.carried or assembler.system.sticking or not at_hand():
             return None
         resting = resting_speed(assembler.system, theta, self.whole)
         above, turn = options.touching if self.dt < self.whole else 0.0, TURN if may_divide else math.inf

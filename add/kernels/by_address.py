@@ -1,14 +1,15 @@
 """Calls of compiled functions (`njit`) by their address.
 
 Numba links all that a function calls into it and optimises the whole anew, level by level: large functions below deep
-callers take minutes. A call by address links nothing. Addresses differ between processes, so they are arguments, never
-constants of what is kept on disk.
+callers take minutes. A call by address links nothing. Addresses differ between processes, so they are arguments, or
+asked for when they are needed first (`when_called`), never constants of what is kept on disk.
 """
 
 import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import cgutils, config, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -86,3 +87,52 @@ def by_address(name: str, callee: Callable[[], Callee]) -> Any:
 
     call.stamped = lambda: f"{name} {types_text([*callee().signature, callee().result])}"  # type: ignore[attr-defined]
     return intrinsic(call)
+
+
+def when_called(function: Any, signature: tuple[Any, ...], result: Any) -> Any:
+    """Return what calls a compiled function, from compiled functions, as (arguments,); its first call compiles it.
+
+    What most runs never come to costs them nothing then. Its ``callee`` is what it calls. What is raised while that is
+    compiled, also by Ctrl-C, the call raises.
+    """
+    name, callee = f"{function.__module__}.{function.__qualname__}", Callee(function, signature, result)
+    there = by_address(name, lambda: callee)
+
+    def call(typingctx: Any, arguments: Any) -> Any:
+        inner, generate = there._defn(typingctx, types.int64, arguments)
+
+        def ask_first(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            number, module = ir.IntType(64), builder.module
+            known = cgutils.add_global_variable(module, number, f"known: {name}")
+            known.linkage, known.initializer = "internal", number(0)
+            with cgutils.if_unlikely(builder, builder.icmp_unsigned("==", builder.load(known), number(0))):
+                asked = cgutils.get_or_insert_function(module, ir.FunctionType(number, ()), f"ask: {name}")
+                place = builder.call(asked, ())
+                with cgutils.if_unlikely(builder, builder.icmp_signed("<", place, number(0))):
+                    python = context.get_python_api(builder)
+                    state = python.gil_ensure()
+                    python.raise_object(builder.inttoptr(builder.neg(place), python.pyobj))
+                    python.gil_release(state)
+                    context.call_conv.return_exc(builder)
+                builder.store(place, known)
+            return generate(context, builder, inner, (builder.load(known), values[0]))
+
+        return inner.return_type(arguments), ask_first
+
+    def ask() -> int:
+        """Return the address, or less than nothing, where what was raised is."""
+        try:
+            return address(callee)
+        except BaseException as error:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(error))
+            return -id(error)
+
+    if config.DISABLE_JIT:
+        called: Any = lambda arguments: function(*arguments)  # noqa: E731
+    else:
+        asked_there = ctypes.CFUNCTYPE(ctypes.c_int64)(ask)
+        binding.add_symbol(f"ask: {name}", ctypes.cast(asked_there, ctypes.c_void_p).value)
+        call.stamped, call.kept = there._defn.stamped, asked_there  # type: ignore[attr-defined]
+        called = intrinsic(call)
+    called.callee = callee
+    return called

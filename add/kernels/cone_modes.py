@@ -31,7 +31,7 @@ from add.kernels.cone_shares import (
     share_normals,
     spread_sticking,
 )
-from add.kernels.cones import CONE, DISC, FREE, HALF_LINE, PYRAMID, Blocks, block_size
+from add.kernels.cones import CONE, DISC, FREE, HALF_LINE, PYRAMID, Blocks, block_size, velocity_of
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -98,7 +98,10 @@ def _slip_direction(l, u, i):
 @njit(**_JIT)
 def mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound):
     """Fill F (m,), dF/dl and dF/du (m, m; zero between blocks), and dF/dbound (m,) by the bound of a row's block."""
-    by_l[:], by_u[:], by_bound[:] = 0.0, 0.0, 0.0
+    for r in range(F.size):
+        by_bound[r] = 0.0
+        for c in range(F.size):
+            by_l[r, c] = by_u[r, c] = 0.0
     for b in range(blocks.kind.size):
         i, mu, kind, mode = blocks.first[b], blocks.bound[b], blocks.kind[b], modes[b]
         for r in range(i, i + block_size(kind)):
@@ -161,8 +164,9 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         mode_matrix(G, by_l, by_u, K)
         step = least_norm_solution(K, F)
         moved = max_norm(step)
-        l -= step
-        put(G @ l + g, u)
+        for i in range(m):
+            l[i] -= step[i]
+        put(velocity_of(G, l, g), u)
     if np.isfinite(last) and _overloaded(blocks, modes, l):
         mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
         if ruled:
@@ -171,7 +175,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
         basis = kernel_of(K)
         if basis.shape[1] > 0:
             spread_sticking(blocks, modes, STICK, basis, l)
-            put(G @ l + g, u)
+            put(velocity_of(G, l, g), u)
 
 
 @njit(**_JIT)
@@ -226,7 +230,7 @@ def held_modes(G, g, blocks, scale, modes, start, most):
     rows, Z, N = redundant_normals(G, blocks, modes, scale)
     ruled = follows_rule(rows, N, start, 1e-3)  # of a neighbour
     l = start.copy()
-    u = G @ l + g
+    u = velocity_of(G, l, g)
     mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound)
     if ruled:
         share_normals(rows, Z, N, l, u, F, by_l, by_u)
@@ -237,7 +241,7 @@ def held_modes(G, g, blocks, scale, modes, start, most):
         length = 1.0
         while True:
             trial = l - length * step
-            velocity = G @ trial + g
+            velocity = velocity_of(G, trial, g)
             mode_equations(blocks, modes, trial, velocity, F, by_l, by_u, by_bound)
             if ruled:
                 share_normals(rows, Z, N, trial, velocity, F, by_l, by_u)

@@ -20,6 +20,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size
+from add.kernels.decompositions import eigenvalues, singular_values
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -155,38 +156,13 @@ def _leave_out(basis, B):
 @njit(**_JIT)
 def _scaled_rows(K):
     """Return K with rows of length one, and their lengths (m,): impulses and velocities of one problem stand in it."""
-    scaled, sizes = K.copy(), np.ones(K.shape[0])
+    scaled, sizes = K.copy(), np.empty(K.shape[0])
     for i in range(K.shape[0]):
         size = norm(K[i])
-        if size > 0.0:
-            sizes[i] = size
+        sizes[i] = size if size > 0.0 else 1.0
         for k in range(K.shape[1]):
             scaled[i, k] /= sizes[i]
     return scaled, sizes
-
-
-@njit(**_JIT)
-def _singular_values(matrix):
-    """Return the singular value decomposition; by eigenvalues where LAPACK's divide and conquer does not converge.
-
-    Those of [[0, A], [A^T, 0]] are plus and minus the singular values of A, with the vectors (u, v)/sqrt(2).
-    """
-    m = matrix.shape[0]
-    try:
-        return np.linalg.svd(matrix)
-    except Exception:
-        both = np.zeros((2 * m, 2 * m))
-        for r in range(m):
-            for c in range(m):
-                both[r, m + c] = both[m + c, r] = matrix[r, c]
-        values, vectors = np.linalg.eigh(both)
-        scale = np.sqrt(2.0)
-        left, right = np.empty((m, m)), np.empty((m, m))
-        for k in range(m):
-            for r in range(m):
-                left[r, k] = scale * vectors[r, 2 * m - 1 - k]
-                right[k, r] = scale * vectors[m + r, 2 * m - 1 - k]
-        return left, np.maximum(values[::-1][:m], 0.0), right
 
 
 @njit(**_JIT)
@@ -217,7 +193,7 @@ def least_norm_inverse(K):
             for j in range(m):
                 inverse[i, j] /= sizes[j]
         return inverse, kernel
-    left, s, right = _singular_values(scaled)
+    left, s, right = singular_values((scaled,))
     rank = 0
     while rank < m and s[rank] > REDUNDANT * s[0]:
         rank += 1
@@ -245,15 +221,15 @@ def least_norm_solution(K, r):
     scaled, sizes = _scaled_rows(K)
     if not np.isfinite(max_norm(scaled.ravel())):
         return np.full(r.size, np.nan)
-    x, column, out = np.empty((r.size, 1)), np.empty(r.size, dtype=np.int64), np.zeros(r.size)
+    flat, column, out = np.empty(r.size), np.empty(r.size, dtype=np.int64), np.zeros(r.size)
     for i in range(r.size):
-        x[i, 0] = r[i] / sizes[i]
-    size = max_norm(x[:, 0])
+        flat[i] = r[i] / sizes[i]
+    x, size = flat.reshape((r.size, 1)), max_norm(flat)
     rank = _eliminate(scaled, x, column)
-    if rank >= 0 and max_norm(x[rank:, 0]) <= _ROUNDING * size:
+    if rank >= 0 and max_norm(flat[rank:]) <= _ROUNDING * size:
         _substitute(scaled, rank, x)
         for i in range(rank):
-            out[column[i]] = x[i, 0]
+            out[column[i]] = flat[i]
         if rank < r.size:
             _leave_out(_kernel(scaled, rank, column), out.reshape((r.size, 1)))
         return out
@@ -300,7 +276,7 @@ def redundant_normals(G, blocks, modes, scale):
     if rank >= 0:
         Z = _kernel(upper, rank, column)
     else:
-        values, vectors = np.linalg.eigh(normal)
+        values, vectors = eigenvalues((normal,))
         r = 0
         while r < k and values[r] <= _REDUNDANT * values[k - 1]:
             r += 1
@@ -379,8 +355,7 @@ def spread_sticking(blocks, modes, stick, basis, l):
     if trace > 0.0:
         for c in range(r):
             A[c, c] += 1e-14 * trace
-        # By eigenvalues, of which other functions have need: a function that solves takes a second to compile.
-        values, vectors = np.linalg.eigh(A)
+        values, vectors = eigenvalues((A,))
         for k in range(r):
             share = 0.0
             for c in range(r):

@@ -6,7 +6,7 @@ import numpy as np
 from numba import typeof, types
 
 from add.kernels.borrowed import put
-from add.kernels.by_address import Callee, by_address
+from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
 from add.kernels.cone_modes import (
     EXACT,
@@ -21,7 +21,8 @@ from add.kernels.cone_modes import (
     ruled_residual,
 )
 from add.kernels.cone_shares import follows_rule, max_norm, redundant_normals
-from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting, sweeps
+from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting, sweeps, velocity_of
+from add.kernels.decompositions import eigenvalues
 from add.kernels.ordering import order_of
 from add.typing import FloatArray
 
@@ -44,9 +45,10 @@ _PROBLEM = typeof(Problem(np.zeros((0, 0)), np.zeros(0), _NO_BLOCKS, np.zeros(0)
 #: l, u and modes.
 _ANSWER = types.Tuple((_ROWS, _ROWS, _MODES))  # type: ignore[attr-defined]
 
-#: Newton on the mode equations, called from four levels of functions: each would compile it anew.
-POLISH = Callee(polish, (_MATRIX, _ROWS, _BLOCKS, _ROWS, types.boolean, _MODES, _ROWS, _ROWS, types.int64), types.none)
-_polish = by_address("Newton on the mode equations", lambda: POLISH)
+#: Newton on the mode equations, called from four functions: each would compile it anew.
+call_polish = when_called(
+    polish, (_MATRIX, _ROWS, _BLOCKS, _ROWS, types.boolean, _MODES, _ROWS, _ROWS, types.int64), types.none
+)
 
 #: Active-set rounds for one answer of ADMM.
 _ROUNDS = 6
@@ -70,18 +72,18 @@ def _keep(l, u, modes, answer):
 
 
 @njit(nogil=True, **CALLED)
-def _joints_disagree(blocks, closed, velocity, scale, g):
+def _joints_disagree(blocks, wrong, offset):
     """Whether rows of joints contradict each other: nothing of that is of second order."""
     worst = 0.0
     for b in range(blocks.kind.size):
         i = blocks.first[b]
         if blocks.kind[b] == FREE:
-            worst = max(worst, abs(closed[i] - velocity[i]) / scale[i])
-    return worst >= _DISAGREES * max_norm(g / scale)
+            worst = max(worst, abs(wrong[i]))
+    return worst >= _DISAGREES * max_norm(offset)
 
 
 @njit(nogil=True, **CALLED)
-def _settle_shares(polishing, problem, answer):
+def _settle_shares(problem, answer):
     """Choose among shares that follow no rule: contacts let go, the least loaded first, until nothing is open.
 
     Where the rule of shares has no solution, those of an iteration depend on where it began, and so would the motion;
@@ -100,7 +102,7 @@ def _settle_shares(polishing, problem, answer):
                     trial_modes[b] = SEPARATE
             for ruled in (True, False):
                 trial, velocity = l.copy(), u.copy()
-                _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
+                call_polish((G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
                 if natural_map(blocks, trial, velocity) < EXACT:
                     if ruled:
                         _keep(trial, velocity, trial_modes, answer)
@@ -112,8 +114,12 @@ def _settle_shares(polishing, problem, answer):
         _keep(open_answer[0], open_answer[1], open_answer[2], answer)
 
 
+call_ruled = when_called(ruled_residual, (_MATRIX, _BLOCKS, _ROWS, _MODES, _ROWS, _ROWS), types.float64)
+call_settle = when_called(_settle_shares, (_PROBLEM, _ANSWER), types.none)
+
+
 @njit(nogil=True, **CALLED)
-def _finish_alone(polishing, problem, agree, others, l, modes, answer):
+def _finish(problem, agree, others, l, modes, answer):
     """Polish an approximate answer, with modes revised; keep it as the answer if it is better.
 
     Returns the natural map of the answer, and rounds.
@@ -124,22 +130,25 @@ def _finish_alone(polishing, problem, agree, others, l, modes, answer):
     velocities.
     """
     G, g, blocks, scale = problem
-    u = G @ l + g
+    u = velocity_of(G, l, g)
     best, rounds = natural_map(blocks, answer[0], answer[1]), 0
     for ruled in (True, False):
         trial_modes = modes.copy()
         for _ in range(_ROUNDS):
             trial, velocity = l.copy(), u.copy()
-            _polish(polishing, (G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
+            call_polish((G, g, blocks, scale, ruled, trial_modes, trial, velocity, 12))
             size = natural_map(blocks, trial, velocity)
             rounds += 1
             if EXACT <= size < max(agree, others):
                 closed = velocity.copy()
                 close(blocks, trial_modes, closed)
-                alone = ruled_residual(G, blocks, scale, trial_modes, trial, velocity) < EXACT
+                wrong, offset = closed.copy(), g.copy()
+                for i in range(g.size):
+                    wrong[i], offset[i] = (closed[i] - velocity[i]) / scale[i], g[i] / scale[i]
+                alone = call_ruled((G, blocks, scale, trial_modes, trial, velocity)) < EXACT
                 most = max(agree, others) if alone else others
-                most = min(most, _DISAGREES) if _joints_disagree(blocks, closed, velocity, scale, g) else most
-                if max_norm((closed - velocity) / scale) < most * max_norm(g / scale):
+                most = min(most, _DISAGREES) if _joints_disagree(blocks, wrong, offset) else most
+                if max_norm(wrong) < most * max_norm(offset):
                     velocity = closed
                     size = natural_map(blocks, trial, velocity)
             if size < best:
@@ -147,25 +156,18 @@ def _finish_alone(polishing, problem, agree, others, l, modes, answer):
                 _keep(trial, velocity, trial_modes, answer)
             if size < EXACT:
                 if not ruled:
-                    _settle_shares(polishing, problem, answer)
+                    call_settle((problem, answer))
                 return natural_map(blocks, answer[0], answer[1]), rounds
             if revise(blocks, trial, velocity, trial_modes) == 0:
                 break
     return best, rounds
 
 
-#: What polishes an approximate answer, with the address of `POLISH`.
-FINISH = Callee(
-    _finish_alone,
-    (types.int64, _PROBLEM, types.float64, types.float64, _ROWS, _MODES, _ANSWER),
+call_finish = when_called(
+    _finish,
+    (_PROBLEM, types.float64, types.float64, _ROWS, _MODES, _ANSWER),
     types.Tuple((types.float64, types.int64)),  # type: ignore[attr-defined]
 )
-_finish_there = by_address("Newton on revised modes", lambda: FINISH)
-
-
-@njit(nogil=True, **CALLED)
-def _finish(calls, problem, agree, others, l, modes, answer):
-    return _finish_there(calls[0], (calls[1], problem, agree, others, l, modes, answer))
 
 
 @njit(nogil=True, **CALLED)
@@ -178,7 +180,7 @@ def _in_doubt(blocks, modes, l, u):
 
 
 @njit(nogil=True, **CALLED)
-def _by_sweeps(calls, problem, agree, answer):
+def _by_sweeps(problem, agree, answer):
     """Solve a convex problem by sweeps and Newton; return Newton's rounds, 0 unless the answer is beyond doubt.
 
     Redundant impulses and blocks between two modes are left to ADMM, which shares loads evenly.
@@ -187,9 +189,9 @@ def _by_sweeps(calls, problem, agree, answer):
     trial, trial_modes, rounds, done = np.zeros(g.size), modes.copy(), 0, 0
     for most in (4, 16, 64):
         done = sweeps(G, g, blocks, trial, most)
-        velocity = G @ trial + g
+        velocity = velocity_of(G, trial, g)
         identify(blocks, trial, velocity, 1e-10, trial_modes)
-        best, more = _finish(calls, problem, agree, _DISAGREES, trial, trial_modes, answer)
+        best, more = call_finish((problem, agree, _DISAGREES, trial, trial_modes, answer))
         rounds += more
         if best < EXACT:
             if redundancy(G, blocks, modes, scale, l, u) > 0 or _in_doubt(blocks, modes, l, u):
@@ -200,12 +202,14 @@ def _by_sweeps(calls, problem, agree, answer):
     return 0
 
 
+call_sweeps = when_called(_by_sweeps, (_PROBLEM, types.float64, _ANSWER), types.int64)
+
+
 @njit(nogil=True, **CALLED)
-def solve(calls, problem, agree, left_over, convex, most, start, start_modes):
+def solve(problem, agree, left_over, convex, most, start, start_modes):
     """Solve a scaled problem: ADMM to a loose tolerance, modes, Newton; tighter where the signs come out wrong.
 
-    ``calls`` are the addresses of `FINISH` and `POLISH`. Before that, Newton is tried from ``start`` (m,) on
-    ``start_modes`` (k,), both empty where there is no such guess.
+    Before that, Newton is tried from ``start`` (m,) on ``start_modes`` (k,), both empty where there is no such guess.
     ADMM's own answer counts, too: it is what is left where Newton finds none. Then rows may disagree by ``left_over``.
 
     Returns l, u, modes, the natural map, the iterations of ADMM and the rounds of Newton.
@@ -220,45 +224,50 @@ def solve(calls, problem, agree, left_over, convex, most, start, start_modes):
     if best == 0.0:
         return l, u, modes, best, 0, 0
     if start_modes.size:
-        best, rounds = _finish(calls, problem, agree, _DISAGREES, start, start_modes.copy(), answer)
+        best, rounds = call_finish((problem, agree, _DISAGREES, start, start_modes.copy(), answer))
         if best < EXACT:
             return l, u, modes, best, 0, rounds
     if convex:
-        rounds = _by_sweeps(calls, problem, agree, answer)
+        rounds = call_sweeps((problem, agree, answer))
         if rounds:
             return l, u, modes, natural_map(blocks, l, u), 0, rounds
-        l[:] = 0.0
+        put(np.zeros(m), l)
         put(g, u)
         identify(blocks, l, u, 0.0, modes)
         best = natural_map(blocks, l, u)
-    values, vectors = np.linalg.eigh(0.5 * (G + G.T))
-    values, vectors = np.maximum(values, 0.0), np.ascontiguousarray(vectors)
+    even, skew = np.empty((m, m)), np.empty((m, m))
+    for i in range(m):
+        for j in range(m):
+            even[i, j], skew[i, j] = 0.5 * (G[i, j] + G[j, i]), 0.5 * (G[i, j] - G[j, i])
+    values, vectors = eigenvalues((even,))
+    for i in range(m):
+        values[i] = max(values[i], 0.0)
     if values[m - 1] == 0.0:
         return l, u, modes, best, 0, rounds
-    state, skew = new_splitting(m, values[m - 1], convex), 0.5 * (G - G.T)
+    state = new_splitting(m, values[m - 1], convex)
     trial_modes = modes.copy()
     while best >= EXACT and tolerance > EXACT and iterations < most and np.isfinite(max_norm(state.z)):
         # ADMM knows the symmetric part of G; gyroscopic steps have another, which follows round by round. Modes may be
         # right long before its tolerance is met.
-        shifted = g + skew @ state.z
+        shifted = velocity_of(skew, state.z, g)
         done = admm(vectors, values, shifted, blocks, state, tolerance, min(_PATIENCE, most - iterations), convex)
         iterations += abs(done)
         # What hardly slips may stick on the edge of its cone: the slower threshold comes second.
         for threshold in (10.0 * tolerance, np.sqrt(tolerance)):
-            velocity = G @ state.z + g
+            velocity = velocity_of(G, state.z, g)
             identify(blocks, state.z, velocity, threshold, trial_modes)
             size = natural_map(blocks, state.z, velocity)
             if size < best:
                 best = size
                 _keep(state.z, velocity, trial_modes, answer)
-            best, more = _finish(calls, problem, agree, _DISAGREES, state.z, trial_modes, answer)
+            best, more = call_finish((problem, agree, _DISAGREES, state.z, trial_modes, answer))
             rounds += more
             if best < EXACT:
                 break
         if done > 0:
             tolerance *= 1e-2
     if EXACT <= best < left_over:
-        best, more = _finish(calls, problem, agree, left_over, l.copy(), modes.copy(), answer)
+        best, more = call_finish((problem, agree, left_over, l.copy(), modes.copy(), answer))
         rounds += more
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
@@ -266,12 +275,13 @@ def solve(calls, problem, agree, left_over, convex, most, start, start_modes):
 @njit(**_JIT)
 def row_scale(G, blocks):
     """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
-    out, largest = np.ones(G.shape[0]), 0.0
+    out, largest = np.empty(G.shape[0]), 0.0
     for b in range(blocks.kind.size):
         first, size, mean = blocks.first[b], block_size(blocks.kind[b]), 0.0
         for i in range(first, first + size):
             mean += G[i, i] / size
-        out[first : first + size] = mean
+        for i in range(first, first + size):
+            out[i] = mean
         largest = max(largest, mean)
     for i in range(out.size):
         out[i] = 1.0 / np.sqrt(out[i]) if out[i] > max(1e-14 * largest, 1e-300) else 1.0
@@ -279,7 +289,7 @@ def row_scale(G, blocks):
 
 
 @njit(**_JIT)
-def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, start_modes):
+def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_modes):
     """Scale a problem, solve it, and give the answer in its own units.
 
     Returns l, u, modes, the natural map of the scaled problem, iterations, rounds, the scale (m,) and the size: NaN if
@@ -307,7 +317,7 @@ def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, s
             bound[b] /= scale[blocks.first[b]] * size
     inner = Blocks(blocks.kind, blocks.first, bound)
     problem = Problem(scaled, offset, inner, scale)
-    l, u, modes, best, iterations, rounds = solve(calls, problem, agree, left_over, convex, most, begin, start_modes)
+    l, u, modes, best, iterations, rounds = solve(problem, agree, left_over, convex, most, begin, start_modes)
     for i in range(m):
         l[i] *= size * scale[i]
         u[i] *= size / scale[i]
@@ -316,6 +326,5 @@ def solve_unscaled(calls, G, g, blocks, agree, left_over, convex, most, start, s
 
 #: Types of the arguments that `solve_unscaled` is called with.
 ARGUMENTS = (
-    types.UniTuple(types.int64, 2), _MATRIX, _ROWS, _BLOCKS, types.float64, types.float64, types.boolean, types.int64,
-    _ROWS, _MODES,
+    _MATRIX, _ROWS, _BLOCKS, types.float64, types.float64, types.boolean, types.int64, _ROWS, _MODES,
 )  # fmt: skip

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -105,11 +104,22 @@ def add_de_saxce(blocks, u, out):
 
 
 @njit(**_JIT)
+def velocity_of(G, l, g):
+    """Return u = G l + g."""
+    u = G @ l
+    for i in range(u.size):
+        u[i] += g[i]
+    return u
+
+
+@njit(**_JIT)
 def natural_map(blocks, l, u):
     """Return max |l - P_K(l - u - s)| over max(1, |l|): zero at solutions, and nowhere else."""
     shifted, closest = u.copy(), np.empty(l.size)
     add_de_saxce(blocks, u, shifted)
-    project(blocks, l - shifted, closest)
+    for i in range(l.size):
+        shifted[i] = l[i] - shifted[i]
+    project(blocks, shifted, closest)
     worst, largest = 0.0, 1.0
     for i in range(l.size):
         # A comparison with NaN is false: it must not look like a solution.
@@ -137,7 +147,8 @@ class Splitting(NamedTuple):
 @njit(**_JIT)
 def new_splitting(m, largest, convex):
     """Return where ADMM begins: no impulse, and the weight that suits the condition number m = 1 / PROXIMAL."""
-    rho = np.array([np.sqrt(PROXIMAL) * largest * (1.0 / PROXIMAL) ** (0.4 if convex else 0.2), 1.0, 0.0])
+    rho = np.empty(3)
+    rho[0], rho[1], rho[2] = np.sqrt(PROXIMAL) * largest * (1.0 / PROXIMAL) ** (0.4 if convex else 0.2), 1.0, 0.0
     return Splitting(np.zeros(m), np.zeros(m), np.zeros(m), rho)
 
 
@@ -158,16 +169,23 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
     relax = 1.5 if convex else 1.0  # over-relaxed, cones fail in one of a hundred piles
     x, z, y, rho = state.x, state.z, state.y, state.rho
     transposed = np.ascontiguousarray(vectors.T)
-    shift, old_shift, rhs = np.zeros(m), np.zeros(m), np.empty(m)
+    shift, old_shift, rhs = np.empty(m), np.zeros(m), np.empty(m)
     x_hat, closest, since = np.empty(m), np.empty(m), 0
     for k in range(most):
-        shift[:] = 0.0
+        for i in range(m):
+            shift[i] = 0.0
         add_de_saxce(blocks, y, shift)
-        put(eta * x + rho[0] * z - y - g - shift, rhs)
-        x_new = vectors @ ((transposed @ rhs) / (values + (eta + rho[0])))
-        put(relax * x_new + (1.0 - relax) * z, x_hat)
-        project(blocks, x_hat + y / rho[0], closest)
-        primal, dual, scale = 0.0, 0.0, 1.0
+        for i in range(m):
+            rhs[i] = eta * x[i] + rho[0] * z[i] - y[i] - g[i] - shift[i]
+        along = transposed @ rhs
+        for i in range(m):
+            along[i] /= values[i] + (eta + rho[0])
+        x_new = vectors @ along
+        for i in range(m):
+            x_hat[i] = relax * x_new[i] + (1.0 - relax) * z[i]
+            rhs[i] = x_hat[i] + y[i] / rho[0]
+        project(blocks, rhs, closest)
+        primal, dual, scale, total = 0.0, 0.0, 1.0, 0.0
         for i in range(m):
             y[i] += rho[0] * (x_hat[i] - closest[i])
             primal = max(primal, abs(x_new[i] - closest[i]))
@@ -175,8 +193,9 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
             dual = max(dual, abs(shift[i] - old_shift[i]))
             scale = max(scale, abs(closest[i]))
             x[i], z[i], old_shift[i] = x_new[i], closest[i], shift[i]
+            total += x[i] + y[i]
         primal /= scale
-        if not np.isfinite(y.sum() + x.sum()):
+        if not np.isfinite(total):
             return -(k + 1)
         if primal < tolerance and dual < tolerance:
             return k + 1
@@ -234,7 +253,7 @@ def disc_minimum(a, b, d, p, q, radius):
 @njit(**_JIT)
 def sweeps(G, g, blocks, l, most):
     """Improve ``l`` (m,) by at most so many sweeps over blocks of free rows, half-lines and discs; return how many."""
-    u = G @ l + g
+    u = velocity_of(G, l, g)
     for sweep in range(most):
         change, largest = 0.0, 1.0
         for k in range(blocks.kind.size):

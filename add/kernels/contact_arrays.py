@@ -7,7 +7,7 @@ import numpy as np
 from add.kernels.arena import Floats3, Ints2
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.contact_pairs import Law
+from add.kernels.contact_pairs import Law, Shapes
 from add.typing import FloatArray, IntArray
 
 
@@ -63,6 +63,14 @@ def nothing() -> Contacts:
     return Contacts(
         bodies, points, arms, runs, spheres, kind, size, hosts, poses, bounds, columns, tables, depths, apart, rims, 1
     )
+
+
+class Frames(NamedTuple):
+    """States B (nb, 13, 3) of the bodies, coefficients k (nb, 6) of their rotations, and the shapes."""
+
+    B: FloatArray
+    k: FloatArray
+    shapes: Shapes
 
 
 class Growth(NamedTuple):

@@ -40,7 +40,7 @@ from add.kernels.contact_blocks import (
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
-from add.kernels.contact_places import BEND, GROWN, ROLLS, point_place, roll, roll_way
+from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
     coefficients_of,
@@ -152,7 +152,7 @@ def body_contact_energy(motion, contacts, law):
         point_place(i, motion.q, contacts, frames.B, x, L)
         feature = rows[k, FEATURE] & ~ROLLS
         if feature != rows[k, FEATURE]:
-            roll(i, o, feature, 0.0, contacts, frames, x, L, S)
+            call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
         X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
         g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S)
         d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)

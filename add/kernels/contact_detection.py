@@ -6,12 +6,12 @@ grid of cells, few are tested one by one. A run near a shape is tested point by 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import Frames
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,
@@ -30,7 +30,6 @@ from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import first_not_below, rows_by
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.kernels.shape_codes import BOX, CYLINDER
-from add.typing import FloatArray
 
 #: Columns of `runs`.
 FIRST, STOP, GROUP, BODY, OWNER = 0, 1, 2, 3, 4
@@ -40,14 +39,6 @@ NEVER, ALWAYS, BEHIND = 0, 1, 2
 MANY = 4096
 #: A little more than one, against round-off.
 MORE = 1.000000001
-
-
-class Frames(NamedTuple):
-    """States B (nb, 13, 3) of the bodies, coefficients k (nb, 6) of their rotations, and the shapes."""
-
-    B: FloatArray
-    k: FloatArray
-    shapes: Shapes
 
 
 @njit(cache=True, error_model="numpy")

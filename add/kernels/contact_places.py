@@ -20,8 +20,13 @@ are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the 
 
 import math
 
+import numpy as np
+from numba import typeof, types
+
+from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_pairs import to_frame
+from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_pairs import Shapes, to_frame
 from add.kernels.distance import FLUSH, SIDE, distance_branch, distance_feature, facing_feature, is_flat, is_round
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH
@@ -257,6 +262,13 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     return ALONE
 
 
+_ROW, _ROWS, _CUBE, _NONE = types.float64[::1], types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))
+_AT = typeof(Frames(_CUBE, _NONE, Shapes(nothing().kind, _NONE, _CUBE, _NONE, _NONE, _NONE)))
+_REST = types.float64, typeof(nothing()), _AT, _ROWS, _ROWS, _ROWS
+call_roll = when_called(roll, (*[types.int64] * 3, *_REST), types.boolean)
+call_rolled = when_called(rolled, (types.int64, types.int64, _ROW, types.float64, *_REST), types.int64)
+
+
 @njit(cache=True, error_model="numpy", inline="always")
 def _turned_feature(i, o, contacts, frames, x, L):
     """Turn point i, at x and L[0] as `point_place` leaves them, as `roll` left its rim; return what is nearest."""
@@ -287,7 +299,7 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
         if _turned_feature(i, o, contacts, frames, x, L) == below:
             return below, known
         point_place(i, q, contacts, frames.B, x, L)
-    feature = rolled(i, o, q, reach, UPRIGHT, contacts, frames, x, L, S)
+    feature = call_rolled((i, o, q, reach, UPRIGHT, contacts, frames, x, L, S))
     return feature, (rim, ALONE if feature >= 0 and L[ANGLE, 2] == math.inf else feature)
 
 
@@ -295,7 +307,7 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
 def nearest(i, o, q, least, contacts, frames, x, L, S):
     """Return the feature of shape o that is nearest to point i at x, with `ROLLS` where it does; see `rolled`."""
     if contacts.points[i, 3] >= 0:
-        feature = rolled(i, o, q, math.inf, least, contacts, frames, x, L, S)
+        feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
         if feature >= 0:
             return feature | ROLLS
     return feature_at(i, o, contacts, frames, x, L, False)

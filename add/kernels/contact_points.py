@@ -42,10 +42,11 @@ from add.kernels.contact_places import (
     TURN,
     TURN_RATE,
     VELOCITY as MOVING,
+    call_roll,
     point_place,
-    roll,
 )
-from add.kernels.distance import BOX, CYLINDER, RIM_BOTTOM, RIM_TOP, SIDE, SPHERE, TOP
+from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE, TOP
+from add.kernels.shape_codes import BOX, CYLINDER, SPHERE
 from add.typing import FloatArray
 
 _JIT = {"cache": True, "error_model": "numpy"}
@@ -108,7 +109,7 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
         L[MOVED, c] = L[BY, c] = L[BEND, c] = 0.0
     if feature & ROLLS:
         feature ^= ROLLS
-        roll(i, o, feature, 0.0, contacts, frames, x, L, S)
+        call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
     radius = contacts.arms[i, 3]
     w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
     if a >= 0:

@@ -26,30 +26,8 @@ The normal is undefined on the axis or centre of a round branch; there it is the
 import math
 
 from add.kernels.caching import njit
-from add.kernels.mesh_distance import mesh_branch, mesh_feature
+from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
-
-__all__ = [
-    "BOTTOM",
-    "BOX",
-    "CAPSULE",
-    "CYLINDER",
-    "MESH",
-    "PLANE",
-    "RIM_BOTTOM",
-    "RIM_TOP",
-    "SIDE",
-    "SPHERE",
-    "TOP",
-    "distance_bound",
-    "distance_branch",
-    "distance_feature",
-    "distance_inside",
-    "facing_feature",
-    "is_flat",
-    "is_round",
-    "signed_distance",
-]  # fmt: skip
 
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
 #: Share of a size by which a point beside a face that it looks away from still is beside the others.
@@ -174,7 +152,7 @@ def distance_feature(kind, size, X0, X1, X2):
             return SIDE
         return TOP if X2 >= 0.0 else BOTTOM
     if kind == MESH:
-        return mesh_feature(size, X0, X1, X2)
+        return call_mesh_feature((size, X0, X1, X2))
     if kind > MESH:
         return _further_feature(kind, size, X0, X1, X2)
     return 0
@@ -246,7 +224,7 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
             for c in range(3):
                 H[r, c] = 0.0
     if kind == MESH:
-        return mesh_branch(size, X0, X1, X2, feature, order, n, H)
+        return call_mesh_branch((size, X0, X1, X2, feature, order, n, H))
     if kind > MESH:
         return _further_branch(kind, size, X0, X1, X2, feature, order, n, H)
 

@@ -18,8 +18,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from add.kernels.borrowed import put
+from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.ordering import order_of
 from add.kernels.primitives import CORNER_0, EDGE_01, FACE, closest_on_triangle
@@ -180,6 +182,12 @@ def mesh_branch(row, X0, X1, X2, feature, order, n, H):
             H[1, 2] = (-u1 * u2 - n[1] * n[2]) / g
             H[1, 0], H[2, 0], H[2, 1] = H[0, 1], H[0, 2], H[1, 2]
     return g
+
+
+_ROW, _PLACE = types.float64[::1], (types.float64,) * 3
+_OF_BRANCH = _ROW, *_PLACE, types.int64, types.int64, _ROW, types.float64[:, ::1]
+call_mesh_feature = when_called(mesh_feature, (_ROW, *_PLACE), types.int64)
+call_mesh_branch = when_called(mesh_branch, _OF_BRANCH, types.float64)
 
 
 @njit(cache=True, error_model="numpy")

@@ -12,7 +12,7 @@ import numpy as np
 from add.kernels.caching import njit
 from add.kernels.contact_detection import FIRST, GROUP, STOP, frames_of, meets, reach_of
 from add.kernels.contact_pairs import to_frame
-from add.kernels.contact_places import UPRIGHT, point_place, rolled
+from add.kernels.contact_places import UPRIGHT, call_rolled, point_place
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
@@ -76,9 +76,9 @@ def free_points(motion, other, contacts):
             for i in range(runs[run, FIRST], runs[run, STOP]):
                 point_place(i, motion.q, contacts, one.B, x, L)
                 is_rim = contacts.points[i, 3] >= 0
-                rolls = is_rim and rolled(i, o, motion.q, math.inf, UPRIGHT, contacts, one, x, L, S) >= 0
+                rolls = is_rim and call_rolled((i, o, motion.q, math.inf, UPRIGHT, contacts, one, x, L, S)) >= 0
                 point_place(i, other.q, contacts, two.B, y, L)
-                if is_rim and rolled(i, o, other.q, math.inf, UPRIGHT, contacts, two, y, L, S) < 0 and rolls:
+                if is_rim and call_rolled((i, o, other.q, math.inf, UPRIGHT, contacts, two, y, L, S)) < 0 and rolls:
                     point_place(i, motion.q, contacts, one.B, x, L)
                 X[0], X[1], X[2] = to_frame(0, o, x, one.shapes.R, one.shapes.p)
                 D[0], D[1], D[2] = to_frame(0, o, y, two.shapes.R, two.shapes.p)

@@ -71,7 +71,9 @@ class Pattern:
         )
         if compressed is not None:
             rows, cols = compressed[rows], compressed[cols]
-        indptr, indices, place, slots = merged(self.indptr, self.indices, rows, cols)
+        # Few entries take a millisecond without a compiled function, which takes a second to make.
+        merge = getattr(merged, "py_func", merged) if base is None and rows.size <= FEW else merged
+        indptr, indices, place, slots = merge(self.indptr, self.indices, rows, cols)
         bounds = np.cumsum([0, *(rows.size for rows, _ in by_id.values())])
         slots_of = {key: slots[a:b] for key, (a, b) in zip(by_id, pairwise(bounds), strict=True)}
         return Pattern(
@@ -123,6 +125,9 @@ class Pattern:
 
 
 Made = TypeVar("Made")
+
+#: Entries that are merged without a compiled function.
+FEW = 1000
 
 #: Patterns that are kept at once.
 MOST_PATTERNS = 64

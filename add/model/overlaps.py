@@ -12,7 +12,6 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
 from add.kernels.contact_detection import FIRST, which_meet
-from add.kernels.distance import distance_bound
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
 from add.model.build import Model
@@ -174,7 +173,7 @@ def _near(meeting: _Meeting) -> Iterator[tuple[int, IntArray, IntArray]]:
     term, contacts = meeting.term, meeting.term.arrays
     if not meeting.owner.size or not meeting.kind.size:
         return
-    bound = np.array([distance_bound(int(k), *s[:3]) for k, s in zip(meeting.kind, meeting.size, strict=True)])
+    bound = contacts.bounds
     ends = np.isfinite(bound)
     usual = ends & (bound <= LARGE * np.median(bound[ends])) if ends.any() else ends
     large, small = np.flatnonzero(~usual), np.flatnonzero(usual)

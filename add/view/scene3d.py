@@ -6,7 +6,7 @@ import numpy as np
 
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import ObstacleData
-from add.kernels.distance import MESH, PLANE
+from add.kernels.shape_codes import MESH, PLANE
 from add.typing import FloatArray
 from add.view.look import Look, aim, framing_points, largest_body, middles, round_down, round_number
 from add.view.parts import Canvas, Glyphs, Moment, Part, Points, pose

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from add.geometry.shapes import shape_of
 from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import GoalData, SolidData
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
 from add.view.parts import (
     EDGE_COLOUR,

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from add.geometry.boundary import facets
 from add.io.trajectory_parts import BodyData, LineData, MassSpringData, ObstacleData
-from add.kernels.distance import PLANE
+from add.kernels.shape_codes import PLANE
 from add.typing import FloatArray, IntArray
 from add.view.parts import (
     EDGE_COLOUR,

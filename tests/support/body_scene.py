@@ -7,8 +7,8 @@ from support.decisions import table_of
 
 from add.contact import CONSTANT_FRICTION, BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix, rotation_vector
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.testing import check_deciding_term
 
 STARTS = np.array([9, 15, 21, 30])  # of the rigid bodies; nodes stand before, between and behind them

@@ -13,9 +13,10 @@ from add.contact import CONSTANT_FRICTION, BodyContact, FrictionCurve, FrictionL
 from add.geometry import HEX8, TET4, TET10
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, SIDE, SPHERE, TOP
+from add.kernels.distance import SIDE, TOP
 from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from add.model import ContactModel, Obstacle, build_model
 from add.testing import check_deciding_term
 

@@ -11,8 +11,8 @@ from add.contact import FrictionLaw
 from add.geometry import HEX8, box_mesh
 from add.hard_contact import ContactPairs, ContactState, ExactOptions, contact_term, with_exact_contact
 from add.hard_contact.equations import ContactEquations
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model import ContactModel, Obstacle
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation

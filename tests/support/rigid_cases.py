@@ -13,8 +13,8 @@ from scipy.special import ellipk
 from add.bodies import CarriedShape, RigidBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics
-from add.kernels.distance import BOX, PLANE, SPHERE
 from add.kernels.rotation import left_jacobian, rotation_matrix
+from add.kernels.shape_codes import BOX, PLANE, SPHERE
 from add.model import ContactModel, Model, Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF, StartUp

@@ -8,7 +8,7 @@ from add.bodies import CarriedShape, MassSpringBody, RigidBody, SoftBody
 from add.contact import FrictionLaw
 from add.equations.signals import SignalParameter, Sine
 from add.geometry import HEX8, box_mesh
-from add.kernels.distance import BOX, CAPSULE, PLANE, SPHERE
+from add.kernels.shape_codes import BOX, CAPSULE, PLANE, SPHERE
 from add.model import ContactModel, Model, Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF

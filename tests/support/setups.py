@@ -10,7 +10,7 @@ from add.bodies import SoftBody
 from add.contact import FrictionLaw
 from add.equations.kinematics import Kinematics, State, StateTangent, Weights
 from add.geometry import SoftMesh, box_mesh, mass_pairs
-from add.kernels.distance import PLANE
+from add.kernels.shape_codes import PLANE
 from add.model import ContactModel, Model, Obstacle, build_model
 from add.objectives.base import Objective
 from add.simulation import BDF, StartUp

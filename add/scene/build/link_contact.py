@@ -8,7 +8,7 @@ from add.bodies import CarriedShape, LinkBody
 from add.errors import InputError
 from add.geometry.boundary import triangle_areas
 from add.geometry.triangle_surface import CollisionMesh, box_surface, cylinder_surface
-from add.kernels import distance
+from add.kernels import shape_codes
 from add.scene.robots.model import Robot, RobotGeometry, RobotLink
 from add.scene.robots.shapes import kernel_shape, simple_touching
 from add.scene.spec.articulated import ArticulatedBodySpec
@@ -171,7 +171,7 @@ def _touching(shape: RobotGeometry, spacing: float) -> tuple[FloatArray, float, 
     if shape.shape == "mesh":
         assert shape.vertices is not None and shape.triangles is not None
         mesh, area = _solid(shape), float(triangle_areas(shape.vertices, shape.triangles).sum())
-        carried = CarriedShape(distance.MESH, mesh.half_extent, shape.rotation, shape.position, mesh)
+        carried = CarriedShape(shape_codes.MESH, mesh.half_extent, shape.rotation, shape.position, mesh)
         return shape.vertices, 0.0, area, carried
     code = kernel_shape(shape.shape, shape.size)
     carried = CarriedShape(*code, shape.rotation, shape.position, in_theta=shape.in_theta)

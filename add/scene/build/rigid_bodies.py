@@ -11,7 +11,7 @@ from add.equations.signals import SignalParameter
 from add.errors import InputError, naming
 from add.geometry import MassProperties, check_inertia, mesh_solid, surface_points
 from add.geometry.boundary import triangle_areas
-from add.kernels import distance
+from add.kernels import shape_codes
 from add.kernels.rotation import rotation_vector
 from add.model import Model, meeting_meshes
 from add.scene.build.selections import collision_mesh
@@ -194,7 +194,7 @@ def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneP
     elif isinstance(geometry, FileGeometrySpec) and body.collision.shape and body.collision.closed:
         with asked_for_by(f"{at}.geometry.file"):
             mesh = collision_mesh(geometry.file, vertices, triangles)
-        shapes = (CarriedShape(distance.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
+        shapes = (CarriedShape(shape_codes.MESH, mesh.half_extent, np.eye(3), np.zeros(3), mesh),)
     touching = bool(body.collision.shape)
     areas = np.full(radii.size, area / max(radii.size, 1))
     parts.numbers += pose_numbers(at, body)

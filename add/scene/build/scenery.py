@@ -7,7 +7,7 @@ import numpy as np
 
 from add.bodies import Body, CarriedShape, LinkBody, MassSpringBody, NodalBody, ObstacleBody, SoftBody, TreeBody
 from add.geometry.boundary import triangle_areas
-from add.kernels import distance
+from add.kernels import shape_codes
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.kernels.shape_codes import CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model import Obstacle
@@ -224,14 +224,14 @@ def obstacle(name: str, spec: ObstacleSpec) -> Obstacle:
     if isinstance(spec, PlaneSpec):
         normal = unit_vector(np.array(spec.normal))
         frame = np.stack([*axes_across(normal), normal], axis=1)
-        return Obstacle(name, distance.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
+        return Obstacle(name, shape_codes.PLANE, (0.0, 0.0, 0.0), frame, np.array(spec.point), velocity)
     rotation = np.eye(3) if isinstance(spec, SphereSpec) else rotation_matrix(rotation_vector(spec.orientation))
     centre = np.array(spec.center)
     if isinstance(spec, MeshObstacleSpec):
         vertices, triangles = surface_of_file(spec, f"obstacles.{name}.file")
         with asked_for_by(f"obstacles.{name}.file"):
             mesh = collision_mesh(spec.file, vertices, triangles)
-        return Obstacle(name, distance.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
+        return Obstacle(name, shape_codes.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
     return Obstacle(name, *kernel_shape(spec.shape, spec.sizes), rotation, centre, velocity)
 
 

@@ -24,7 +24,7 @@ from add.geometry import (
 )
 from add.geometry.triangle_surface import TriangleSurface
 from add.io.surfaces import read_surfaces
-from add.kernels import distance
+from add.kernels import shape_codes
 from add.scene.robots.inertia import from_quaternion, from_rpy, plane_axes
 from add.scene.robots.model import Place, RobotGeometry, here
 from add.scene.robots.xml_file import Source, XmlNode
@@ -123,7 +123,12 @@ class MeshFiles:
 
 
 #: Codes of the kernels.
-KINDS = {"box": distance.BOX, "sphere": distance.SPHERE, "capsule": distance.CAPSULE, "cylinder": distance.CYLINDER}
+KINDS = {
+    "box": shape_codes.BOX,
+    "sphere": shape_codes.SPHERE,
+    "capsule": shape_codes.CAPSULE,
+    "cylinder": shape_codes.CYLINDER,
+}
 
 
 def kernel_shape(shape: str, size: Sequence[float]) -> tuple[int, tuple[float, float, float]]:

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from add.commands.run_summary import summary
 from add.io.trajectory_file import read_run, write_run
 from add.joints.law_term import JointLaw
-from add.kernels.distance import BOX, CYLINDER
+from add.kernels.shape_codes import BOX, CYLINDER
 from add.scene import scene_from_dict
 from add.scene.build.run_data import run_data
 from add.terms import Gravity, RigidInertia

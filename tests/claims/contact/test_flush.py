@@ -7,7 +7,8 @@ import pytest
 from support.run_checks import check_gradient_of_run
 from support.small_models import RoughObjective
 
-from add.kernels.distance import BOTTOM, BOX, CYLINDER, DEEP, SIDE, TOP, distance_feature, facing_feature
+from add.kernels.distance import BOTTOM, DEEP, SIDE, TOP, distance_feature, facing_feature
+from add.kernels.shape_codes import BOX, CYLINDER
 from add.scene import scene_from_dict
 
 HALF = 0.1

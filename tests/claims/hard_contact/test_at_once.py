@@ -70,12 +70,12 @@ def test_as_python_takes_them(case: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         return found
 
     executable(whole, tuple(map(typeof, impulses.arguments())))  # where it has changed since `add warm`
-    impulses.calls.cache_clear()
+    impulses.at_hand.cache_clear()
     monkeypatch.setattr(equations, "take_impulses", counted)
     trajectory = simulation.run()
     assert sum(taken) > 0.5 * trajectory.n_steps
     modes, assembler = Counter(), simulation.assembler()
-    monkeypatch.setattr(impulse_part, "calls", lambda: None)
+    monkeypatch.setattr(impulse_part, "at_hand", lambda: False)
     for k, record in enumerate(trajectory.records):
         alone = stepper.step(assembler, trajectory.state(k), theta)[1]
         if not record.carry.marks:

@@ -11,7 +11,7 @@ from support.setups import observed_orders, place
 from add.bodies import RigidBody
 from add.contact import FrictionLaw
 from add.hard_contact import Branch, ExactOptions
-from add.kernels.distance import PLANE, SPHERE
+from add.kernels.shape_codes import PLANE, SPHERE
 from add.model import ContactModel, Obstacle
 
 C_F = 0.4

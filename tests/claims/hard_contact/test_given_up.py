@@ -24,7 +24,7 @@ def test_a_step_without_a_certificate_is_given_up_soon(monkeypatch: pytest.Monke
         return replace(solve(*arguments, **options), natural_map=1e-3)
 
     monkeypatch.setattr(impulse_solve, "solve", unsolved)
-    monkeypatch.setattr(impulse_part, "calls", lambda: None)
+    monkeypatch.setattr(impulse_part, "at_hand", lambda: False)
     monkeypatch.setattr(impulse_solve, "LENGTHS", (0.05,))  # Newton's method is far from its end
     with pytest.raises(SolverError):
         built.run()

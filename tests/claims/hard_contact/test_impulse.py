@@ -274,7 +274,7 @@ def test_unsolved_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         return found if not found.cones.kind.size else replace(found, natural_map=1e-3)
 
     monkeypatch.setattr(impulse_solve, "solve", poor)
-    monkeypatch.setattr(impulse_part, "calls", lambda: None)
+    monkeypatch.setattr(impulse_part, "at_hand", lambda: False)
     with pytest.raises(SolverError, match=r"step \d+ \(t=.*\): no solution of the contacts.*4 near.*stick") as caught:
         built.run()
     assert caught.value.trajectory.n_steps > 2

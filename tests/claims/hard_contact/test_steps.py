@@ -20,8 +20,8 @@ from add.bodies import SoftBody
 from add.errors import SolverError
 from add.geometry import HEX8, box_mesh
 from add.hard_contact import ExactOptions, contact_term, with_exact_contact
-from add.kernels.distance import BOX, PLANE
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import BOX, PLANE
 from add.model import Obstacle, build_model
 from add.scene import scene_from_dict
 from add.simulation import BDF

@@ -6,7 +6,7 @@ from support.meshes import torus
 
 from add.errors import InputError
 from add.io.trajectory_file import read_run, write_run
-from add.kernels.distance import MESH
+from add.kernels.shape_codes import MESH
 from add.scene import scene_from_dict
 from add.scene.build.run_data import run_data
 

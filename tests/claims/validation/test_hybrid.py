@@ -13,7 +13,7 @@ from add.equations.kinematics import State
 from add.equations.term import DecidingTerm
 from add.geometry import HEX8, box_mesh
 from add.kernels.contact_pairs import BITS, PAIR, STICKS
-from add.kernels.distance import PLANE
+from add.kernels.shape_codes import PLANE
 from add.model import ContactModel, Obstacle, build_model
 from add.objectives.base import Objective
 from add.scene import load_scene

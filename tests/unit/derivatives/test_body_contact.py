@@ -12,9 +12,10 @@ from add.contact import BodyContact, FrictionLaw, NormalLaw, PairParameters
 from add.equations.kinematics import Kinematics
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, MESH, PLANE, RIM_TOP, SIDE, SPHERE, TOP
+from add.kernels.distance import RIM_TOP, SIDE, TOP
 from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import left_jacobian, rotation_matrix
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from add.testing import check_deciding_term, check_term
 
 DEPTH = 0.05

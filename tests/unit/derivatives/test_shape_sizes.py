@@ -9,8 +9,8 @@ from support.decisions import table_of
 
 from add.contact import Sizes, point_growth
 from add.kernels.contact_arrays import Growth
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, SPHERE
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, SPHERE
 from add.testing import check_deciding_term
 
 ROUND = (SPHERE, CAPSULE, CYLINDER)

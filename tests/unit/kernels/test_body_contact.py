@@ -14,8 +14,9 @@ from add.contact import BodyContact, FrictionLaw, PairParameters
 from add.equations.kinematics import Kinematics, Weights
 from add.kernels import contact_bodies
 from add.kernels.contact_pairs import ACTIVE
-from add.kernels.distance import BOX, PLANE, SPHERE, signed_distance
+from add.kernels.distance import signed_distance
 from add.kernels.rotation import left_jacobian, rotation_matrix
+from add.kernels.shape_codes import BOX, PLANE, SPHERE
 
 
 def twists(scene):

@@ -263,6 +263,21 @@ def test_a_callee_that_returns_another_type_is_refused():
         address(Callee(double, (numba.int64,), numba.float64))
 
 
+def test_a_callee_is_compiled_by_its_first_call():
+    """What is raised then is raised by that call."""
+    from add.kernels.by_address import when_called
+
+    double, same = caching.njit(lambda x: 2 * x), caching.njit(lambda x: x)
+    call = when_called(double, (numba.float64,), numba.float64)
+    wrong = when_called(same, (numba.int64,), numba.float64)
+    either = caching.njit(lambda x, y: call((x,)) if x > 0.0 else wrong((y,)) if y > 0 else x)
+    assert either(-1.0, 0) == -1.0 and not double.executables
+    assert (either(2.0, 0), either(3.0, 0)) == (4.0, 6.0) and len(double.executables) == 1
+    for _ in range(2):
+        with pytest.raises(TypeError, match="returns int64; its callers expect float64"):
+            either(-1.0, 1)
+
+
 SLOW = """
 import pathlib, time
 from numba.extending import intrinsic

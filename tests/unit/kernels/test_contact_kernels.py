@@ -11,7 +11,8 @@ from add.equations.kinematics import Kinematics, Weights
 from add.kernels import distance
 from add.kernels.contact_laws import friction_law
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import BOX, CAPSULE, CYLINDER, PLANE, SIDE, SPHERE, TOP
+from add.kernels.distance import SIDE, TOP
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 
 DEPTH = 0.1
 STIFFNESS = 40.0

@@ -6,19 +6,15 @@ import pytest
 from add.kernels import distance
 from add.kernels.distance import (
     BOTTOM,
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    PLANE,
     RIM_BOTTOM,
     RIM_TOP,
     SIDE,
-    SPHERE,
     TOP,
     distance_branch,
     distance_inside,
     signed_distance,
 )
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 
 SIZES = {
     PLANE: np.zeros(3),

@@ -6,9 +6,10 @@ from support.meshes import notched_cube, torus, winding
 
 from add.errors import InputError
 from add.geometry.triangle_surface import CollisionMesh
-from add.kernels.distance import MESH, distance_bound, signed_distance
+from add.kernels.distance import distance_bound, signed_distance
 from add.kernels.mesh_distance import mesh_branch, mesh_feature
 from add.kernels.primitives import point_triangle_distance
+from add.kernels.shape_codes import MESH
 
 SHAPES = {"notched cube": notched_cube(), "torus": torus()}
 
