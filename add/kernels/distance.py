@@ -35,9 +35,8 @@ FLUSH = 1e-3
 #: Share of the least size up to which a corner is below such a face and not within the body: what comes from the side
 #: is pushed there, and from deeper on would be thrown.
 DEEP = 0.2
-#: How much a face that a corner meets is against the sum of the normals of the corner's faces, of which a convex body
-#: needs one, at least.
-AGAINST = 0.5
+#: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
+ALIGNED = 0.1
 
 
 @njit(error_model="numpy")
@@ -162,33 +161,26 @@ def distance_feature(kind, size, X0, X1, X2):
 def facing_feature(kind, size, X0, X1, X2, M0, M1, M2):
     """Feature of a box or a cylinder that the corner of another body meets.
 
-    M is the sum of the normals of the faces that meet in the corner. A corner comes through faces that it looks at:
-    where it is flush with another, as in a pile of equal bricks, the nearest face would let it pass.
+    M is the sum of the normals of the faces that meet in the corner. It comes through faces that those are against, and
+    not through one that is in line with one of them: where the corner is flush with that, as in a pile of equal bricks,
+    the nearest face would let it pass. Faces that are not parallel decide by distance alone.
     """
     nearest, most, feature, outside = -math.inf, 0.0, -1, 0
-    if kind == BOX:
-        for axis in range(3):
+    rho = math.sqrt(X0 * X0 + X1 * X1)
+    for axis in range(3 if kind == BOX else 2):
+        if kind == BOX:
             X, M, code = (X0, M0, 9) if axis == 0 else ((X1, M1, 3) if axis == 1 else (X2, M2, 1))
-            beyond, way = abs(X) - size[axis], M if X >= 0.0 else -M
-            if way > -AGAINST:
-                most = max(most, beyond - FLUSH * size[axis])
-                continue
-            outside += beyond > 0.0
-            if beyond > nearest:
-                nearest, feature = beyond, 13 + code if X >= 0.0 else 13 - code
-    else:
-        rho = math.sqrt(X0 * X0 + X1 * X1)
-        beyond, above = rho - size[0], abs(X2) - size[1]
-        if X0 * M0 + X1 * M1 > -AGAINST * rho:
-            most = max(most, beyond - FLUSH * size[0])
+            beyond, way, face = abs(X) - size[axis], M if X >= 0.0 else -M, 13 + code if X >= 0.0 else 13 - code
+        elif axis == 0:
+            beyond, way, face = rho - size[0], (X0 * M0 + X1 * M1) / max(rho, 1e-300), SIDE
         else:
-            nearest, feature, outside = beyond, SIDE, 1 if beyond > 0.0 else 0
-        if (M2 if X2 >= 0.0 else -M2) > -AGAINST:
-            most = max(most, above - FLUSH * size[1])
-        else:
-            outside += above > 0.0
-            if above > nearest:
-                nearest, feature = above, TOP if X2 >= 0.0 else BOTTOM
+            beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
+        if abs(way - 1.0) < ALIGNED:
+            most = max(most, beyond - FLUSH * size[axis])
+            continue
+        outside += beyond > 0.0
+        if beyond > nearest:
+            nearest, feature = beyond, face if abs(way + 1.0) < ALIGNED else -1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
     if feature < 0 or outside > 1 or most > 0.0 or nearest < -DEEP * least:
         return distance_feature(kind, size, X0, X1, X2)

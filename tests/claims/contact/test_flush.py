@@ -89,7 +89,7 @@ def test_gradients(law: str) -> None:
 def test_a_corner_meets_the_nearest_face_it_looks_at() -> None:
     size, rng, changed = np.array([0.3, 0.2, 0.1]), np.random.default_rng(2), 0
     for _ in range(2000):
-        X, M = rng.uniform(-1.0, 1.0, 3) * size, np.sign(rng.normal(size=3))
+        X, M = rng.uniform(-1.0, 1.0, 3) * size, np.sign(rng.normal(size=3)) * (1.0 + 0.09 * rng.uniform(-1.0, 1.0))
         found = facing_feature(BOX, size, *X, *M)
         beyond, against = np.abs(X) - size, -np.sign(X) * M
         axis = int(np.argmax(np.where(against > 0.0, beyond, -np.inf)))
@@ -98,6 +98,7 @@ def test_a_corner_meets_the_nearest_face_it_looks_at() -> None:
             continue
         assert found == 13 + int(np.sign(X[axis])) * (9, 3, 1)[axis]
         changed += found != distance_feature(BOX, size, *X)
+        assert facing_feature(BOX, size, *X, *(1.3 * M)) == distance_feature(BOX, size, *X)
     assert changed > 10
     tin = np.array([0.3, 0.1, 0.0])
     rim, end = (0.3 * (1 + 1e-6), 0.0, 0.09), (0.29, 0.0, 0.1 * (1 + 1e-6))
