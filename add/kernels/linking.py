@@ -67,8 +67,9 @@ class _Executable(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._final_module.link_in(parse_assembly(_counting(self._codegen)))
         for name in _COUNTING:
             self._final_module.get_function(name).linkage = "linkonce_odr"
-        passes, builder = self._codegen._module_pass_manager(opt=0, cost="cheap", loop_vectorize=False)
-        passes.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager(opt=0, cost="cheap", loop_vectorize=False)
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # without a builder up to numba 0.61
+        passes.run(self._final_module, *builder)
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
         """Return what is kept of it, without its intermediate code."""
