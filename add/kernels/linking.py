@@ -68,7 +68,7 @@ class _Executable(codegen.JITCodeLibrary):  # type: ignore[misc]
         for name in _COUNTING:
             self._final_module.get_function(name).linkage = "linkonce_odr"
         made = self._codegen._module_pass_manager(opt=0, cost="cheap", loop_vectorize=False)
-        passes, *builder = made if isinstance(made, tuple) else (made,)  # without a builder up to numba 0.61
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # older numba has no builder
         passes.run(self._final_module, *builder)
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
