@@ -227,7 +227,7 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         if not mesh_is_near(size, X0, X1, X2, radius + reach):
             return CLEAR
     else:
-        # Corners touch within that of a face, too.
+        # Corners that are so far beside a face are met, too.
         reach += FLUSH * max(size[0], size[1], size[2])
         below = distance_feature(kind, size, X0, X1, X2)
         if distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) - radius >= reach:

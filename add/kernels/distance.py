@@ -30,10 +30,10 @@ from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
-#: Share of a size by which a point beside a face that it looks away from still is beside the others.
+#: Share of a size by which a corner beside a face that it looks away from still meets the others.
 FLUSH = 1e-3
-#: Share of the least size up to which a corner is below such a face and not within the body: what comes from the side
-#: is pushed there, and from deeper on would be thrown.
+#: Share of the least size down to which a corner meets the face it looks at. Deeper, where it may have come from the
+#: side, the nearest face decides.
 DEEP = 0.2
 #: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
 ALIGNED = 0.1

@@ -196,12 +196,17 @@ def on_drum(shape: str, law: str, steps: int) -> dict[str, Any]:
     return wheel(law, 0.0, steps, position=[0, 0, top]) | {"obstacles": {"drum": drum}}
 
 
-@pytest.mark.parametrize("law", ["tanh", "hybrid", "exact"])
-@pytest.mark.parametrize("shape", ["capsule", "cylinder", "sphere"])
+# Not under exact contact from a ball: two rims that stick on it hold the wheel more often than it moves.
+@pytest.mark.parametrize(
+    ("shape", "law"),
+    [
+        ("sphere", "tanh"),
+        ("sphere", "hybrid"),
+        *((s, l) for s in ("capsule", "cylinder") for l in ("tanh", "hybrid", "exact")),
+    ],
+)
 def test_wheels_roll_off_what_is_round(shape: str, law: str) -> None:
-    """3/4 v^2 + g z is kept; a prism has lost a fifth of it by then."""
-    if (shape, law) == ("sphere", "exact"):
-        return  # two rims that stick on a ball hold the wheel more often than it moves
+    """3/4 v^2 + g z is kept; a prism is slower, as each of its sides lands."""
     run = scene_from_dict(on_drum(shape, law, 60)).build().run()
     speed, fallen = np.hypot(run.v[-1, 0], run.v[-1, 2]), run.q[0, 2] - run.q[-1, 2]
     assert fallen > 0.02 and speed == pytest.approx(np.sqrt(0.25 + 4.0 / 3.0 * 9.81 * fallen), rel=3e-3)
