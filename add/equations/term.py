@@ -203,6 +203,13 @@ class DecidingTerm(ABC):
         All that has stuck in the decision ``sticking`` goes on sticking; terms that never stick may ignore it.
         """
 
+    def keep_faces(self, decision: Decision, further: Decision) -> Decision:
+        """Return what, given to `decided_residual`, keeps on its smooth piece what touches in one of both decisions.
+
+        The first counts where both touch; terms with one piece a contact return nothing given.
+        """
+        return further
+
     @abstractmethod
     def describe(self, decision: Decision) -> dict[str, int]:
         """Return counts that a person wants to see (touching, sticking, slipping)."""

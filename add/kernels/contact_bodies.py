@@ -39,7 +39,7 @@ from add.kernels.contact_blocks import (
 )
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
-from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, STICKS, to_frame, with_given
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
@@ -94,9 +94,12 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
     scratch, wrench, touching = scratch_in(floats), np.zeros((contacts.bodies.shape[0], 2, 3)), False
     F, Z, L = borrowed(floats, SCRATCH, (6,)), borrowed(floats, SCRATCH + 6, (5, 3)), scratch.L
     for k in range(rows.shape[0]):
-        if rows[k, BITS] & ACTIVE == 0:
+        if rows[k, BITS] & (ACTIVE if replay else ACTIVE | FACE) == 0:
             continue
         i, o, a, _, spin, _, values, pieces = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
+        if rows[k, BITS] & ACTIVE == 0:
+            rows[k, BITS] &= GIVEN
+            continue
         touching, braked = True, a >= 0 and values.w_0 > 0.0
         if braked:
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
@@ -109,7 +112,7 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
 
 @njit(cache=True, error_model="numpy")
 def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out):
-    """Decide, with the bits STICKS and RELEASED of ``given``, or take it as it is where ``replay`` is true.
+    """Decide, with the bits `GIVEN` of ``given``, or take it as it is where ``replay`` is true.
 
     Adds minus the generalised forces to out (n,) and returns the rows. Called at every residual, so that motion and the
     arrays (`Packed`) come as their parts.

@@ -21,13 +21,13 @@ A decision is an int64 array (k, 3), one row a pair that touches or is given, so
     feature    smooth branch of the distance (`distance.py`)
     bits       ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) |
                STICKS (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold) |
-               BEYOND (deeper than half the thickness: the wall acts)
+               BEYOND (deeper than half the thickness: the wall acts) | FACE (the feature is given)
 
 Laws that need a thickness have a layer around shapes: d = R - g with their reach R (`contact_laws.py`).
 
-STICKS and RELEASED are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair is
-evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0 as
-the bits say. Then the force is smooth in everything and the Jacobian is its exact derivative.
+STICKS, RELEASED and FACE are never decided by the law: rows have them, also of pairs that do not touch. A replayed pair
+is evaluated by the smooth formula of its branch, without any max or min: d = -g whatever its sign, f_n = f_e + f_d or 0
+as the bits say. Then the force is smooth in everything and the Jacobian is its exact derivative.
 
 Calls and views of arrays cost more here than the arithmetic: hence scalars, and functions that numba inlines. A named
 tuple is free where it is inlined, but its arrays are copied by every call: what is called for every pair takes arrays.
@@ -49,9 +49,9 @@ from add.typing import FloatArray, IntArray
 PAIR, FEATURE, BITS = 0, 1, 2
 ACTIVE, SLIP, QUADRATIC, RAMPING, CLIPPED, STICKS, RELEASED = 1, 2, 4, 8, 16, 32, 64
 #: 128 is a bit of meshes.
-BEYOND = 256
+BEYOND, FACE = 256, 512
 #: Bits that are given, never decided.
-GIVEN = STICKS | RELEASED
+GIVEN = STICKS | RELEASED | FACE
 #: How much stiffer the linear law sticks for pairs that were held beyond Coulomb's limit and released: they slip, and
 #: the law's own k_t may be too soft to see that. Much stiffer, and Newton finds the kink too sharp.
 STIFFER = 10.0
@@ -244,7 +244,7 @@ def with_row(rows, n, pair, feature):
 
 @njit(cache=True)
 def with_given(rows, given):
-    """Return the rows with the bits STICKS and RELEASED of ``given``, and with its other pairs that have any.
+    """Return the rows with the bits `GIVEN` of ``given``, those with FACE with its features, and its other such pairs.
 
     Both are sorted by pair, and so is what comes back; ``given`` may have rows without these bits.
     """
@@ -264,10 +264,13 @@ def with_given(rows, given):
             put(rows[r], out[k])
             if g < given.shape[0] and given[g, PAIR] == rows[r, PAIR]:
                 out[k, BITS] |= given[g, BITS] & GIVEN
+                if given[g, BITS] & FACE != 0:
+                    out[k, FEATURE] = given[g, FEATURE]
                 g += 1
             r += 1
         else:
-            out[k, PAIR], out[k, FEATURE], out[k, BITS] = given[g, PAIR], 0, given[g, BITS] & GIVEN
+            bits = given[g, BITS] & GIVEN
+            out[k, PAIR], out[k, FEATURE], out[k, BITS] = given[g, PAIR], given[g, FEATURE] * (bits & FACE != 0), bits
             g += 1
         k += 1
     return out[:k].copy()

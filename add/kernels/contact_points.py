@@ -31,7 +31,7 @@ from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SPIN, VELOCITY, WAY
 from add.kernels.contact_detection import reach_of
-from add.kernels.contact_pairs import BITS, FEATURE, PAIR, Coefficients, gap, penalty_law
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, PAIR, Coefficients, gap, penalty_law
 from add.kernels.contact_places import (
     BEND,
     BY,
@@ -141,6 +141,8 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     a, lever, spin, d, v_n = meet(i, o, rows[k, FEATURE], order, motion, contacts, frames, scratch)
     values, scale = coefficients_of(i, o, motion.theta, contacts), contacts.arms[i, 4]
     d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
+    if not replay and rows[k, BITS] & FACE != 0:
+        rows[k, BITS] = rows[k, BITS] | ACTIVE if d > 0.0 else rows[k, BITS] & ~ACTIVE
     rows[k, BITS], normal, coulomb, friction, by_k = penalty_law(d, v_n, values, law, replay, rows[k, BITS], S)
     m = friction[0] * friction[1]
     for c in range(3):

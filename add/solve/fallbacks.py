@@ -87,8 +87,9 @@ def solve(
     Newton from the first finite guess with a residual-decreasing line search that also rejects inverted elements and
     values that are not finite. Where that fails, the fallbacks: the other guesses in turn, then a few proximal steps,
     `add.solve.proximal`, from where the best of them ended, mostly at a kink near the solution. Then, from the best
-    guess, steps regularised by a multiple of the largest diagonal entry that falls while they succeed; where anything
-    may touch, continuation from soft to the given contact stiffness; at last proximal steps from every guess.
+    guess, steps regularised by a multiple of the largest diagonal entry that falls while they succeed; then with what
+    touches kept on the faces it met before the step; where anything may touch, continuation from soft to the given
+    contact stiffness; at last proximal steps from every guess.
     Hybrid friction then goes on from there, `add.solve.hybrid_friction`.
 
     Parameters
@@ -115,29 +116,31 @@ def solve(
     work = Solve(assembler, equations, theta, options, replay, candidates, before.q if before else None)
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
-        return _attempts(work, guesses, 0.0, attempts)
-    work.sticking = at_rest(work, before) if before is not None else None
-    if work.sticking is not None:
+        return _attempts(work, guesses, 0.0, attempts, before)
+    work.kept = at_rest(work, before) if before is not None else None
+    if work.kept is not None:
         result = work.iterate(work.guess(guesses[0]), 0.0, 0)
         staying = still_sticking(work, result) if result.report.status.success else None
         if staying is not None:
             return staying
-        work.sticking = None
-    result = _attempts(work, guesses, LOOSE_SHARE, attempts)
+        work.kept = None
+    result = _attempts(work, guesses, LOOSE_SHARE, attempts, before)
     if not result.report.status.success:
         return result
     hybrid = solve_hybrid(work, result)
     if hybrid.report.status.success or attempts is not None:
         return hybrid
-    work.sticking = None  # the loose solution was one of a kink, with no tight one near by
-    result = _attempts(work, guesses, 0.0, None)
+    work.kept = None  # the loose solution was one of a kink, with no tight one near by
+    result = _attempts(work, guesses, 0.0, None, before)
     again = solve_hybrid(work, result) if result.report.status.success else result
     tried = hybrid.report
     report = again.report.behind(tried.iterations, tried.factorizations, np.asarray(tried.history))
     return replace(again, report=replace(report, attempt=max(1, report.attempt)))
 
 
-def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None) -> NewtonResult:
+def _attempts(
+    work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None, before: Kinematics | None
+) -> NewtonResult:
     """Try one way after another; ``share`` as in `Solve.iterate`."""
     equations = work.equations
     points = [work.guess(guesses[0])]
@@ -168,6 +171,12 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
         _log.info("step %d: solved with regularised steps", equations.step)
         return result
     if work.replay is None and attempts is None:
+        if before is not None:
+            nearest = min(ends, key=lambda end: end.report.residual)
+            kept = _by_faces(work, nearest, before, len(guesses) + 2, share)
+            if kept.report.status.success:
+                _log.info("step %d: solved with the faces that were met before it", equations.step)
+                return kept
         # Quickly from every guess, then slowly from the first.
         ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
         for guess, shares in ways:
@@ -189,6 +198,25 @@ def _attempts(work: Solve, guesses: Sequence[FloatArray], share: float, attempts
                 result = min(result, trial, key=lambda r: r.report.residual)
     if blocked:
         result = replace(result, report=replace(result.report, status=Status.BLOCKED))
+    return result
+
+
+def _by_faces(work: Solve, end: NewtonResult, before: Kinematics, attempt: int, share: float) -> NewtonResult:
+    """Solve from where a solve has ended, with what touches by the smooth pieces that it touched before the step.
+
+    Between two faces that are equally near the force jumps, and there need be no solution. Which of them a corner meets
+    is then known from before the step, as engines have it that look for contacts once a step; of what comes to touch
+    within it, from where the solve has ended.
+    """
+    deciding = work.system.deciding
+    faces = [
+        term.keep_faces(term.decide(before, work.theta), decision)
+        for term, decision in zip(deciding, end.branch.decisions, strict=True)
+    ]
+    work.kept = work.system.on_branch(tuple(faces), work.candidates)
+    result = work.iterate(work.guess(end.kin.q - work.equations.q_star, reachable=True), 0.0, attempt, share)
+    if not result.report.status.success:
+        work.kept = None
     return result
 
 

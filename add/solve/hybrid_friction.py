@@ -212,7 +212,7 @@ def _finish(
     """Return the solution on this branch, or with fewer stick constraints if ``releasing``; None if there is none."""
     released = False
     while True:
-        work.sticking = branch
+        work.kept = branch
         # First as far as the reactions may be judged, then to the end, which may still release a point.
         for share in (STICK_SHARE, 0.0):
             result = work.iterate(point, 0.0, linear.report.attempt, share, MOST_ITERATIONS)
@@ -236,7 +236,7 @@ def _finish(
             return None
         branch, mu = following
         released = True
-        work.sticking = branch
+        work.kept = branch
         point = Point(work, u, mu)
 
 
@@ -249,7 +249,7 @@ def _bearable(
     no solution near by: the body would topple over them. From the linear solution they begin to slip the right way.
     If all bear, the point to go on from is behind that iteration.
     """
-    work.sticking = branch
+    work.kept = branch
     point = Point(work, u, mu)
     if mu.size == work.system.n_multipliers:
         return None, point
@@ -273,7 +273,7 @@ def _bearable(
 def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:
     """Return the tight solution with the linear law."""
     _log.info("step %d: sticking points creep, since holding them failed", work.equations.step)
-    work.sticking = None
+    work.kept = None
     point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
     result = work.iterate(point, 0.0, linear.report.attempt + 1)
     history += result.report.history[1:]

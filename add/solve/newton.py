@@ -87,7 +87,7 @@ class Point:
             self.r, self.rows = self.branch.residual(self.kin, mu, solve.theta, smooth)
         else:
             self.r, self.rows, self.branch = system.residual(
-                self.kin, mu, solve.theta, solve.sticking, families, solve.candidates, smooth
+                self.kin, mu, solve.theta, solve.kept, families, solve.candidates, smooth
             )
         merit = _norm(self.r[solve.free], solve.options.norm) + solve.row_norm(self)
         self.merit = merit if math.isfinite(merit) else math.inf
@@ -106,8 +106,8 @@ class Solve:
     candidates : of each deciding term, what it may decide within the step
     origin : (n,) or None
         Coordinates before the step, from which first guesses may be reached.
-    sticking : BranchEquations or None
-        Its stick constraints hold from the first iterate on.
+    kept : BranchEquations or None
+        Its stick constraints hold from the first iterate on, and what has faces in it keeps them.
     factorizations : int
         Done so far.
     """
@@ -127,7 +127,7 @@ class Solve:
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
         self.free = self.system.partition.free
         self.factorizations = 0
-        self.sticking: BranchEquations | None = None
+        self.kept: BranchEquations | None = None
         self._rows: float | None = None
         self._scale: float | None = None
         self._scales: FloatArray | None = None
@@ -217,7 +217,7 @@ class Solve:
     @property
     def n_rows(self) -> int:
         """Number of multipliers."""
-        given = self.replay or self.sticking
+        given = self.replay or self.kept
         return given.n_rows if given else self.system.n_multipliers
 
     def direction(self, point: Point, damping: float, reuse: bool = False) -> tuple[FloatArray, FloatArray] | None:
