@@ -99,9 +99,9 @@ class BodyContact(PairContact):
         Row of ``rims`` of points that turn with one (`add.kernels.contact_places`), -1 for others.
     rims : (m, 9)
         A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame.
-    normals : (n_points, 3)
-        Sum of the normals of the faces of its own box or cylinder that each point is on, in the body's frame; zeros for
-        others.
+    corners : (n_points, 4)
+        Sum of the normals of the faces of its own box or cylinder that each point is on, in the body's frame, and the
+        `fall_radius` of that [m]; zeros for others.
     """
 
     carrier: IntArray
@@ -133,7 +133,7 @@ class BodyContact(PairContact):
     sizes: Sizes | None = None
     rim: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rims: FloatArray = field(default_factory=lambda: np.zeros((0, 9)))
-    normals: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
+    corners: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -170,8 +170,8 @@ class BodyContact(PairContact):
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
         rim = self.rim if self.rim.size else np.full(self.n_points, -1)
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64), rim], axis=1).astype(np.int64)
-        normals = self.normals if self.normals.size else np.zeros((self.n_points, 3))
-        arms = np.column_stack([self.arm, self.radius, self.scale, normals]).astype(float)
+        corners = self.corners if self.corners.size else np.zeros((self.n_points, 4))
+        arms = np.column_stack([self.arm, self.radius, self.scale, corners]).astype(float)
         part = self.part if self.part.size else self.owner
         shape_part = self.shape_part if self.shape_part.size else self.shape_owner
         runs, spheres = point_runs(np.column_stack([points[:, 1:3], part]), arms, rim, self.rims)

@@ -27,7 +27,7 @@ from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames, nothing
 from add.kernels.contact_pairs import Shapes, to_frame
-from add.kernels.distance import FLUSH, SIDE, distance_branch, distance_feature, facing_feature, is_flat, is_round
+from add.kernels.distance import SIDE, distance_branch, distance_feature, facing_feature, is_flat, is_round
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH
 
@@ -99,7 +99,7 @@ def feature_at(i, o, contacts, frames, x, L, turned):
     if turned:
         roll_way(i, contacts, frames.B, L, L[4])
     M0, M1, M2 = _turned_back(R, L[4, 0], L[4, 1], L[4, 2])
-    return facing_feature(kind, size, X0, X1, X2, M0, M1, M2)
+    return facing_feature(kind, size, X0, X1, X2, M0, M1, M2, arms[i, 8])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -217,8 +217,9 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     B, x0, x1, x2 = frames.B[a], x[0, 0], x[0, 1], x[0, 2]
     a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
     c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
-    # A rim that is flush with an end is within it.
-    z = (1.0 - FLUSH) * ((L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2)
+    # Where faces go on beyond edges, what is below is the face.
+    z, fall = (L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2, contacts.arms[i, 8]
+    z -= math.copysign(min(fall, abs(z)), z)
     x[0, 0], x[0, 1], x[0, 2] = B[PLACE, 0] + c0 + z * a0, B[PLACE, 1] + c1 + z * a1, B[PLACE, 2] + c2 + z * a2
     radius = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
     X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
@@ -227,8 +228,7 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         if not mesh_is_near(size, X0, X1, X2, radius + reach):
             return CLEAR
     else:
-        # Corners that are so far beside a face are met, too.
-        reach += FLUSH * max(size[0], size[1], size[2])
+        reach += 1.5 * fall
         below = distance_feature(kind, size, X0, X1, X2)
         if distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) - radius >= reach:
             return CLEAR

@@ -45,7 +45,7 @@ from add.kernels.contact_places import (
     call_roll,
     point_place,
 )
-from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE, TOP
+from add.kernels.distance import FALL, RIM_BOTTOM, RIM_TOP, SIDE, TOP, beside, fall_radius
 from add.kernels.shape_codes import BOX, CYLINDER, SPHERE
 from add.typing import FloatArray
 
@@ -264,19 +264,36 @@ def centre_columns(bodies, levers, B, scratch, Z, Y):
 
 
 @njit(**_JIT)
+def _add_fall(n_sizes, product, size, faced, n, out):
+    """Add to `size_ways` what the radius r does with which the face across axis ``faced`` goes on beyond an edge.
+
+    ``product`` is r times `fall_radius`; as r grows, the centre goes inwards from the face.
+    """
+    f0, f1, f2 = out[0, faced], out[1, faced], out[2, faced]
+    for c in range(n_sizes):
+        grows = product / (FALL * size[c] * size[c])
+        out[0, c] -= grows * (f0 + n[0])
+        out[1, c] -= grows * (f1 + n[1])
+        out[2, c] -= grows * (f2 + n[2])
+
+
+@njit(**_JIT)
 def size_ways(o, feature, x, frames, n, out):
     """Fill out (3, 3): columns by which a point moves towards shape o, seen from it, as its three sizes grow.
 
     x (3,), n (3,)   place of the point and normal in world axes
     """
     shapes = frames.shapes
-    kind, R = shapes.kind[o], shapes.R[o]
+    kind, size, R = shapes.kind[o], shapes.size[o], shapes.R[o]
     out[:] = 0.0
+    feature, faced, radius = beside(kind, size, feature)
     if kind == BOX:
         for c in range(3):
             side = feature // 9 - 1.0 if c == 0 else (feature // 3 % 3 - 1.0 if c == 1 else feature % 3 - 1.0)
             for r in range(3):
                 out[r, c] = -side * R[r, c]
+        if faced >= 0:
+            _add_fall(3, radius * fall_radius(kind, size), size, faced, n, out)
         return
     end = 0.0
     if kind != SPHERE and feature != SIDE:
@@ -285,7 +302,7 @@ def size_ways(o, feature, x, frames, n, out):
         out[r, 0], out[r, 1] = -n[r], -end * R[r, 2]
     if kind == CYLINDER and end != 0.0:
         out[:, 0] = 0.0
-        if feature == RIM_TOP or feature == RIM_BOTTOM:
+        if feature == RIM_TOP or feature == RIM_BOTTOM or faced >= 0:
             X0, X1 = 0.0, 0.0
             for r in range(3):
                 y = x[r] - shapes.p[o, r]
@@ -294,3 +311,5 @@ def size_ways(o, feature, x, frames, n, out):
             e0, e1 = (X0 / rho, X1 / rho) if rho > 0.0 else (1.0, 0.0)
             for r in range(3):
                 out[r, 0] = -(R[r, 0] * e0 + R[r, 1] * e1)
+            if faced >= 0:
+                _add_fall(2, radius * fall_radius(kind, size), size, faced, n, out)

@@ -4,8 +4,8 @@ Every smooth branch ("feature") of every shape here is one of three formulas, X 
 
     half space   g = s X_k - h,             n = s e_k,                     Hessian 0
     round        g = |m (X - c)| - r,       n = m (X - c) / |m (X - c)|,   Hessian (diag(m) - n n^T) / |m (X - c)|
-    rim          g = sqrt(a^2 + b^2),       n = (a e_rho + b s e_z) / g,   Hessian t t^T / g + a e_phi e_phi^T / (g rho)
-                 a = rho - r, b = s X_2 - l, t = (-b e_rho + a s e_z) / g,  rho = |(X_0, X_1)|
+    rim          d = sqrt(a^2 + b^2),       n = (a e_rho + b s e_z) / d,   Hessian t t^T / d + a e_phi e_phi^T / (d rho)
+                 a = rho - r, b = s X_2 - l, t = (-b e_rho + a s e_z) / d,  rho = |(X_0, X_1)|,  g = d or d - r'
 
 where `m` is a 0/1 mask of axes (three axes: distance to a point; two: to a line). The gap g is negative inside and the
 exact Euclidean distance outside; inside it is minus the depth below the nearest part of the surface. Hence a box or a
@@ -17,6 +17,7 @@ Sites (small ints, unique within a shape)
                     (4, 10, 12, 14, 16, 22), two for an edge, three for a corner. 13 does not occur.
     CAPSULE         SIDE, TOP, BOTTOM (round caps)
     CYLINDER        SIDE, TOP, BOTTOM (flat caps), RIM_TOP, RIM_BOTTOM
+    both            27 and more: faces that go on beyond edges, see `facing_feature`
     MESH            faces, edges, vertices of a closed mesh (`mesh_distance.py`); its "size" is a row with all of it
 
 An imposed feature evaluates the same formula wherever the point is: the smooth continuation a replayed step needs.
@@ -30,11 +31,13 @@ from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
-#: Share of a size by which a corner beside a face that it looks away from still meets the others.
-FLUSH = 1e-3
-#: Share of the least size down to which a corner meets the face it looks at. Deeper, where it may have come from the
-#: side, the nearest face decides.
-DEEP = 0.2
+#: First feature of a face that goes on beyond an edge, and how many there are of each radius.
+BESIDE, MANY_BESIDE = 27, 81
+#: Radius with which faces go on beyond edges, in sizes 1/(1/s_0 + 1/s_1 + 1/s_2) or 1/(1/r + 1/l).
+FALL = 0.75
+#: Share of that radius, and of the least size, down to which a corner meets the face it looks at. Deeper, where it may
+#: have come from the side, the nearest face decides.
+DEEP, DEEPEST = 0.8, 0.2
 #: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
 ALIGNED = 0.1
 
@@ -158,33 +161,61 @@ def distance_feature(kind, size, X0, X1, X2):
 
 
 @njit(cache=True, error_model="numpy")
-def facing_feature(kind, size, X0, X1, X2, M0, M1, M2):
+def fall_radius(kind, size):
+    """Radius [m] with which faces of a box or a cylinder go on beyond edges."""
+    if kind == BOX:
+        return FALL / (1.0 / size[0] + 1.0 / size[1] + 1.0 / size[2])
+    return FALL / (1.0 / size[0] + 1.0 / size[1])
+
+
+@njit(cache=True, error_model="numpy")
+def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     """Feature of a box or a cylinder that the corner of another body meets.
 
     M is the sum of the normals of the faces that meet in the corner. It comes through faces that those are against, and
     not through one that is in line with one of them: where the corner is flush with that, as in a pile of equal bricks,
-    the nearest face would let it pass. Faces that are not parallel decide by distance alone.
+    the nearest face would let it pass. Beyond an edge to a face in line, where a corner of this body takes over, the
+    face that it meets goes on and falls away with `fall_radius`, halved until it is no more than about ``widest`` [m],
+    so that forces end smoothly. Faces that are not parallel decide by distance alone.
     """
-    nearest, most, feature, outside = -math.inf, 0.0, -1, 0
+    nearest, feature, faced, outside, beside = -math.inf, -1, 0, 0, 0
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
             X, M, code = (X0, M0, 9) if axis == 0 else ((X1, M1, 3) if axis == 1 else (X2, M2, 1))
-            beyond, way, face = abs(X) - size[axis], M if X >= 0.0 else -M, 13 + code if X >= 0.0 else 13 - code
+            code = code if X >= 0.0 else -code
+            beyond, way, face = abs(X) - size[axis], M if X >= 0.0 else -M, 13 + code
         elif axis == 0:
-            beyond, way, face = rho - size[0], (X0 * M0 + X1 * M1) / max(rho, 1e-300), SIDE
+            beyond, way, face, code = rho - size[0], (X0 * M0 + X1 * M1) / max(rho, 1e-300), SIDE, 1
         else:
             beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
+            code = 1 if X2 >= 0.0 else 2
         if abs(way - 1.0) < ALIGNED:
-            most = max(most, beyond - FLUSH * size[axis])
+            beside += code if beyond > 0.0 else 0
             continue
         outside += beyond > 0.0
         if beyond > nearest:
-            nearest, feature = beyond, face if abs(way + 1.0) < ALIGNED else -1
+            nearest, feature, faced = beyond, face if abs(way + 1.0) < ALIGNED else -1, axis
+    radius, level = fall_radius(kind, size), 0
+    while radius > 1.5 * widest and level < 60:
+        radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
-    if feature < 0 or outside > 1 or most > 0.0 or nearest < -DEEP * least:
+    if feature < 0 or outside > 1 or nearest < -min(DEEP * radius, DEEPEST * least):
         return distance_feature(kind, size, X0, X1, X2)
-    return feature
+    if beside == 0:
+        return feature
+    # Of a cylinder the side is axis 0, a cap axis 1: which cap says all.
+    at = feature + beside if kind == BOX or faced == 0 else feature
+    return BESIDE + MANY_BESIDE * level + 27 * faced + at
+
+
+@njit(cache=True, error_model="numpy")
+def beside(kind, size, feature):
+    """Return a feature as an edge or a cap, the axis that the face is across which goes on there (-1: none) and r."""
+    if feature < BESIDE or not (kind == BOX or kind == CYLINDER):
+        return feature, -1, 0.0
+    level, at = divmod(feature - BESIDE, MANY_BESIDE)
+    return at % 27, at // 27, fall_radius(kind, size) * 0.5**level
 
 
 @njit(cache=True, error_model="numpy")
@@ -199,7 +230,9 @@ def is_flat(kind, size, feature):
 
 @njit(cache=True, error_model="numpy")
 def is_round(kind, feature):
-    """Whether a feature is part of a ball or of the side of a cylinder."""
+    """Whether a feature is part of a ball or of the side of a cylinder, or goes on beyond an edge."""
+    if kind == BOX or (kind == CYLINDER and feature >= BESIDE):
+        return feature >= BESIDE
     return kind == SPHERE or kind == CAPSULE or (kind == CYLINDER and feature == SIDE)
 
 
@@ -221,9 +254,10 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
         return _further_branch(kind, size, X0, X1, X2, feature, order, n, H)
 
     # Reduce the branch to one of the three formulas.
+    feature, faced, fall = beside(kind, size, feature)
     s0, s1, s2, h = 0.0, 0.0, 0.0, 0.0  # half space: signs, offset
     m0, m1, m2 = 1.0, 1.0, 1.0  # round: mask
-    y0, y1, y2, radius = X0, X1, X2, 0.0
+    y0, y1, y2, radius = X0, X1, X2, fall
     flat = False
     if kind == PLANE:
         flat, s2 = True, 1.0
@@ -235,6 +269,16 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
         flat = m0 + m1 + m2 == 1.0
         h = m0 * size[0] + m1 * size[1] + m2 * size[2]
         y0, y1, y2 = m0 * X0 - s0 * size[0], m1 * X1 - s1 * size[1], m2 * X2 - s2 * size[2]
+        if faced == 0:
+            y0 += s0 * fall
+        elif faced == 1:
+            y1 += s1 * fall
+        elif faced == 2:
+            y2 += s2 * fall
+    elif faced >= 0:
+        s2 = 1.0 if feature == TOP else -1.0
+        r, b = (size[0] - fall, s2 * X2 - size[1]) if faced == 0 else (size[0], s2 * X2 - size[1] + fall)
+        return _rim(r, b, s2, X0, X1, order, n, H) - fall
     elif feature == SIDE:  # capsule and cylinder
         radius, m2, y2 = size[0], 0.0, 0.0
     else:
@@ -269,7 +313,7 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
 
 @njit(cache=True, error_model="numpy")
 def _rim(radius, b, s, X0, X1, order, n, H):
-    """Distance to the circle that bounds a flat cap of a cylinder (third formula of the module)."""
+    """Distance to a circle about the axis, as it bounds a flat cap of a cylinder (third formula of the module)."""
     rho = math.sqrt(X0 * X0 + X1 * X1)
     e0, e1 = (X0 / rho, X1 / rho) if rho > 0.0 else (1.0, 0.0)
     a = rho - radius

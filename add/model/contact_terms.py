@@ -23,6 +23,7 @@ from add.equations.sites import NO_INDICES
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
+from add.kernels.distance import fall_radius
 from add.kernels.shape_codes import BOX, CYLINDER
 from add.typing import FloatArray, IntArray
 
@@ -245,7 +246,7 @@ def contact_terms(
             sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
             rim=rim[order][kept],
             rims=rims,
-            normals=_normals(bodies, points_of)[order][kept],
+            corners=_corners(bodies, points_of)[order][kept],
         ),
     )
 
@@ -298,11 +299,11 @@ def _rims(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> tuple[IntAr
     return np.concatenate(numbers), rims
 
 
-def _normals(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
-    """Return the sum (n, 3) of the normals of the faces that each point of a box or a cylinder is on."""
-    out = [np.zeros((0, 3))]
+def _corners(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
+    """Return the sum of the normals of the faces that each point of a box or a cylinder is on, and `fall_radius`."""
+    out = [np.zeros((0, 4))]
     for body, points in zip(bodies, found, strict=True):
-        out.append(np.zeros((points.radii.size, 3)))
+        out.append(np.zeros((points.radii.size, 4)))
         for k, shape in enumerate(body.shapes if body.has_frame else ()):
             if shape.kind not in (BOX, CYLINDER):
                 continue
@@ -312,7 +313,8 @@ def _normals(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArr
             normals = np.trunc(away)
             if shape.kind == CYLINDER:
                 normals[:, :2] = away[:, :2] * np.trunc(np.hypot(away[:, 0], away[:, 1]))[:, None]
-            out[-1][mine] = normals @ shape.rotation.T
+            out[-1][mine, :3] = normals @ shape.rotation.T
+            out[-1][mine, 3] = fall_radius(shape.kind, np.array(shape.size, dtype=float))
     return np.concatenate(out)
 
 
