@@ -14,7 +14,7 @@ from add.equations.kinematics import Kinematics
 from add.equations.sticking import StickingRows
 from add.equations.term import Candidates, Decision, StickingTerm
 from add.kernels import sticking as kernel
-from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, FACE, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
+from add.kernels.contact_pairs import ACTIVE, ADHESIVE, BITS, PAIR, RELEASED, SHARED, SLIP, STICKS, TOTAL, Law
 from add.typing import BoolArray, FloatArray, IntArray
 
 #: The decision that nothing touches.
@@ -159,15 +159,6 @@ class PairContact(RowContact):
     """Contact of points with shapes: pair = point * n_shapes + shape."""
 
     pairs: PairParameters
-
-    @final
-    def keep_faces(self, decision: Decision, further: Decision) -> Decision:
-        """Return the rows that touch in one of both decisions, by those features, the first's where both do."""
-        rows = np.concatenate([decision, further])
-        rows = rows[rows[:, BITS] & ACTIVE != 0]
-        rows = rows[np.unique(rows[:, PAIR], return_index=True)[1]]
-        rows[:, BITS] = FACE
-        return rows
 
     @final
     def check_thickness(self) -> None:

@@ -30,7 +30,7 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_detection import FIRST, meeting_pairs
-from add.kernels.contact_pairs import ACTIVE, BITS, PAIR
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
@@ -260,6 +260,14 @@ class BodyContact(PairContact):
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
         blocks = self.blocks
         return None if blocks.constant else self.at(theta).blocks.near(self.motion(kin, theta), AHEAD * dt)
+
+    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float, further: Decision) -> Decision:
+        """Return the rows of what may touch within ``dt``, by the features at ``kin``, and of what touches besides."""
+        rows = np.concatenate([self.at(theta).blocks.near_rows(self.motion(kin, theta), AHEAD * dt), further])
+        rows = rows[rows[:, BITS] & ACTIVE != 0]
+        rows = rows[np.unique(rows[:, PAIR], return_index=True)[1]]
+        rows[:, BITS] = FACE
+        return rows
 
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> Candidates | None:
         """Return which bodies and nodes touch which bodies; None where that does not matter."""

@@ -73,7 +73,11 @@ class Blocks:
         return needed if candidates is None else union(candidates, needed)
 
     def near(self, motion: Motion, ahead: float) -> IntArray:
-        """Return the sorted keys of all pairs that touch once every point has a ball that it leaves in ``ahead`` s."""
+        """Return the sorted keys of the blocks of all pairs in `near_rows`."""
+        return np.asarray(block_keys(self.near_rows(motion, ahead), self.contacts, self.always))
+
+    def near_rows(self, motion: Motion, ahead: float) -> Decision:
+        """Return the rows of all pairs that touch once every point has a ball that it leaves in ``ahead`` s."""
         contacts = self.contacts
         frames = frames_of(0, motion, contacts)
         nodes = contacts.points[:, 2] < 0
@@ -93,8 +97,7 @@ class Blocks:
         arms[:, 3] += margin
         runs = contacts.runs
         spheres[:, 3] += np.maximum.reduceat(margin, runs[:, FIRST]) if margin.size else 0.0
-        rows = detect(motion.q, motion.theta, contacts._replace(arms=arms, spheres=spheres), frames)
-        return np.asarray(block_keys(rows, contacts, self.always))
+        return np.asarray(detect(motion.q, motion.theta, contacts._replace(arms=arms, spheres=spheres), frames))
 
     def slots(self, keys: IntArray) -> Slots:
         """Return where the blocks begin, as the kernels take it."""

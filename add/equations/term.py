@@ -203,10 +203,11 @@ class DecidingTerm(ABC):
         All that has stuck in the decision ``sticking`` goes on sticking; terms that never stick may ignore it.
         """
 
-    def keep_faces(self, decision: Decision, further: Decision) -> Decision:
-        """Return what, given to `decided_residual`, keeps on its smooth piece what touches in one of both decisions.
+    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float, further: Decision) -> Decision:
+        """Return what, given to `decided_residual`, keeps everything on the smooth piece that it may touch.
 
-        The first counts where both touch; terms with one piece a contact return nothing given.
+        That is the piece at ``kin`` of what may come to act within ``dt`` [s], and that of the decision ``further`` of
+        all else. Terms that know of no such pieces return what gives none.
         """
         return further
 

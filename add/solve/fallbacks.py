@@ -202,15 +202,14 @@ def _attempts(
 
 
 def _by_faces(work: Solve, end: NewtonResult, before: Kinematics, attempt: int, share: float) -> NewtonResult:
-    """Solve from where a solve has ended, with what touches by the smooth pieces that it touched before the step.
+    """Solve from where a solve has ended, with what may touch by the smooth pieces that it was near before the step.
 
     Between two faces that are equally near the force jumps, and there need be no solution. Which of them a corner meets
-    is then known from before the step, as engines have it that look for contacts once a step; of what comes to touch
-    within it, from where the solve has ended.
+    is then known from before the step, as engines have it that look for contacts once a step.
     """
     deciding = work.system.deciding
     faces = [
-        term.keep_faces(term.decide(before, work.theta), decision)
+        term.keep_faces(before, work.theta, work.equations.dt, decision)
         for term, decision in zip(deciding, end.branch.decisions, strict=True)
     ]
     work.kept = work.system.on_branch(tuple(faces), work.candidates)
