@@ -261,11 +261,9 @@ class BodyContact(PairContact):
         blocks = self.blocks
         return None if blocks.constant else self.at(theta).blocks.near(self.motion(kin, theta), AHEAD * dt)
 
-    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float, further: Decision) -> Decision:
-        """Return the rows of what may touch within ``dt``, by the features at ``kin``, and of what touches besides."""
-        rows = np.concatenate([self.at(theta).blocks.near_rows(self.motion(kin, theta), AHEAD * dt), further])
-        rows = rows[rows[:, BITS] & ACTIVE != 0]
-        rows = rows[np.unique(rows[:, PAIR], return_index=True)[1]]
+    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float) -> Decision:
+        """Return the rows of what may touch within ``dt``, by the features at ``kin``."""
+        rows = self.at(theta).blocks.near_rows(self.motion(kin, theta), AHEAD * dt)
         rows[:, BITS] = FACE
         return rows
 

@@ -160,9 +160,9 @@ class LiftedDecidingTerm(StickingTerm):
         """Return how many branches of the inner term differ."""
         return self.inner.changes(decision, other)
 
-    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float, further: Decision) -> Decision:
+    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float) -> Decision:
         """Return what keeps the pieces of the inner term."""
-        return self.inner.keep_faces(self.lift.kinematics(kin, theta), theta, dt, further)
+        return self.inner.keep_faces(self.lift.kinematics(kin, theta), theta, dt)
 
     def tightest(self, kin: Kinematics, theta: FloatArray) -> str:
         """Return what is most in the way of the inner term."""

@@ -203,13 +203,12 @@ class DecidingTerm(ABC):
         All that has stuck in the decision ``sticking`` goes on sticking; terms that never stick may ignore it.
         """
 
-    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float, further: Decision) -> Decision:
-        """Return what, given to `decided_residual`, keeps everything on the smooth piece that it may touch.
+    def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float) -> Decision:
+        """Return what, given to `decided_residual`, keeps all that may act within ``dt`` [s] on its piece at ``kin``.
 
-        That is the piece at ``kin`` of what may come to act within ``dt`` [s], and that of the decision ``further`` of
-        all else. Terms that know of no such pieces return what gives none.
+        Terms without such pieces return their decision, which gives nothing.
         """
-        return further
+        return self.decide(kin, theta)
 
     @abstractmethod
     def describe(self, decision: Decision) -> dict[str, int]:

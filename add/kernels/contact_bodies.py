@@ -39,7 +39,7 @@ from add.kernels.contact_blocks import (
 )
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, to_frame, with_given
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, has_faces, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
@@ -120,7 +120,12 @@ def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out)
     motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
     frames, rows = frames_of(0, motion, contacts), given
     if not replay:
-        rows = with_given(detect(motion.q, theta, contacts, frames), given)
+        if has_faces(given):
+            rows = given.copy()
+            for k in range(rows.shape[0]):
+                rows[k, BITS] &= GIVEN
+        else:
+            rows = with_given(detect(motion.q, theta, contacts, frames), given)
     if rows.size:
         _add_force(motion, contacts, frames, law, replay, rows, out, np.zeros(SCRATCH + 24))
     return rows

@@ -21,7 +21,7 @@ A decision is an int64 array (k, 3), one row a pair that touches or is given, so
     feature    smooth branch of the distance (`distance.py`)
     bits       ACTIVE | SLIP (LINEAR only) | QUADRATIC (onset) | RAMPING (damping) | CLIPPED (f_n = 0) |
                STICKS (no friction law: an equation holds the pair; see `sticking.py`) | RELEASED (k_t STIFFER fold) |
-               BEYOND (deeper than half the thickness: the wall acts) | FACE (the feature is given)
+               BEYOND (deeper than half the thickness: the wall acts) | FACE (feature and pair are given, in all rows)
 
 Laws that need a thickness have a layer around shapes: d = R - g with their reach R (`contact_laws.py`).
 
@@ -243,8 +243,14 @@ def with_row(rows, n, pair, feature):
 
 
 @njit(cache=True)
+def has_faces(rows):
+    """Whether the features of the rows are given, and no other pairs are met."""
+    return rows.shape[0] > 0 and rows[0, BITS] & FACE != 0
+
+
+@njit(cache=True)
 def with_given(rows, given):
-    """Return the rows with the bits `GIVEN` of ``given``, those with FACE with its features, and its other such pairs.
+    """Return the rows with the bits STICKS and RELEASED of ``given``, and with its other pairs that have any.
 
     Both are sorted by pair, and so is what comes back; ``given`` may have rows without these bits.
     """
@@ -264,13 +270,10 @@ def with_given(rows, given):
             put(rows[r], out[k])
             if g < given.shape[0] and given[g, PAIR] == rows[r, PAIR]:
                 out[k, BITS] |= given[g, BITS] & GIVEN
-                if given[g, BITS] & FACE != 0:
-                    out[k, FEATURE] = given[g, FEATURE]
                 g += 1
             r += 1
         else:
-            bits = given[g, BITS] & GIVEN
-            out[k, PAIR], out[k, FEATURE], out[k, BITS] = given[g, PAIR], given[g, FEATURE] * (bits & FACE != 0), bits
+            out[k, PAIR], out[k, FEATURE], out[k, BITS] = given[g, PAIR], 0, given[g, BITS] & GIVEN
             g += 1
         k += 1
     return out[:k].copy()

@@ -207,12 +207,8 @@ def _by_faces(work: Solve, end: NewtonResult, before: Kinematics, attempt: int, 
     Between two faces that are equally near the force jumps, and there need be no solution. Which of them a corner meets
     is then known from before the step, as engines have it that look for contacts once a step.
     """
-    deciding = work.system.deciding
-    faces = [
-        term.keep_faces(before, work.theta, work.equations.dt, decision)
-        for term, decision in zip(deciding, end.branch.decisions, strict=True)
-    ]
-    work.kept = work.system.on_branch(tuple(faces), work.candidates)
+    faces = tuple(term.keep_faces(before, work.theta, work.equations.dt) for term in work.system.deciding)
+    work.kept = work.system.on_branch(faces, work.candidates)
     result = work.iterate(work.guess(end.kin.q - work.equations.q_star, reachable=True), 0.0, attempt, share)
     if not result.report.status.success:
         work.kept = None
