@@ -45,7 +45,7 @@ from add.kernels.contact_places import (
     call_roll,
     point_place,
 )
-from add.kernels.distance import FALL, RIM_BOTTOM, RIM_TOP, SIDE, TOP, beside, fall_radius
+from add.kernels.distance import FALL, FLUSH, RIM_BOTTOM, RIM_TOP, SIDE, TOP, beside, fall_radius
 from add.kernels.shape_codes import BOX, CYLINDER, SPHERE
 from add.typing import FloatArray
 
@@ -287,11 +287,12 @@ def size_ways(o, feature, x, frames, n, out):
     kind, size, R = shapes.kind[o], shapes.size[o], shapes.R[o]
     out[:] = 0.0
     feature, faced, radius = beside(kind, size, feature)
+    edge = 1.0 + FLUSH if faced >= 0 else 1.0
     if kind == BOX:
         for c in range(3):
             side = feature // 9 - 1.0 if c == 0 else (feature // 3 % 3 - 1.0 if c == 1 else feature % 3 - 1.0)
             for r in range(3):
-                out[r, c] = -side * R[r, c]
+                out[r, c] = -side * (1.0 if c == faced else edge) * R[r, c]
         if faced >= 0:
             _add_fall(3, radius * fall_radius(kind, size), size, faced, n, out)
         return
@@ -299,7 +300,7 @@ def size_ways(o, feature, x, frames, n, out):
     if kind != SPHERE and feature != SIDE:
         end = 1.0 if feature == TOP or feature == RIM_TOP else -1.0
     for r in range(3):
-        out[r, 0], out[r, 1] = -n[r], -end * R[r, 2]
+        out[r, 0], out[r, 1] = -n[r], -end * (edge if faced == 0 else 1.0) * R[r, 2]
     if kind == CYLINDER and end != 0.0:
         out[:, 0] = 0.0
         if feature == RIM_TOP or feature == RIM_BOTTOM or faced >= 0:
@@ -310,6 +311,6 @@ def size_ways(o, feature, x, frames, n, out):
             rho = math.sqrt(X0 * X0 + X1 * X1)
             e0, e1 = (X0 / rho, X1 / rho) if rho > 0.0 else (1.0, 0.0)
             for r in range(3):
-                out[r, 0] = -(R[r, 0] * e0 + R[r, 1] * e1)
+                out[r, 0] = -(edge if faced == 1 else 1.0) * (R[r, 0] * e0 + R[r, 1] * e1)
             if faced >= 0:
                 _add_fall(2, radius * fall_radius(kind, size), size, faced, n, out)

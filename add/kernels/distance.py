@@ -33,6 +33,8 @@ from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE,
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
 #: First feature of a face that goes on beyond an edge, and how many there are of each radius.
 BESIDE, MANY_BESIDE = 27, 81
+#: Share of a size by which faces go on flat beyond edges: nothing changes just where bodies are flush.
+FLUSH = 1e-3
 #: Radius with which faces go on beyond edges, in sizes 1/(1/s_0 + 1/s_1 + 1/s_2) or 1/(1/r + 1/l).
 FALL = 0.75
 #: Share of that radius, and of the least size, down to which a corner meets the face it looks at. Deeper, where it may
@@ -191,7 +193,7 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
             beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
             code = 1 if X2 >= 0.0 else 2
         if abs(way - 1.0) < ALIGNED:
-            beside += code if beyond > 0.0 else 0
+            beside += code if beyond > FLUSH * size[axis] else 0
             continue
         outside += beyond > 0.0
         if beyond > nearest:
@@ -255,6 +257,7 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
 
     # Reduce the branch to one of the three formulas.
     feature, faced, fall = beside(kind, size, feature)
+    edge = 1.0 + FLUSH if faced >= 0 else 1.0
     s0, s1, s2, h = 0.0, 0.0, 0.0, 0.0  # half space: signs, offset
     m0, m1, m2 = 1.0, 1.0, 1.0  # round: mask
     y0, y1, y2, radius = X0, X1, X2, fall
@@ -268,17 +271,14 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
         m0, m1, m2 = abs(s0), abs(s1), abs(s2)
         flat = m0 + m1 + m2 == 1.0
         h = m0 * size[0] + m1 * size[1] + m2 * size[2]
-        y0, y1, y2 = m0 * X0 - s0 * size[0], m1 * X1 - s1 * size[1], m2 * X2 - s2 * size[2]
-        if faced == 0:
-            y0 += s0 * fall
-        elif faced == 1:
-            y1 += s1 * fall
-        elif faced == 2:
-            y2 += s2 * fall
+        f0 = size[0] - fall if faced == 0 else edge * size[0]
+        f1 = size[1] - fall if faced == 1 else edge * size[1]
+        f2 = size[2] - fall if faced == 2 else edge * size[2]
+        y0, y1, y2 = m0 * X0 - s0 * f0, m1 * X1 - s1 * f1, m2 * X2 - s2 * f2
     elif faced >= 0:
         s2 = 1.0 if feature == TOP else -1.0
-        r, b = (size[0] - fall, s2 * X2 - size[1]) if faced == 0 else (size[0], s2 * X2 - size[1] + fall)
-        return _rim(r, b, s2, X0, X1, order, n, H) - fall
+        r, h = (size[0] - fall, edge * size[1]) if faced == 0 else (edge * size[0], size[1] - fall)
+        return _rim(r, s2 * X2 - h, s2, X0, X1, order, n, H) - fall
     elif feature == SIDE:  # capsule and cylinder
         radius, m2, y2 = size[0], 0.0, 0.0
     else:

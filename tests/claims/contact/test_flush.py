@@ -1,15 +1,28 @@
 """Equal boxes, cylinders and logs whose faces are flush stand on each other: corners meet the faces they look at."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from support.run_checks import check_gradient_of_run
+from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
-from add.kernels.distance import BOTTOM, DEEP, SIDE, TOP, distance_feature, facing_feature
+from add.kernels.contact_pairs import BITS, FACE, FEATURE
+from add.kernels.distance import (
+    BESIDE,
+    BOTTOM,
+    DEEPEST,
+    FLUSH,
+    SIDE,
+    TOP,
+    distance_branch,
+    distance_feature,
+    facing_feature,
+)
 from add.kernels.shape_codes import BOX, CYLINDER
 from add.scene import scene_from_dict
+from add.scene.build.run_data import Energies
 
 HALF = 0.1
 SHAPES = {
@@ -76,33 +89,103 @@ def test_what_slides_on_one_floor_meets(shape: str) -> None:
     assert end[1, 0] - end[0, 0] > 1.95 * HALF and end[1, 0] > 0.3
 
 
+def thrown(law: str, steps: int, at: Sequence[float], velocity: Sequence[float], spin: Sequence[float]) -> Any:
+    """A box above another one, of which it is above ``at``, its last number the half of the angle it is turned by."""
+    raw = scene(SHAPES["box"], [(0, 0, HALF), (at[0], at[1], at[2])], law, steps)
+    raw["bodies"]["b1"] |= {"velocity": velocity, "angular_velocity": spin}
+    raw["bodies"]["b1"]["orientation"] = [np.cos(at[3]), 0, 0, np.sin(at[3])]
+    return raw
+
+
+def check_gradient(raw: dict[str, Any]) -> Any:
+    """Whole-run gradients by all numbers; returns the run."""
+    objective = RoughObjective(np.random.default_rng(1).normal(size=12))
+    simulation = scene_from_dict(raw).build().simulation
+    return check_gradient_of_run(simulation if "impulse" in raw["contact"].values() else tight(simulation), objective)
+
+
 @pytest.mark.parametrize("law", ["tanh", "hybrid", "impulse"])
 def test_gradients(law: str) -> None:
-    raw = scene(SHAPES["box"], [(0, 0, HALF), (0.2 * HALF, 0, 3 * HALF)], law, 5)
-    raw["bodies"]["b1"]["velocity"] = [0.3, 0, -0.2]
-    raw["bodies"]["b1"]["angular_velocity"] = [0.1, 0.2, 0.02]
-    check_gradient_of_run(
-        scene_from_dict(raw).build().simulation, RoughObjective(np.random.default_rng(1).normal(size=12))
-    )
+    check_gradient(thrown(law, 5, [0.2 * HALF, 0, 3 * HALF, 0], [0.3, 0, -0.2], [0.1, 0.2, 0.02]))
+
+
+@pytest.mark.parametrize("law", ["tanh", "hybrid"])
+def test_gradients_as_a_corner_leaves_a_flush_face(law: str) -> None:
+    """The face that it meets goes on beside the edge, and falls away."""
+    run = check_gradient(thrown(law, 5, [0.9 * HALF, 0.01 * HALF, 3 * HALF, 0], [0.3, 0.1, -0.2], [0.1, 0.2, 0.02]))
+    assert any((np.asarray(record.decisions[0])[:, FEATURE] >= BESIDE).any() for record in run.records)
+
+
+@pytest.mark.parametrize("law", ["tanh", "hybrid"])
+def test_gradients_through_a_step_between_two_faces(law: str) -> None:
+    """A corner turns out of line at an edge, where its force jumps: faces are kept from before the step."""
+    raw = thrown(law, 4, [-0.049, 0.0027, 3 * HALF + 0.002, -0.0495], [-2.5, 0.405, -0.976], [0.857, 0.631, -3.02])
+    raw["time"]["dt"] = 0.008
+    run = check_gradient(raw)
+    kept = [bool((np.asarray(record.decisions[0])[:, BITS] & FACE).any()) for record in run.records]
+    assert any(kept) and not all(kept)
+
+
+@pytest.mark.parametrize("speed", [3.0, 5.0])
+def test_a_wall_is_knocked_apart(speed: float) -> None:
+    """Ten flush bricks and a ball: every step is found, no energy gained."""
+    half, bodies = np.array([0.1, 0.05, 0.05]), {}
+    for row in range(4):
+        for k in range(3 - row % 2):
+            place = [(2 * k - 2 + row % 2) * half[0], 0.0, (2 * row + 1) * half[2]]
+            geometry = {"shape": "box", "size": list(2 * half)}
+            bodies[f"b{row}{k}"] = {"type": "rigid", "geometry": geometry, "density": 800, "position": place}
+    ball = {"shape": "sphere", "radius": 0.08}
+    bodies["ball"] = {
+        "type": "rigid", "geometry": ball, "density": 1500, "position": [0.03, -0.3, 0.2], "velocity": [0.1, speed, 0]
+    }  # fmt: skip
+    raw = scene(SHAPES["box"], [], "tanh", 120) | {"bodies": bodies}
+    raw["time"]["dt"] = 0.004
+    built = scene_from_dict(raw).build()
+    run, energies = built.run(), Energies(built, built.theta)
+    assert run.q[-1].reshape(-1, 6)[:, 1].max() > 0.1
+    total = [sum(energies.at(run.kinematics(k)).values()) for k in range(0, 121, 5)]
+    assert max(total) < 1.001 * total[0]
 
 
 def test_a_corner_meets_the_nearest_face_it_looks_at() -> None:
     size, rng, changed = np.array([0.3, 0.2, 0.1]), np.random.default_rng(2), 0
     for _ in range(2000):
         X, M = rng.uniform(-1.0, 1.0, 3) * size, np.sign(rng.normal(size=3)) * (1.0 + 0.09 * rng.uniform(-1.0, 1.0))
-        found = facing_feature(BOX, size, *X, *M)
+        found = facing_feature(BOX, size, *X, *M, 1.0)
         beyond, against = np.abs(X) - size, -np.sign(X) * M
         axis = int(np.argmax(np.where(against > 0.0, beyond, -np.inf)))
-        if against.max() < 0.0 or beyond[axis] < -DEEP * 0.1:
+        if against.max() < 0.0 or beyond[axis] < -DEEPEST * 0.1:
             assert found == distance_feature(BOX, size, *X)
             continue
         assert found == 13 + int(np.sign(X[axis])) * (9, 3, 1)[axis]
         changed += found != distance_feature(BOX, size, *X)
-        assert facing_feature(BOX, size, *X, *(1.3 * M)) == distance_feature(BOX, size, *X)
+        assert facing_feature(BOX, size, *X, *(1.3 * M), 1.0) == distance_feature(BOX, size, *X)
     assert changed > 10
     tin = np.array([0.3, 0.1, 0.0])
-    rim, end = (0.3 * (1 + 1e-6), 0.0, 0.09), (0.29, 0.0, 0.1 * (1 + 1e-6))
-    assert facing_feature(CYLINDER, tin, *rim, 1.0, 0.0, -1.0) == TOP
-    assert facing_feature(CYLINDER, tin, *end, -1.0, 0.0, 1.0) == SIDE
-    assert facing_feature(CYLINDER, tin, 0.28, 0.0, -0.0999, 1.0, 0.0, 1.0) == BOTTOM
-    assert facing_feature(CYLINDER, tin, 0.32, 0.0, 0.09, 1.0, 0.0, -1.0) == SIDE  # beside it, further than flush
+    assert facing_feature(CYLINDER, tin, 0.3 * (1 - 1e-6), 0.0, 0.09, 1.0, 0.0, -1.0, 1.0) == TOP
+    assert facing_feature(CYLINDER, tin, 0.29, 0.0, 0.1 * (1 - 1e-6), -1.0, 0.0, 1.0, 1.0) == SIDE
+    assert facing_feature(CYLINDER, tin, 0.28, 0.0, -0.0999, 1.0, 0.0, 1.0, 1.0) == BOTTOM
+
+
+@pytest.mark.parametrize("kind", [BOX, CYLINDER])
+def test_faces_go_on_smoothly_beside_edges(kind: int) -> None:
+    """Gap and normal of a corner do not change where it passes an edge to a face in line, or two at once."""
+    size = np.array([0.3, 0.2, 0.1 if kind == BOX else 0.0])
+    half = size if kind == BOX else size[[0, 0, 1]]
+    n, H, steps = np.zeros((2, 3)), np.zeros((3, 3)), 0
+    for axis in (0, 2):
+        for k in range(4):
+            inwards = np.where(np.arange(3) == axis, -1.0, 1.0) * ([1, 0, 1] if kind == CYLINDER else [1, 1, 1])
+            X = half * np.where(inwards < 0, 0.99, 1.0) * ([1, 0, 1] if kind == CYLINDER else [1, 1, 1])
+            away = (inwards > 0) * [(k & 1) or kind == CYLINDER, k >> 1 or kind == CYLINDER, 1 if axis == 0 else 0]
+            gaps = []
+            for side, nose in zip((-1e-10, 1e-10), n, strict=True):
+                place = X + (side + FLUSH * half) * away - 1e-6 * (inwards > 0) * (away == 0)
+                found = facing_feature(kind, size, *place, *inwards, 0.05)
+                assert (found >= BESIDE) == (side > 0.0 and bool(away.any()))
+                gaps.append(distance_branch(kind, size, *place, found, 1, nose, H))
+                steps += found >= BESIDE
+            assert gaps[1] == pytest.approx(gaps[0], abs=1e-14)
+            assert n[1] == pytest.approx(n[0], abs=1e-7)
+    assert steps >= 6

@@ -12,7 +12,7 @@ from add.contact import BodyContact, FrictionLaw, NormalLaw, PairParameters
 from add.equations.kinematics import Kinematics
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_pairs import ACTIVE, BEYOND, CLIPPED, QUADRATIC, RAMPING, SLIP
-from add.kernels.distance import RIM_TOP, SIDE, TOP
+from add.kernels.distance import FLUSH, RIM_TOP, SIDE, TOP, fall_radius
 from add.kernels.mesh_distance import mesh_feature
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
@@ -40,6 +40,30 @@ PLACES = {
     "mesh corner": (MESH, NOTCHED.row, feature_of(NOTCHED, (-1, -1, -1)), (-1, -1, -1), (-2 / 7, -3 / 7, -6 / 7)),
 }
 INSIDE = [place for place in PLACES if place.split()[-1] not in ("edge", "corner", "rim")]
+OUT = 1.0 + FLUSH
+#: Corners beyond edges to faces that are in line: shape, feature, the middle of the fall and the way out of it in units
+#: of its radius, the sum of the normals that meet in the corner, in the shape's frame. The middle is from a corner that
+#: is `FLUSH` further out.
+BESIDE = {
+    "box beside": ("box edge", 27 + 54 + 23, (OUT * 0.5, 0.2, 0.6), (0, 0, -1), (0.28, 0.0, 0.96), (1, 1, -1)),
+    "box beside two": (
+        "box edge",
+        27 + 27 + 2,
+        (-OUT * 0.5, -0.8, OUT * 0.6),
+        (0, 1, 0),
+        (-0.28, -0.9, 0.334),
+        (-1, 1, 1),
+    ),
+    "cap beside": ("cylinder rim", 27 + 27 + TOP, OUT * 0.5 * E + 0.7 * Z, -Z, 0.28 * E + 0.96 * Z, E - Z),
+    "side beside": ("cylinder rim", 27 + TOP, 0.5 * E + OUT * 0.7 * Z, -E, 0.96 * E + 0.28 * Z, Z - E),
+}
+#: Halvings of the radius that the size of the body asks for.
+LEVEL = 1
+for _name, (_place, _feature, _edge, _inwards, _normal, _) in BESIDE.items():
+    _kind, _size, *_ = PLACES[_place]
+    _normal = np.array(_normal) / np.linalg.norm(_normal)
+    _fall = 0.5**LEVEL * fall_radius(_kind, np.array(_size))
+    PLACES[_name] = (_kind, _size, _feature + 81 * LEVEL, _edge + _fall * (_inwards + _normal), _normal)
 ANGLES = {"zero": 0.0, "small": 0.4, "large": 3.6}
 #: k_n, k_d, k_t, c_f, X_c of the first body (points), X_c of the second (shapes)
 THETA = np.array([400.0, 6.0, 3.0, 0.3, 0.03, -0.02, 0.05, -0.04, 0.06, 0.02])
@@ -150,11 +174,20 @@ class Case:
             owner=np.zeros(1, dtype=np.int64),
             shape_owner=np.ones(1, dtype=np.int64),
             pairs=pair_parameters(onset=self.onset, ramp=self.ramp, layered=layered),
+            corners=self._corner(R),
             law=self.law,
             total_normal=self.total,
             adhesive_damping=self.adhesive_damping,
             normal_law=self.normal_law,
         )
+
+    def _corner(self, R):
+        """Normals of the faces that meet in the point, in its body's frame, and a size that asks for one halving."""
+        if self.place not in BESIDE:
+            return np.zeros((1, 4))
+        kind, size = PLACES[self.place][:2]
+        normals = rotation_matrix(self.kin.q[3:6]).T @ R @ np.array(BESIDE[self.place][-1])
+        return np.append(normals, 0.6 * fall_radius(kind, np.array(size)))[None]
 
     def check(self, expected=0, parameters=None):
         """Check all derivatives; assert the branch, and that everything that should matter does."""
@@ -182,9 +215,16 @@ def test_points_on_shapes(place, point, host, angle):
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("host", ["body", "world"])
 @pytest.mark.parametrize("point", ["body", "node"])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [place for place in PLACES if place not in BESIDE])
 def test_spheres_on_shapes(place, point, host, angle):
     Case(place, point, host, angle, radius=0.25).check()
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("host", ["body", "world"])
+@pytest.mark.parametrize("place", BESIDE)
+def test_corners_beside_edges(place, host, angle):
+    Case(place, "body", host, angle).check()
 
 
 LINEAR = FrictionLaw.LINEAR

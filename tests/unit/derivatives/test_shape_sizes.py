@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from derivatives.test_body_contact import INSIDE, PLACES, Case
+from derivatives.test_body_contact import BESIDE, INSIDE, PLACES, Case
 from support.decisions import table_of
 
 from add.contact import Sizes, point_growth
@@ -18,6 +18,7 @@ ROUND = (SPHERE, CAPSULE, CYLINDER)
 MATTER = {
     "sphere": {0}, "box": {1}, "capsule side": {0}, "capsule cap": {0, 1}, "cylinder side": {0}, "cylinder cap": {1},
     "box edge": {0, 1}, "box corner": {0, 1, 2}, "cylinder rim": {0, 1},
+    "box beside": {0, 1, 2}, "box beside two": {0, 1, 2}, "cap beside": {0, 1}, "side beside": {0, 1},
 }  # fmt: skip
 PLACED = [name for name in PLACES if name in MATTER]
 
@@ -43,8 +44,8 @@ def sized(case: Case, radius: float) -> None:
 @pytest.mark.parametrize("place", PLACED)
 @pytest.mark.parametrize(("point", "radius"), [("body", 0.25), ("body", 0.0), ("node", 0.0)])
 def test_derivatives(place: str, point: str, radius: float) -> None:
-    """Edges, corners and rims are met by balls alone."""
-    if place not in INSIDE and radius == 0.0:
+    """Edges, corners and rims are met by balls alone, what is beside an edge by corners."""
+    if place not in INSIDE and (point == "node" or (place in BESIDE) != (radius == 0.0)):
         return
     case = Case(place, point, "body", "large", radius=radius)
     n = case.theta.size

@@ -1,5 +1,7 @@
 """Signed distances: every smooth branch against central differences, gaps against sampled surfaces."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,17 @@ FEATURES = {
     CYLINDER: {SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM},
 }
 KINDS = sorted(SIZES)
+#: Faces that go on beyond edges, with two radii.
+BESIDE = {
+    BOX: {
+        27 + 81 * level + 27 * axis + 13 + 9 * s[0] + 3 * s[1] + s[2]
+        for level in (0, 2)
+        for axis in range(3)
+        for s in product((-1, 0, 1), repeat=3)
+        if s[axis] and np.count_nonzero(s) > 1
+    },
+    CYLINDER: {27 + 81 * level + 27 * axis + cap for level in (0, 2) for axis in (0, 1) for cap in (TOP, BOTTOM)},
+}
 
 
 def evaluate(kind, X, feature=-1):
@@ -82,7 +95,7 @@ def test_every_branch_has_its_gradient_and_hessian(kind):
 def test_imposed_feature_is_the_smooth_continuation(kind):
     """On foreign ground: values there are no distances, but the derivatives are still those of one smooth function."""
     rng = np.random.default_rng(1)
-    for feature in FEATURES[kind]:
+    for feature in FEATURES[kind] | BESIDE.get(kind, set()):
         checked = 0
         for X in rng.uniform(-1.5, 1.5, (60, 3)):
             _, n, H, found = evaluate(kind, X, feature)
