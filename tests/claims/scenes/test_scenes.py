@@ -200,8 +200,8 @@ def test_there_are_scenes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_loads_and_builds(load, name):
-    """A scene says what it is, and everything in it fits together."""
+def test_loads_builds_and_begins(load, name):
+    """A scene says what it is, everything in it fits together, and the first steps need no help from the ladder."""
     scene = load(name)
     spec = scene
     assert spec.name and spec.description
@@ -217,12 +217,6 @@ def test_loads_and_builds(load, name):
         assert optimizer.phases
     if spec.check:
         assert spec.check.steps <= spec.time.n_steps
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_short_run(load, name):
-    """The first steps need no help from the ladder."""
-    built = load(name).build()
     trajectory = built.run(n_steps=min(8 if name in HEAVY else 15, built.simulation.n_steps))
     assert np.isfinite(trajectory.q).all() and np.isfinite(trajectory.v).all()
     assert [record.report.attempt for record in trajectory.records] == [0] * trajectory.n_steps
