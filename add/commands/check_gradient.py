@@ -24,22 +24,9 @@ from add.typing import FloatArray, IntArray
 
 #: What counts as a typical size of a number that is zero, or of a reading of a clock, by unit.
 _TYPICAL = {
-    "m": 0.01,
-    "rad": 0.1,
-    "m/s": 0.1,
-    "rad/s": 1.0,
-    "m/s^2": 1.0,
-    "N": 0.1,
-    "kg": 0.01,
-    "Pa": 1e3,
-    "Pa s": 1.0,
-    "1/s": 1.0,
-    "s": 1e-3,
-    "-": 0.1,
-    "kg/m^3": 100.0,
-    "N s/m": 0.1,
-    "N s/m/m^2": 1e3,
-}
+    "m": 0.01, "rad": 0.1, "m/s": 0.1, "rad/s": 1.0, "m/s^2": 1.0, "N": 0.1, "kg": 0.01, "Pa": 1e3, "Pa s": 1.0,
+    "1/s": 1.0, "s": 1e-3, "-": 0.1, "kg/m^3": 100.0, "N s/m": 0.1, "N s/m/m^2": 1e3,
+}  # fmt: skip
 
 #: Rotation vectors of links beyond this have no targets drawn for them [rad].
 FAR_TURNED = 2.0
@@ -78,6 +65,8 @@ class ParameterCheck(NamedTuple):
         Free slope over a relative step of 1e-2.
     changed : int
         Contact decisions that differ between the two ends of the smallest free step at which any differs; 0 if none.
+
+    Without free runs these are NaN (the error inf) and 0.
     """
 
     name: str
@@ -193,6 +182,7 @@ def check_gradients(
     *,
     n_steps: int | None = None,
     seed: int = 0,
+    free: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[GradientCheck]:
     """Check the gradient of a scene with respect to every number that it can be differentiated by.
@@ -204,6 +194,9 @@ def check_gradients(
         Length of the window; default: the scene's ``check.steps``, else at most 40 steps.
     seed : int
         Of directions and probe.
+    free : bool
+        False: ask only whether the gradient is right (`GradientCheck.passed`), which half the runs or fewer say. Slopes
+        with decisions free and `trust` tell whether it is useful.
     progress : called with (done, total) differences
 
     Returns
@@ -219,7 +212,7 @@ def check_gradients(
         scene = apply_overrides(scene, {"gradient.contact": "exact"})
     from add.scene.build.scene import build, with_contact
 
-    out = []
+    out, asked = [], (seed, free)
     scene = with_contact(scene)
     for name, item in experiment_scenes(scene).items():
         built = build(item)
@@ -227,16 +220,16 @@ def check_gradients(
         steps = min(n_steps or (scene.check.steps if scene.check else None) or 40, simulation.n_steps)
         judged = scene_objective(scene, built, name, steps)
         objective = judged or probe(built, steps, seed)
-        found = _check(name, replace(built, simulation=simulation), objective, steps, seed, progress)
+        found = _check(name, replace(built, simulation=simulation), objective, steps, asked, progress)
         out.append(replace(found, drawn=judged is None))
     return out
 
 
 def _check(
-    name: str, built: BuiltScene, objective: Objective, n_steps: int, seed: int,
+    name: str, built: BuiltScene, objective: Objective, n_steps: int, asked: tuple[int, bool],
     progress: Callable[[int, int], None] | None,
 ) -> GradientCheck:  # fmt: skip
-    simulation = tight(built.simulation)
+    (seed, free), simulation = asked, tight(built.simulation)
     ties, s = built.numbers.ties, built.numbers.values
     layout = built.numbers.layout
     scale = np.empty(layout.n)
@@ -262,7 +255,7 @@ def _check(
     checks = []
     chosen = _chosen(layout, gradient, rng)
     for k, i in enumerate(chosen):
-        checks.append(_parameter(int(i), layout, s, scale, gradient, norm, at, replay, simulation, inward))
+        checks.append(_parameter(int(i), layout, s, scale, gradient, at, replay, simulation, inward, free))
         if progress:
             progress(k + 1, chosen.size)
 
@@ -285,7 +278,9 @@ def _check(
             counts.update(forces.counts)
             weak.add(built, record.kin.t, forces)
     texts = tuple(pair["text"] for pair in weak.described())
-    growth, signal = trust(tangents.q, gradient_at, s, gradient, np.where(inward, 0.0, scale), seed)
+    growth = signal = np.nan
+    if free:
+        growth, signal = trust(tangents.q, gradient_at, s, gradient, np.where(inward, 0.0, scale), seed)
     return GradientCheck(
         name, n_steps, value, norm, tuple(checks), rates, float(max(errors)), counts, layout.n, texts, growth, signal
     )
@@ -305,10 +300,10 @@ def _chosen(layout: ParameterLayout, gradient: FloatArray, rng: np.random.Genera
 
 
 def _parameter(
-    i: int, layout: ParameterLayout, s: FloatArray, scale: FloatArray, gradient: FloatArray, norm: float,
-    at: Callable[..., tuple[float, Trajectory]], replay: Replay, simulation: Simulation, inward: FloatArray,
+    i: int, layout: ParameterLayout, s: FloatArray, scale: FloatArray, gradient: FloatArray,
+    at: Callable[..., tuple[float, Trajectory]], replay: Replay, simulation: Simulation, inward: FloatArray, free: bool,
 ) -> ParameterCheck:  # fmt: skip
-    unit = np.zeros_like(s)
+    norm, unit = float(np.linalg.norm(gradient)) or 1.0, np.zeros_like(s)
     unit[i] = scale[i]
 
     def slope(h: float, held: Replay | None) -> tuple[float, int]:
@@ -339,12 +334,12 @@ def _parameter(
         return float(difference), float(error), changed
 
     replayed = best(STEPS, replay, 0.01 * TOLERANCE)  # far below the tolerance no smaller step is needed
-    free = best(STEPS[::2], None, TOLERANCE)
-    coarse = best((COARSE,), None, TOLERANCE)
+    unheld = best(STEPS[::2] if free else (), None, TOLERANCE)
+    coarse = best((COARSE,) if free else (), None, TOLERANCE)
     entry = layout.entry_of(i)
     here = float(s[i]), float(scale[i]), float(gradient[i])
-    changed = free[2] or coarse[2]
-    return ParameterCheck(layout.describe(i), entry.unit, *here, *replayed[:2], *free[:2], coarse[0], changed)
+    changed = unheld[2] or coarse[2]
+    return ParameterCheck(layout.describe(i), entry.unit, *here, *replayed[:2], *unheld[:2], coarse[0], changed)
 
 
 def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tuple[float, ...]:

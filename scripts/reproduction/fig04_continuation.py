@@ -19,7 +19,7 @@ MOST = 8
 AHEAD = 0.3
 #: Spin at the start, that of Fig. 11b the other way round [rad/s]: a throw whose optimisation has far to go.
 SPIN = {"bodies.bunny.angular_velocity": [-0.5 * np.pi * 2.0 * np.pi, 0.25 * np.pi * 2.0 * np.pi, 0.0]}
-SHORT = {"time.steps": 12}
+SHORT = {"time.steps": 6}
 
 
 def run(context: Context) -> Outcome:

@@ -14,6 +14,9 @@ from add.objectives.base import Objective
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
 
+#: Parameters that are differenced at once.
+TOGETHER = 48
+
 
 def tight(simulation: Simulation) -> Simulation:
     """Solve whole steps to round-off, as differences of runs ask for."""
@@ -21,10 +24,11 @@ def tight(simulation: Simulation) -> Simulation:
     return replace(simulation, stepper=replace(stepper, newton=replace(stepper.newton, atol=1e-12, rtol=1e-13)))
 
 
-def check_gradient_of_run(simulation: Simulation, objective: Objective, *, together: int = 6) -> Trajectory:
+def check_gradient_of_run(simulation: Simulation, objective: Objective, *, together: int = TOGETHER) -> Trajectory:
     """Reverse mode against checkpoints, forward mode, replayed differences of every parameter, Taylor remainders.
 
-    The differences are along sums of ``together`` parameters with random weights: an error of one is seen as well.
+    The differences are along sums of ``together`` parameters with random weights, and of the halves of such that do
+    not agree: an error of one is seen as well, and where it is.
     """
     theta, layout = simulation.theta, simulation.system.parameters
     value, trajectory = evaluate(simulation, objective)
@@ -64,11 +68,12 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, toget
         return evaluate(simulation, objective, point, replay=trajectory.replay)[0]
 
     assert at(theta) == pytest.approx(value, rel=1e-11)
-    for begin in range(0, theta.size, together):
-        some, errors = slice(begin, begin + together), []
-        way = np.zeros_like(theta)
-        way[some] = (rng.choice([-1.0, 1.0], theta.size) * rng.uniform(0.5, 1.0, theta.size) * scale)[some]
+    ways = rng.choice([-1.0, 1.0], theta.size) * rng.uniform(0.5, 1.0, theta.size) * scale
+
+    def agree(some: slice) -> None:
         # The best of a few steps: truncation at large, round-off at small ones; held branches end somewhere.
+        way, errors = np.zeros_like(theta), []
+        way[some] = ways[some]
         for size in (1e-4, 1e-5, 1e-6, 1e-7):
             try:
                 slope = (at(theta + size * way) - at(theta - size * way)) / (2.0 * size)
@@ -76,8 +81,14 @@ def check_gradient_of_run(simulation: Simulation, objective: Objective, *, toget
                 continue
             errors.append(abs(slope - reverse.gradient @ way) / norm)
             if errors[-1] < 1e-6:
-                break
-        assert errors and min(errors) < 1e-6, f"{[layout.describe(i) for i in range(theta.size)[some]]}: {errors}"
+                return
+        n = some.stop - some.start
+        assert n > 1, f"{layout.describe(some.start)}: {errors}"
+        for part in (slice(some.start, some.start + n // 2), slice(some.start + n // 2, some.stop)):
+            agree(part)
+
+    for begin in range(0, theta.size, together):
+        agree(slice(begin, min(begin + together, theta.size)))
 
     # Taylor remainder of the replayed run: second order, where h is small enough for the first term of the remainder to
     # rule and large enough for it to stand above round-off. Along one direction in many the second derivative is small.

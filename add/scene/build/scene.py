@@ -91,7 +91,8 @@ def with_contact(scene: S) -> S:
     surfaces alone meet, and the scene gives their stiffness, nothing touches by these.
     Experiments share them. One that overrides what the rule reads of `contact` gets its own, as overrides.
     """
-    if not without_numbers(scene):
+    changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
+    if not without_numbers(scene) or (_alone(scene) and not changing):
         return scene
     built = _with_any_numbers(scene)
     meets = contact_terms(built.model.system)
@@ -101,7 +102,6 @@ def with_contact(scene: S) -> S:
     if scene.time.substeps is None and meets and not chosen and isinstance(built.simulation.stepper, Substeps):
         numbers["time.substeps"] = "auto"
     further: dict[int, dict[str, float | None]] = {}
-    changing = [k for k, item in enumerate(scene.experiments) if any(map(changes_numbers, item.overrides))]
     for k in changing:
         changed = experiment_scenes(scene)[scene.experiments[k].name]
         defaults = default_contact(changed, _with_any_numbers(changed)) if without_numbers(changed) else {}
@@ -109,6 +109,15 @@ def with_contact(scene: S) -> S:
         open_ones = [path for path in sorted(asked) if get_value(changed.full(), path) is None]
         further[k] = {path: defaults.get(path) for path in open_ones}
     return with_settings(scene, numbers, further)
+
+
+def _alone(scene: SceneSpec) -> bool:
+    """Return whether there is one body, and nothing that it could touch: no built scene is needed to see that."""
+    if len(scene.bodies) != 1 or scene.obstacles or scene.contact.pairs:
+        return False
+    (body,) = scene.bodies.values()
+    itself = body.contact is not None and body.contact.meets_itself
+    return not isinstance(body, ArticulatedBodySpec | BodyExtension) and not itself
 
 
 def _with_any_numbers(scene: SceneSpec) -> BuiltScene:

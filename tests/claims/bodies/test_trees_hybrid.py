@@ -59,4 +59,4 @@ def test_gradient_of_a_walker(integrator: str) -> None:
     assert sum(count["sticking"] for count in seen) >= 3 and sum(count["slipping"] for count in seen) >= 5
     assert seen[-1]["touching"] == 0
     n = built.model.system.n
-    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=n)), together=31)
+    check_gradient_of_run(built.simulation, RoughObjective(np.random.default_rng(1).normal(size=n)))

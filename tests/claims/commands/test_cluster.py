@@ -1,5 +1,6 @@
 """Work on a Dask cluster of two processes: the same bits, the same errors, the same way on after an interrupt."""
 
+import importlib
 import json
 import signal
 import subprocess
@@ -27,9 +28,13 @@ from add.scene import scene_from_dict
 def address():
     """Of a cluster of two processes, each with two threads, of which one is to stay idle."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'add-sim[dask]'")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0", silence_logs=True
-    ) as found:
+    forked = {"distributed.worker.multiprocessing-method": "forkserver"}  # each that is started imports a second or two
+    with (
+        importlib.import_module("dask").config.set(forked),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0", silence_logs=True
+        ) as found,
+    ):
         yield found.scheduler_address
 
 

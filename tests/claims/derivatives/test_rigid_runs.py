@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.rigid_models import DT, NEWTON, PAIRS, linkage
-from support.run_checks import check_gradient_of_run, events
+from support.run_checks import TOGETHER, check_gradient_of_run, events
 from support.small_models import RoughObjective
 
 from add.contact import FrictionLaw
@@ -39,7 +39,7 @@ def test_gradient_of_run(pair: str, law: FrictionLaw, stepper: str) -> None:
     check_gradient_of_run(simulation, objective)
 
 
-def _check_linkage(stepper: str, together: int) -> None:
+def _check_linkage(stepper: str, together: int = TOGETHER) -> None:
     """Every kind of coupling at once; cables go taut and slack, a hinge meets its stop and leaves it."""
     model, simulation = linkage(STEPPERS[stepper])
     objective = RoughObjective(np.random.default_rng(0).normal(size=model.system.n))
@@ -51,7 +51,7 @@ def _check_linkage(stepper: str, together: int) -> None:
 
 
 def test_gradient_of_run_with_couplings() -> None:
-    _check_linkage("bdf2", 8)
+    _check_linkage("bdf2")
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_the_limit_is_exact() -> None:
 
 
 def test_the_check_is_of_the_exact_gradient() -> None:
-    (found,) = check_gradients(scene_from_dict(pushed(0.5 * WEIGHT, steps=4, contact="relaxed")))
+    (found,) = check_gradients(scene_from_dict(pushed(0.5 * WEIGHT, steps=4, contact="relaxed")), free=False)
     assert found.passed
 
 

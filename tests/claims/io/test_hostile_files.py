@@ -79,7 +79,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("add.machine.foreign_readers.PATIENCE", 1.0)
+    monkeypatch.setattr("add.machine.foreign_readers.PATIENCE", 0.3)
     (tmp_path / name).write_text(ENDLESS[name])
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"{name}.*does not come to an end"):

@@ -87,7 +87,7 @@ def test_recording_by_a_run(tmp_path) -> None:
 
 def test_check_of_the_command(tmp_path) -> None:
     raw = judged(tmp_path, thrown())
-    (found,) = check_gradients(apply_overrides(scene_from_dict(raw), {"contact.friction": 0.2}), n_steps=15)
+    (found,) = check_gradients(apply_overrides(scene_from_dict(raw), {"contact.friction": 0.2}), n_steps=15, free=False)
     assert found.passed and found.value > 0.0
 
 

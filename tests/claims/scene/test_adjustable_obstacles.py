@@ -109,7 +109,7 @@ def test_gradient(case):
     marker = {id(SOFT): {"body": "thing", "nodes": [7]}, id(TREE): {"body": "thing/tail", "point": [0.05, 0, 0]}}
     steps = 12 if case in QUICK else 30
     scene = judged(raw(body, SHAPES[shape], law, order), marker.get(id(body)), steps)
-    (found,) = check_gradients(scene_from_dict(scene), n_steps=steps)
+    (found,) = check_gradients(scene_from_dict(scene), n_steps=steps, free=False)
     errors = {p.name: p.replayed_error for p in found.parameters if p.replayed_error > 1e-6}
     assert found.passed, f"{errors}, {found.taylor_rates}, {found.forward_error:.1e}"
     for key in keys:

@@ -5,15 +5,13 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.places import SCENES
 
 from add.commands.cli import cli
 from add.errors import InputError
 from add.geometry.shapes import shape_of
 from add.kernels import distance
 from add.model.overlaps import deep_starts
-from add.scene import experiment_scenes, load_scene, scene_from_dict
-from add.scene.build.doubts import warn
+from add.scene import scene_from_dict
 
 MATERIAL = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 150}
 SOFT = {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [2, 2, 2]}, "material": MATERIAL}
@@ -103,11 +101,3 @@ def test_soft_bodies_that_are_buried_are_refused():
     off = {"pairs": [{"body": "cube", "obstacle": "floor", "enabled": False}]}
     scene({"cube": at(SOFT, 0, 0, -0.65)}, FLOOR, contact=off).build()
     assert found({"ball": at(RIGID_BALL, 0, 0, -0.65)}, FLOOR) == [("ball", "floor", 0.7)]
-
-
-@pytest.mark.parametrize("path", sorted(SCENES.glob("*.json")), ids=lambda path: path.stem)
-def test_no_scene_of_ours_is_warned_of(path, monkeypatch, request):
-    if "${ADD_DATA}" in path.read_text(encoding="utf-8"):
-        monkeypatch.setenv("ADD_DATA", str(request.getfixturevalue("data_root")))
-    for item in experiment_scenes(load_scene(path)).values():
-        assert warn(item.build()) == []

@@ -11,7 +11,8 @@ from add.commands.optimize import check_optimization, optimize_scene
 from add.commands.simulate import simulate_scene
 from add.hard_contact import Branch, CarriedContacts
 from add.io.runfolder import RunFolder
-from add.scene import apply_overrides, load_scene
+from add.scene import apply_overrides, experiment_scenes, load_scene
+from add.scene.build.doubts import warn
 
 NAMES = sorted(path.stem for path in SCENES.glob("*.json"))
 MESHES = ROOT / "data" / "meshes"
@@ -200,8 +201,8 @@ def test_there_are_scenes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_loads_and_builds(load, name):
-    """A scene says what it is, and everything in it fits together."""
+def test_loads_builds_and_begins(load, name):
+    """A scene says what it is, all of it fits, nobody is warned of it, and the first steps need no help."""
     scene = load(name)
     spec = scene
     assert spec.name and spec.description
@@ -217,12 +218,8 @@ def test_loads_and_builds(load, name):
         assert optimizer.phases
     if spec.check:
         assert spec.check.steps <= spec.time.n_steps
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_short_run(load, name):
-    """The first steps need no help from the ladder."""
-    built = load(name).build()
+    for item in experiment_scenes(scene).values():
+        assert warn(built if item is scene else item.build()) == []
     trajectory = built.run(n_steps=min(8 if name in HEAVY else 15, built.simulation.n_steps))
     assert np.isfinite(trajectory.q).all() and np.isfinite(trajectory.v).all()
     assert [record.report.attempt for record in trajectory.records] == [0] * trajectory.n_steps
@@ -263,7 +260,7 @@ def test_quick_checks_see_every_decision():
 def test_gradient(load, name):
     """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises."""
     changes, steps, expected = QUICK.get(name, ({}, 2, ()))
-    found = check_gradients(apply_overrides(load(name), changes), n_steps=steps)
+    found = check_gradients(apply_overrides(load(name), changes), n_steps=steps, free=False)
     assert_confirmed(found)
     for item in found:
         for key in expected:
