@@ -12,7 +12,8 @@ from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
 from add.scene.build.mesh_contact import meeting_names
-from add.scene.spec.common import Facts, objects_in
+from add.scene.spec.bodies import PinSpec
+from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
 from add.scene.spec.signals import SineSignalSpec, SplineSignalSpec, TableSignalSpec
@@ -87,6 +88,30 @@ def unread_signals(built: BuiltScene) -> Iterator[str]:
     for name in scene.signals:
         if name not in asked:
             yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
+
+
+def unread_motions(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each pin whose motion leads along an axis that it leaves free."""
+    for place, pin in objects_in(built.scene.bodies, "bodies"):
+        if not isinstance(pin, PinSpec) or pin.motion is None:
+            continue
+        spec: Any = built.scene.signals[pin.motion.signal] if isinstance(pin.motion, SignalReferenceSpec) else pin
+        given = (getattr(spec, key, None) for key in ("values", "value", "amplitude", "offset", "motion"))
+        rows = [np.reshape(value, (-1, 3)) for value in given if value is not None and np.size(value) % 3 == 0]
+        led = (np.concatenate(rows) != 0.0).sum(axis=0)
+        lost = [axis for k, axis in enumerate("xyz") if led[k] and axis not in pin.axes]
+        if lost:
+            yield f"{place}.motion: nothing reads what it says along {', '.join(lost)}: `axes` leaves that free"
+
+
+def unread_starts(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each velocity that a run from equilibrium does not start with."""
+    if built.scene.time.initial != "equilibrium":
+        return
+    for place, spec in objects_in(built.scene.bodies, "bodies"):
+        for key in ("velocity", "angular_velocity", "rate"):
+            if key in type(spec).model_fields and np.any(getattr(spec, key) or 0.0):
+                yield f"{place}.{key}: nothing reads this: a run from equilibrium starts at rest"
 
 
 #: Steps in a period of a sine below which it is in doubt; the share of its range by which a sample leaves what steps

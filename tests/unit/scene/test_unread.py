@@ -9,7 +9,7 @@ from support.places import SCENES
 
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.unread import unmet_signals, unread, unread_signals
+from add.scene.build.unread import unmet_signals, unread, unread_motions, unread_signals, unread_starts
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -277,6 +277,33 @@ def test_signals_that_nothing_follows() -> None:
     raw |= {"signals": {"idle": sine, "push": sine}}
     raw["couplings"] = {"pull": {"type": "force", "on": {"body": "body"}, "force": {"signal": "push"}}}
     assert [text.partition(":")[0] for text in unread_signals(add.scene_from_dict(raw).build())] == ["signals.idle"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "motion", "lost"),
+    [
+        ("x", [0.01, 0.02, 0], "y"),
+        ("x", [0.01, 0, 0], None),
+        ("xyz", [0.01, 0.02, 0], None),
+        ("xy", {"signal": "s"}, "z"),
+        ("yz", {"signal": "s"}, None),
+    ],
+)
+def test_motions_along_axes_that_a_pin_leaves_free(axes: str, motion: object, lost: str | None) -> None:
+    sheet = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.1, 0.1], "divisions": [2, 2]}, "mass": 0.1}
+    sheet |= {"pins": [{"where": {"nodes": [0]}, "axes": axes, "motion": motion}]}
+    signals = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0.1, 0.1]]}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 3}, "bodies": {"b": sheet}, "signals": signals}
+    texts = list(unread_motions(add.scene_from_dict(raw).build()))
+    assert [text.partition(" along ")[2].partition(":")[0] for text in texts] == ([lost] if lost else [])
+
+
+def test_velocities_beside_a_start_in_equilibrium() -> None:
+    raw = of_joint(rate=1.0, stiffness=30.0)
+    assert not list(unread_starts(add.scene_from_dict(raw).build()))
+    raw["time"] |= {"initial": "equilibrium"}
+    (text,) = unread_starts(add.scene_from_dict(raw).build())
+    assert text.startswith("bodies.a.joints.hinge.rate: nothing reads this")
 
 
 def test_displacements_of_angles(tmp_path: Path) -> None:
