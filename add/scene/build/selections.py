@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from add.bodies import Body, NodalBody, NodalLoad, SoftBody
+from add.bodies import Body, LinkBody, NodalBody, NodalLoad, SoftBody
 from add.bodies.nodal import off_span
 from add.equations.points import PointMap, WeightedPoints
 from add.equations.signals import SignalParameter
@@ -262,6 +262,10 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
             rows.append(BodySite(SiteKind.POINT, marker.body, f"{place}.point"))
         elif isinstance(marker, DirectionMarkerSpec):
             rows.append(BodySite(SiteKind.DIRECTION, marker.body, f"{place}.direction"))
+        elif isinstance(marker, CenterMarkerSpec) and isinstance(body, LinkBody):
+            if body.massless:
+                raise InputError("a place without mass has no centre of mass", place=place, expected="'point'")
+            rows.append(BodySite(SiteKind.POINT, marker.body, f"bodies.{body.tree}.links.{body.link}.centre"))
         elif isinstance(marker, CenterMarkerSpec):
             # The first three coordinates of a rigid body are its centre of mass.
             rows.append(BodySite(SiteKind.NODES, marker.body, nodes=np.zeros(1, dtype=np.int64), weights=np.ones(1)))

@@ -10,7 +10,9 @@ from support.cube_scene import (
     record,
     with_recording,
 )
+from support.robot_files import joint, link, urdf, written
 
+from add.errors import InputError
 from add.kernels.rotation import rotation_matrix
 from add.scene import scene_from_dict
 
@@ -44,6 +46,50 @@ def test_markers():
     assert places[4] == pytest.approx(world(block[[2, 4]]).mean(axis=0))
     assert scene.markers.weights.sum(axis=1) == pytest.approx(np.ones(5))
     assert built().markers.n_points == 0
+
+
+ARM = {
+    "schema": "add-scene/1",
+    "time": {"dt": 0.01, "steps": 12},
+    "bodies": {
+        "arm": {
+            "type": "articulated",
+            "links": {"upper": {"mass": 1.0, "center_of_mass": [0.1, 0.2, -0.5], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}},
+            "joints": {"shoulder": {"child": "upper", "axis": [0, 1, 0], "value": 0.3, "rate": 2.0}},
+        }
+    },
+    "markers": {
+        "centre": {"body": "arm/upper", "center_of_mass": True},
+        "same": {"body": "arm/upper", "point": [0.1, 0.2, -0.5]},
+    },
+    "objective": [{"type": "point", "marker": "centre", "target": [0, 0.1, 0], "time": "end"}],
+    "parameters": [{"path": "bodies.arm.links.upper.center_of_mass"}],
+}
+
+
+def test_the_centre_of_mass_of_a_link_is_not_its_origin():
+    """Where it is, how it moves, and what a fit of the centre itself sees of it."""
+    scene = scene_from_dict(ARM)
+    sim = scene.build()
+    places, rates = sim.markers.points(sim.run().kinematics(12), sim.theta)
+    assert places[0] == pytest.approx(places[1], abs=1e-12)
+    assert rates[0] == pytest.approx(rates[1], abs=1e-12)
+    assert np.linalg.norm(rates[0]) > 0.5
+    problem = scene.inverse_problem()
+    _, gradient = problem.value_and_grad(problem.x0)
+    for slope, e in zip(gradient, 1e-5 * np.eye(3), strict=True):
+        ends = [problem.value_and_grad(problem.x0 + sign * e)[0] for sign in (1, -1)]
+        assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-9)
+
+
+def test_a_place_without_mass_has_no_centre_of_mass(tmp_path):
+    parts = [link("base"), link("upper"), '<link name="tip"/>', joint("turn", "base", "upper")]
+    path = written(tmp_path, urdf(*parts, joint("end", "upper", "tip", kind="fixed", more="")))
+    arm = {"type": "articulated", "model": str(path)}
+    markers = {"centre": {"body": "arm/tip", "center_of_mass": True}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"arm": arm}, "markers": markers}
+    with pytest.raises(InputError, match=r"markers\.centre: a place without mass has no centre of mass"):
+        scene_from_dict(raw).build()
 
 
 def test_surface_marker_weighs_by_area():
