@@ -16,7 +16,9 @@ from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
-from add.scene.spec.signals import SineSignalSpec, SplineSignalSpec, TableSignalSpec
+from add.scene.spec.rigid import KinematicBodySpec
+from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
+from add.typing import FloatArray
 
 
 def unread(built: BuiltScene) -> Iterator[str]:
@@ -90,18 +92,37 @@ def unread_signals(built: BuiltScene) -> Iterator[str]:
             yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
 
 
+def _rows(built: BuiltScene, value: Any) -> FloatArray:
+    """Return the vectors (n, 3) that a value of a scene, or the signal that it names, is made of."""
+    spec: Any = ConstantSignalSpec(value=value) if not isinstance(value, SignalReferenceSpec) else None
+    spec = spec or built.scene.signals[value.signal]
+    given: list[Any] = [getattr(spec, key, None) for key in ("values", "value", "amplitude", "offset")]
+    return np.concatenate([np.zeros((0, 3)), *(np.reshape(rows, (-1, 3)) for rows in given if np.size(rows) % 3 == 0)])
+
+
 def unread_motions(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each pin whose motion leads along an axis that it leaves free."""
     for place, pin in objects_in(built.scene.bodies, "bodies"):
         if not isinstance(pin, PinSpec) or pin.motion is None:
             continue
-        spec: Any = built.scene.signals[pin.motion.signal] if isinstance(pin.motion, SignalReferenceSpec) else pin
-        given = (getattr(spec, key, None) for key in ("values", "value", "amplitude", "offset", "motion"))
-        rows = [np.reshape(value, (-1, 3)) for value in given if value is not None and np.size(value) % 3 == 0]
-        led = (np.concatenate(rows) != 0.0).sum(axis=0)
+        led = (_rows(built, pin.motion) != 0.0).sum(axis=0)
         lost = [axis for k, axis in enumerate("xyz") if led[k] and axis not in pin.axes]
         if lost:
             yield f"{place}.motion: nothing reads what it says along {', '.join(lost)}: `axes` leaves that free"
+
+
+def added_rotations(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each kinematic body whose rotation is not about the axis by which it begins turned."""
+    for name, body in built.scene.bodies.items():
+        if not isinstance(body, KinematicBodySpec) or body.rotation is None or not any(body.orientation[1:]):
+            continue
+        axis, rows = np.array(body.orientation[1:]), _rows(built, body.rotation)
+        across = np.linalg.norm(np.cross(rows, axis / np.linalg.norm(axis)), axis=1).max(initial=0.0)
+        if across > 0.01:
+            yield (
+                f"bodies.{name}.rotation: it adds to the rotation vector of 'orientation', which has another axis, so "
+                "that the body turns about neither; begin unturned, and let the shape or the signal have that turn"
+            )
 
 
 def unread_starts(built: BuiltScene) -> Iterator[str]:

@@ -9,7 +9,7 @@ from support.places import SCENES
 
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.unread import unmet_signals, unread, unread_motions, unread_signals, unread_starts
+from add.scene.build.unread import added_rotations, unmet_signals, unread, unread_motions, unread_signals, unread_starts
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -304,6 +304,25 @@ def test_velocities_beside_a_start_in_equilibrium() -> None:
     raw["time"] |= {"initial": "equilibrium"}
     (text,) = unread_starts(add.scene_from_dict(raw).build())
     assert text.startswith("bodies.a.joints.hinge.rate: nothing reads this")
+
+
+def test_a_rate_beside_a_given_motion() -> None:
+    (text,) = unread(add.scene_from_dict(of_joint(rate=1.0, motion=0.3)).build())
+    assert text.startswith("bodies.a.joints.hinge.rate: nothing reads this")
+
+
+@pytest.mark.parametrize(
+    ("turn", "rotation", "named"),
+    [("x", [0, 0, 3], True), ("x", {"signal": "s"}, True), ("z", {"signal": "s"}, False), ("x", [3, 0, 0], False)],
+)
+def test_rotations_that_add_to_a_turn_about_another_axis(turn: str, rotation: object, named: bool) -> None:
+    half = math.sqrt(0.5)
+    orientation = [half, *(half * (axis == turn) for axis in "xyz")]
+    raw = of_contact("linear")
+    raw["bodies"]["wheel"] = {"type": "kinematic", "orientation": orientation, "rotation": rotation}
+    raw["signals"] = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0, 3]]}}
+    texts = list(added_rotations(add.scene_from_dict(raw).build()))
+    assert [text.partition(":")[0] for text in texts] == ["bodies.wheel.rotation"] * named
 
 
 def test_displacements_of_angles(tmp_path: Path) -> None:
