@@ -1,4 +1,7 @@
-"""Values of a scene's file that no part of the run reads; the specs say of their fields when that is so."""
+"""Values of a scene's file that no part of the run reads, and motions that are probably not meant.
+
+The specs say of their fields when nothing reads them.
+"""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -8,6 +11,7 @@ import numpy as np
 
 from add.bodies.nodal import NodalBody
 from add.contact import BodyContact
+from add.equations.signals import SignalParameter
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
@@ -125,6 +129,38 @@ def added_rotations(built: BuiltScene) -> Iterator[str]:
             )
 
 
+def drawn_starts(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each pin and anchor that draws a part of a body away from where the rest of it starts."""
+    model, theta = built.model, built.theta
+    if built.scene.time.initial == "equilibrium":
+        return
+    q = model.initial.evaluate(theta)[0]
+    for body in model.bodies:
+        if not isinstance(body, NodalBody) or (own := body.own_nodes).size == 0:
+            continue
+        start, size = q[model.layouts.dofs[body.name].slice].reshape(-1, 3), float(np.ptp(body.rest, axis=0).max())
+        away: dict[str, float] = {}
+        for k, pin in enumerate(body.pins):
+            if pin.motion and not np.isin(own, np.concatenate([pin.nodes for pin in body.pins])).all():
+                away[f"pins.{k}.motion"] = float(np.linalg.norm(_first(built, pin.motion)[list(pin.axes)]))
+        for k, anchor in enumerate(getattr(body, "anchors", ())):
+            if np.isin(anchor.nodes, own).all():
+                there = anchor.weights @ start[np.searchsorted(own, anchor.nodes)]
+                away[f"anchors.{k}.place"] = float(np.linalg.norm(_first(built, anchor.place) - there))
+        for key, distance in away.items():
+            if distance > _DRAWN * size:
+                yield (
+                    f"bodies.{body.name}.{key}: it begins {distance:.3g} m away from where the body starts, which is "
+                    "drawn there at once; begin there, or from 'equilibrium' (time.initial)"
+                )
+
+
+def _first(built: BuiltScene, motion: SignalParameter) -> FloatArray:
+    """Return the value (3,) of a motion at t = 0."""
+    rows, weights = motion.signal.acting(0.0)
+    return weights @ built.theta[built.model.layouts.parameters[motion.parameter].indices[rows]]
+
+
 def unread_starts(built: BuiltScene) -> Iterator[str]:
     """Yield one text for each velocity that a run from equilibrium does not start with."""
     if built.scene.time.initial != "equilibrium":
@@ -135,6 +171,8 @@ def unread_starts(built: BuiltScene) -> Iterator[str]:
                 yield f"{place}.{key}: nothing reads this: a run from equilibrium starts at rest"
 
 
+#: Distance, as a part of the body, by which a pin or an anchor may begin away from where it starts.
+_DRAWN = 0.01
 #: Steps in a period of a sine below which it is in doubt; the share of its range by which a sample leaves what steps
 #: meet on both of its sides.
 _PERIOD, _LEFT_OUT = 6.0, 0.2

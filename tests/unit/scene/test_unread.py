@@ -9,7 +9,15 @@ from support.places import SCENES
 
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.unread import added_rotations, unmet_signals, unread, unread_motions, unread_signals, unread_starts
+from add.scene.build.unread import (
+    added_rotations,
+    drawn_starts,
+    unmet_signals,
+    unread,
+    unread_motions,
+    unread_signals,
+    unread_starts,
+)
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -296,6 +304,36 @@ def test_motions_along_axes_that_a_pin_leaves_free(axes: str, motion: object, lo
     raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 3}, "bodies": {"b": sheet}, "signals": signals}
     texts = list(unread_motions(add.scene_from_dict(raw).build()))
     assert [text.partition(" along ")[2].partition(":")[0] for text in texts] == ([lost] if lost else [])
+
+
+BAR = {
+    "type": "soft",
+    "mesh": {"shape": "box", "size": [0.1, 0.1, 0.3], "divisions": [1, 1, 2]},
+    "material": {"young": 2e4, "poisson": 0.3, "density": 1000},
+    "position": [1, 0, 0],
+}
+TOP = {"box": {"min": [None, None, 0.149]}}
+
+
+@pytest.mark.parametrize(
+    ("body", "initial", "named"),
+    [
+        ({"pins": [{"where": TOP, "motion": [0.02, 0, 0]}]}, "given", ["bodies.b.pins.0.motion"]),
+        ({"pins": [{"where": TOP, "motion": [0.02, 0, 0]}]}, "equilibrium", []),
+        ({"pins": [{"where": TOP, "axes": "y", "motion": [0.02, 0, 0]}]}, "given", []),
+        ({"pins": [{"where": TOP, "motion": {"signal": "s"}}]}, "given", []),
+        ({"pins": [{"where": {"all": True}, "motion": [0.02, 0, 0]}]}, "given", []),
+        ({"anchors": [{"at": [0, 0, 0.15], "place": [1.05, 0, 0.15]}]}, "given", ["bodies.b.anchors.0.place"]),
+        ({"anchors": [{"at": [0, 0, 0.15], "place": [1, 0, 0.15]}]}, "given", []),
+        ({"anchors": [{"at": [0, 0, 0.15]}]}, "given", []),
+    ],
+)
+def test_pins_and_anchors_that_begin_away_from_the_body(body: dict, initial: str, named: list[str]) -> None:
+    signals = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0.1, 0, 0]]}}
+    time = {"dt": 0.01, "steps": 3, "initial": initial}
+    raw = {"schema": "add-scene/1", "time": time, "bodies": {"b": BAR | body}, "signals": signals}
+    texts = list(drawn_starts(add.scene_from_dict(raw).build()))
+    assert [text.partition(":")[0] for text in texts] == named
 
 
 def test_velocities_beside_a_start_in_equilibrium() -> None:
