@@ -184,6 +184,10 @@ class NodalBody(Body):
     def mass_shares(self) -> FloatArray:
         """Return the share of each node in the body's mass (n,); they sum to one."""
 
+    def centre_shares(self, theta: FloatArray, at: Layouts) -> FloatArray:
+        """Return the shares of the nodes in the mass (n,) by the numbers in theta."""
+        return self.mass_shares()
+
     @abstractmethod
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
         """Return nodes and weights that stand for a place (3,) of the rest frame, and how far off they are [m]."""

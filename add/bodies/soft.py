@@ -179,6 +179,19 @@ class SoftBody(NodalBody):
         weights = np.bincount(pairs.rows, pairs.values, len(self.rest))
         return weights / weights.sum()
 
+    def centre_shares(self, theta: FloatArray, at: Layouts) -> FloatArray:
+        """Return the shares of the nodes in the mass (n,), densities of regions and point masses among it."""
+        family, n = self.mesh.family, len(self.rest)
+        weights = np.zeros(n)
+        for region in self.materials:
+            part = SoftMesh(self.mesh.points, self.mesh.cells[region.elements], family)
+            pairs = mass_pairs(part, lumped=self.lumped)
+            density = theta[at.parameters[f"{region.place(self.name)}.density"].start]
+            weights += density * np.bincount(pairs.rows, pairs.values, n)
+        for mass in self.masses:
+            np.add.at(weights, mass.nodes, theta[at.parameters[mass.parameter].start] * mass.weights)
+        return weights / weights.sum()
+
     def nodes_at(self, place: FloatArray) -> tuple[IntArray, FloatArray, float]:
         """Return the nodes of the element that holds the place, and its shape functions there."""
         located = self._locator.locate(place)

@@ -170,8 +170,11 @@ def optimize_scene(
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
         raise
-    folder.write_json(RESULT, result)
-    result["checks"] = checks_of(scene, "optimize", result)
+    try:  # before the file says that the run is done: one that is killed here goes on, and has its checks
+        result["checks"] = checks_of(scene, "optimize", result)
+    except InputError:
+        folder.write_json(RESULT, result)
+        raise
     folder.write_json(RESULT, result)
     return result
 

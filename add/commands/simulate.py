@@ -240,8 +240,11 @@ def simulate_scene(
     if kept.data is not None:
         numbers |= gained(built, start, kept.data) | tumbled(built, kept.data, kept.tally.parts)
     result = result_head(scene, "simulate", "done") | numbers | took
-    folder.write_json(RESULT, result)
-    result["checks"] = checks_of(scene, "simulate", result)
+    try:  # before the file says that the run is done: one that is killed here goes on, and has its checks
+        result["checks"] = checks_of(scene, "simulate", result)
+    except InputError:
+        folder.write_json(RESULT, result)
+        raise
     folder.write_json(RESULT, result)
     return result
 

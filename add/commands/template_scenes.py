@@ -79,7 +79,7 @@ def specimen(given: Answers) -> dict[str, Any]:
         "specimen",
         given,
         middle=middle,
-        origin="the surface's origin." if surface else "the clamped corner: x along the block, z up.",
+        origin="the surface's origin." if surface else "the clamped corner: x along the block.",
         gravity=[0.0 - 9.81 * part for part in given["up"]],
         markers={name: {"body": "specimen", "point": place} for name, place in rest.items()},
     )

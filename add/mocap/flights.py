@@ -193,10 +193,14 @@ def flight_of_point(
     off = float(np.linalg.norm(free[2] - g))
     if off > _OFF * max(float(np.linalg.norm(g)), 1.0) + _ERRORS * spread:
         shown, meant = (", ".join(f"{component:.3g}" for component in a) for a in (free[2], g))
+        turned = abs(float(np.linalg.norm(free[2]) - np.linalg.norm(g))) < 0.3 * off
+        remedy = (
+            "its size is right: `recording.up` says which axis points up" if turned else "say which frames by a window"
+        )
         raise InputError(
             "no free flight", file=source,
             found=f"an acceleration of ({shown}) m/s^2 from {t[0]:.4g} to {t[-1]:.4g} s",
-            expected=f"({meant}) m/s^2; say which frames by a window",
+            expected=f"({meant}) m/s^2; {remedy}",
         )  # fmt: skip
     coefficients, *_ = np.linalg.lstsq(basis[:, :2], x - np.outer(basis[:, 2], g), rcond=None)
     rest = x - np.outer(basis[:, 2], g) - basis[:, :2] @ coefficients

@@ -20,7 +20,15 @@ from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
-from add.scene.build.unread import unmet_signals, unread, unread_signals
+from add.scene.build.unread import (
+    added_rotations,
+    drawn_starts,
+    unmet_signals,
+    unread,
+    unread_motions,
+    unread_signals,
+    unread_starts,
+)
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.couplings import BallSpec, FixedSpec, HingeSpec
@@ -69,7 +77,8 @@ def doubts(built: BuiltScene) -> list[str]:
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
         _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, _open, doubts_of_recording,
-        doubts_of_clouds, unread, unread_signals, unmet_signals, robot_doubts,
+        doubts_of_clouds, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
+        added_rotations, drawn_starts, robot_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
 

@@ -21,6 +21,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.numbers import CLOCK
 from add.scene.build.recordings import cloud_tracking, load_recording, loss_of, recording_placement, whitened
 from add.scene.build.scene import build, with_contact
+from add.scene.build.selections import weighed_by
 from add.scene.build.targets import judged_simulation, one_step_objective, over_time, roughness, target_tracking
 from add.scene.read.paths import get_value
 from add.scene.read.reader import experiment_scenes
@@ -191,8 +192,14 @@ def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int
 
 
 def _parameters(spec: SceneSpec, built: dict[str, BuiltScene]) -> list[DesignParameter]:
-    out, start = [], 0
+    out, start, weights = [], 0, weighed_by(spec)
     for k, item in enumerate(spec.parameters):
+        for path in item.all_paths():
+            if path in weights:
+                said = f"marker '{weights[path]}' is a centre of mass that this number moves within the body"
+                raise InputError(
+                    said, place=f"parameters.{k}", found=path, expected="a marker at a 'point' or on 'nodes'"
+                )
         parameter = _parameter(item, built, start, f"parameters.{k}")
         out.append(parameter)
         start += parameter.n

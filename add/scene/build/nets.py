@@ -1,5 +1,7 @@
 """Mass-spring bodies, cloth and rods of a scene, with the numbers they bring."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from add.bodies import Layer, MassSpringBody, NetBody, NodalLoad, Pin, Seam, ThinBody
@@ -51,6 +53,7 @@ def pins_and_loads(
         nodes = select_points(points, pin.where, f"{at}.pins.{k}.where", mesh)
         motion = parts.moved(pin.motion, f"{at}.pins.{k}.motion", "m")
         pins.append(Pin(nodes, tuple("xyz".index(axis) for axis in pin.axes), motion))
+    _no_pin_twice(pins, at)
     for k, load in enumerate(body.loads):
         nodes = select_points(points, load.where, f"{at}.loads.{k}.where", mesh)
         force = parts.moved(load.force, f"{at}.loads.{k}.force", "N")
@@ -59,6 +62,24 @@ def pins_and_loads(
         if load.at is not None:
             parts.add_of(f"{at}.loads.{k}", load, "at")
     return tuple(pins), tuple(loads)
+
+
+def _no_pin_twice(pins: Sequence[Pin], at: str) -> None:
+    """Refuse pins that hold a node along one axis in two ways: two motions would add up, one hides that it is held."""
+    held: set[tuple[int, int]] = set()
+    moved: set[tuple[int, int]] = set()
+    for k, pin in enumerate(pins):
+        own = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
+        twice = own & (held if pin.motion else moved)
+        if twice:
+            node, axis = min(twice)
+            raise InputError(
+                f"node {node} is already {'held' if pin.motion else 'moved'} along {'xyz'[axis]} by an earlier pin",
+                place=f"{at}.pins.{k}",
+            )
+        held |= own
+        if pin.motion:
+            moved |= own
 
 
 # --- springs ----------------------------------------------------------------------------------------------------------

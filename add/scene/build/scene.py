@@ -188,7 +188,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
-    markers = tuple(spec.markers), marker_map(spec, model)
+    markers = tuple(spec.markers), marker_map(spec, model, theta)
     built = BuiltScene(spec, model, simulation, numbers, *markers, tuple(parts.owners))
     if not isinstance(simulation.stepper, BDF):
         return built

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from add.bodies import Body, NodalBody, NodalLoad, SoftBody
+from add.bodies import Body, LinkBody, NodalBody, NodalLoad, SoftBody
 from add.bodies.nodal import off_span
 from add.equations.points import PointMap, WeightedPoints
 from add.equations.signals import SignalParameter
@@ -240,8 +240,10 @@ def pose_points(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> N
             parts.constant(f"objective.{k}.points", points, "m")
 
 
-def marker_map(spec: SceneSpec, model: Model) -> PointMap:
+def marker_map(spec: SceneSpec, model: Model, theta: FloatArray) -> PointMap:
     """Return all markers as one map: weighted nodes where that is enough, sites of bodies where it is not.
+
+    Centres of mass of bodies of nodes are weighed by the masses in ``theta``; see `weighed_by`.
 
     Raises
     ------
@@ -255,13 +257,20 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
         place = f"markers.{name}"
         body = model.body(marker.body)
         if isinstance(body, NodalBody):
-            nodes, weights = _on_nodes(marker, body, place)
+            if isinstance(marker, CenterMarkerSpec):
+                nodes, weights = np.arange(body.rest.shape[0]), body.centre_shares(theta, model.layouts)
+            else:
+                nodes, weights = _on_nodes(marker, body, place)
             weighted.append((body.first_node(model.layouts) + nodes, weights))
             rows.append(BodySite(SiteKind.NODES, marker.body, nodes=nodes, weights=weights))
         elif isinstance(marker, PointMarkerSpec):
             rows.append(BodySite(SiteKind.POINT, marker.body, f"{place}.point"))
         elif isinstance(marker, DirectionMarkerSpec):
             rows.append(BodySite(SiteKind.DIRECTION, marker.body, f"{place}.direction"))
+        elif isinstance(marker, CenterMarkerSpec) and isinstance(body, LinkBody):
+            if body.massless:
+                raise InputError("a place without mass has no centre of mass", place=place, expected="'point'")
+            rows.append(BodySite(SiteKind.POINT, marker.body, f"bodies.{body.tree}.links.{body.link}.centre"))
         elif isinstance(marker, CenterMarkerSpec):
             # The first three coordinates of a rigid body are its centre of mass.
             rows.append(BodySite(SiteKind.NODES, marker.body, nodes=np.zeros(1, dtype=np.int64), weights=np.ones(1)))
@@ -279,12 +288,27 @@ def marker_map(spec: SceneSpec, model: Model) -> PointMap:
     return model.lifted(WeightedPoints(all_nodes, all_weights))
 
 
+def weighed_by(spec: SceneSpec) -> dict[str, str]:
+    """Return path -> marker for the numbers by which centres of mass move within their bodies.
+
+    Weights of a marker are numbers, and no derivative contains that they depend on masses: these cannot be parameters.
+    """
+    out: dict[str, str] = {}
+    for name, marker in spec.markers.items():
+        body = spec.bodies[marker.body] if isinstance(marker, CenterMarkerSpec) and marker.body in spec.bodies else None
+        if isinstance(body, SoftBodySpec) and (body.regions or body.point_masses):
+            at = f"bodies.{marker.body}"
+            places = [f"{at}.material", *(f"{at}.regions.{region}.material" for region in body.regions)]
+            paths = [f"{place}.density" for place in places]
+            paths += [f"{at}.point_masses.{k}.mass" for k in range(len(body.point_masses))]
+            out |= dict.fromkeys(paths, name)
+    return out
+
+
 def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, FloatArray]:
     """Return a marker's nodes (of the body) and weights."""
     if isinstance(marker, DirectionMarkerSpec):
         raise InputError("a body of nodes has no orientation", place=place, expected="a rigid body")
-    if isinstance(marker, CenterMarkerSpec):
-        return np.arange(body.rest.shape[0]), body.mass_shares()
     if isinstance(marker, PointMarkerSpec):
         nearest = body.nodes_at(np.array(marker.point))
         return place_within(nearest, marker.point, marker.max_distance, f"{place}.point")

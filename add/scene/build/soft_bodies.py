@@ -36,7 +36,6 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
     if body.enhanced and mesh.family is not HEX8:
         raise InputError("only hexahedra are enhanced", place=f"{at}.enhanced", found=mesh.family.name, expected="hex8")
     pins, loads = pins_and_loads(at, body, mesh.points, parts, mesh)
-    _no_pin_twice(pins, at)
     masses = []
     for k, mass in enumerate(body.point_masses):
         place = f"{at}.point_masses.{k}"
@@ -73,18 +72,6 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
         masses=tuple(masses),
         anchors=tuple(anchors),
     )
-
-
-def _no_pin_twice(pins: Sequence[Pin], at: str) -> None:
-    seen: set[tuple[int, int]] = set()
-    for k, pin in enumerate(pins):
-        held = {(int(node), axis) for node in pin.nodes for axis in pin.axes}
-        if pin.motion and seen & held:
-            node, axis = min(seen & held)
-            raise InputError(
-                f"node {node} is already held along {'xyz'[axis]} by an earlier pin", place=f"{at}.pins.{k}"
-            )
-        seen |= held
 
 
 def _no_point_held_twice(pins: Sequence[Pin], anchors: list[PointAnchor], n: int, at: str) -> None:

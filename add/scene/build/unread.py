@@ -1,4 +1,7 @@
-"""Values of a scene's file that no part of the run reads; the specs say of their fields when that is so."""
+"""Values of a scene's file that no part of the run reads, and motions that are probably not meant.
+
+The specs say of their fields when nothing reads them.
+"""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -8,14 +11,18 @@ import numpy as np
 
 from add.bodies.nodal import NodalBody
 from add.contact import BodyContact
+from add.equations.signals import SignalParameter
 from add.model import meeting_meshes
 from add.scene.build.built import BuiltScene
 from add.scene.build.default_contact import NUMBERS, default_contact, read_by_contact
 from add.scene.build.mesh_contact import meeting_names
-from add.scene.spec.common import Facts, objects_in
+from add.scene.spec.bodies import PinSpec
+from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import HingeSpec
-from add.scene.spec.signals import SineSignalSpec, SplineSignalSpec, TableSignalSpec
+from add.scene.spec.rigid import KinematicBodySpec
+from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
+from add.typing import FloatArray
 
 
 def unread(built: BuiltScene) -> Iterator[str]:
@@ -89,6 +96,83 @@ def unread_signals(built: BuiltScene) -> Iterator[str]:
             yield f"signals.{name}: nothing reads this: no body, coupling or objective follows it"
 
 
+def _rows(built: BuiltScene, value: Any) -> FloatArray:
+    """Return the vectors (n, 3) that a value of a scene, or the signal that it names, is made of."""
+    spec: Any = ConstantSignalSpec(value=value) if not isinstance(value, SignalReferenceSpec) else None
+    spec = spec or built.scene.signals[value.signal]
+    given: list[Any] = [getattr(spec, key, None) for key in ("values", "value", "amplitude", "offset")]
+    return np.concatenate([np.zeros((0, 3)), *(np.reshape(rows, (-1, 3)) for rows in given if np.size(rows) % 3 == 0)])
+
+
+def unread_motions(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each pin whose motion leads along an axis that it leaves free."""
+    for place, pin in objects_in(built.scene.bodies, "bodies"):
+        if not isinstance(pin, PinSpec) or pin.motion is None:
+            continue
+        led = (_rows(built, pin.motion) != 0.0).sum(axis=0)
+        lost = [axis for k, axis in enumerate("xyz") if led[k] and axis not in pin.axes]
+        if lost:
+            yield f"{place}.motion: nothing reads what it says along {', '.join(lost)}: `axes` leaves that free"
+
+
+def added_rotations(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each kinematic body whose rotation is not about the axis by which it begins turned."""
+    for name, body in built.scene.bodies.items():
+        if not isinstance(body, KinematicBodySpec) or body.rotation is None or not any(body.orientation[1:]):
+            continue
+        axis, rows = np.array(body.orientation[1:]), _rows(built, body.rotation)
+        across = np.linalg.norm(np.cross(rows, axis / np.linalg.norm(axis)), axis=1).max(initial=0.0)
+        if across > 0.01:
+            yield (
+                f"bodies.{name}.rotation: it adds to the rotation vector of 'orientation', which has another axis, so "
+                "that the body turns about neither; begin unturned, and let the shape or the signal have that turn"
+            )
+
+
+def drawn_starts(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each pin and anchor that draws a part of a body away from where the rest of it starts."""
+    model, theta = built.model, built.theta
+    if built.scene.time.initial == "equilibrium":
+        return
+    q = model.initial.evaluate(theta)[0]
+    for body in model.bodies:
+        if not isinstance(body, NodalBody) or (own := body.own_nodes).size == 0:
+            continue
+        start, size = q[model.layouts.dofs[body.name].slice].reshape(-1, 3), float(np.ptp(body.rest, axis=0).max())
+        away: dict[str, float] = {}
+        for k, pin in enumerate(body.pins):
+            if pin.motion and not np.isin(own, np.concatenate([pin.nodes for pin in body.pins])).all():
+                away[f"pins.{k}.motion"] = float(np.linalg.norm(_first(built, pin.motion)[list(pin.axes)]))
+        for k, anchor in enumerate(getattr(body, "anchors", ())):
+            if np.isin(anchor.nodes, own).all():
+                there = anchor.weights @ start[np.searchsorted(own, anchor.nodes)]
+                away[f"anchors.{k}.place"] = float(np.linalg.norm(_first(built, anchor.place) - there))
+        for key, distance in away.items():
+            if distance > _DRAWN * size:
+                yield (
+                    f"bodies.{body.name}.{key}: it begins {distance:.3g} m away from where the body starts, which is "
+                    "drawn there at once; begin there, or from 'equilibrium' (time.initial)"
+                )
+
+
+def _first(built: BuiltScene, motion: SignalParameter) -> FloatArray:
+    """Return the value (3,) of a motion at t = 0."""
+    rows, weights = motion.signal.acting(0.0)
+    return weights @ built.theta[built.model.layouts.parameters[motion.parameter].indices[rows]]
+
+
+def unread_starts(built: BuiltScene) -> Iterator[str]:
+    """Yield one text for each velocity that a run from equilibrium does not start with."""
+    if built.scene.time.initial != "equilibrium":
+        return
+    for place, spec in objects_in(built.scene.bodies, "bodies"):
+        for key in ("velocity", "angular_velocity", "rate"):
+            if key in type(spec).model_fields and np.any(getattr(spec, key) or 0.0):
+                yield f"{place}.{key}: nothing reads this: a run from equilibrium starts at rest"
+
+
+#: Distance, as a part of the body, by which a pin or an anchor may begin away from where it starts.
+_DRAWN = 0.01
 #: Steps in a period of a sine below which it is in doubt; the share of its range by which a sample leaves what steps
 #: meet on both of its sides.
 _PERIOD, _LEFT_OUT = 6.0, 0.2

@@ -136,6 +136,7 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {} if self.type in (None, "hinge", "slide") else {"axis": f"a joint of type '{self.type}' has none"}
+        out |= {} if self.motion is None else {"rate": "the given motion has a rate of its own"}
         return out | without_partner(facts, path, ("slip_speed", "dry_friction_law"))
 
 

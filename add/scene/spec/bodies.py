@@ -210,7 +210,8 @@ class EmbeddingSpec(Spec):
 class SoftBodySpec(_MovingSpec):
     """A deformable solid of finite elements.
 
-    Its initial velocity field is velocity + angular_velocity x (x - centre of mass).
+    Its initial velocity field is velocity + angular_velocity x (x - c), c the centre of its volume: not of its mass,
+    where regions have other densities or there are point masses.
     """
 
     type: Literal["soft"] = Field("soft", description="kind of body")

@@ -336,3 +336,21 @@ def test_stopped_where_nothing_is_kept(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143 and "kept" not in out
     assert err.strip() == "terminated"
+
+
+@pytest.mark.parametrize("command", ["simulate", "optimize"])
+def test_a_result_that_says_done_has_its_checks(tmp_path, monkeypatch, command):
+    """A process that ends while they are made goes on: until then nothing says that the run is done."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    synthetic(tmp_path)
+    end = {"expect": {command: {"markers.top.final": {"min": -1.0}}}}
+    scene = write(tmp_path, **end, optimizer={"max_evaluations": 2})
+    with monkeypatch.context() as patch:
+        patch.setattr(f"add.commands.{command}.checks_of", interrupted)
+        assert run(command, scene, "-o", tmp_path / "run", "-q") == 130
+    assert run(command, scene, "-o", tmp_path / "run", "--resume", "-q") == 0
+    checks = json.loads((tmp_path / "run" / "result.json").read_text())["checks"]
+    assert list(checks) == ["markers.top.final"]

@@ -1,5 +1,7 @@
 """From a scene to markers and recordings."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from support.cube_scene import (
@@ -10,7 +12,9 @@ from support.cube_scene import (
     record,
     with_recording,
 )
+from support.robot_files import joint, link, urdf, written
 
+from add.errors import InputError
 from add.kernels.rotation import rotation_matrix
 from add.scene import scene_from_dict
 
@@ -44,6 +48,97 @@ def test_markers():
     assert places[4] == pytest.approx(world(block[[2, 4]]).mean(axis=0))
     assert scene.markers.weights.sum(axis=1) == pytest.approx(np.ones(5))
     assert built().markers.n_points == 0
+
+
+ARM = {
+    "schema": "add-scene/1",
+    "time": {"dt": 0.01, "steps": 12},
+    "bodies": {
+        "arm": {
+            "type": "articulated",
+            "links": {"upper": {"mass": 1.0, "center_of_mass": [0.1, 0.2, -0.5], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}},
+            "joints": {"shoulder": {"child": "upper", "axis": [0, 1, 0], "value": 0.3, "rate": 2.0}},
+        }
+    },
+    "markers": {
+        "centre": {"body": "arm/upper", "center_of_mass": True},
+        "same": {"body": "arm/upper", "point": [0.1, 0.2, -0.5]},
+    },
+    "objective": [{"type": "point", "marker": "centre", "target": [0, 0.1, 0], "time": "end"}],
+    "parameters": [{"path": "bodies.arm.links.upper.center_of_mass"}],
+}
+
+
+def test_the_centre_of_mass_of_a_link_is_not_its_origin():
+    """Where it is, how it moves, and what a fit of the centre itself sees of it."""
+    scene = scene_from_dict(ARM)
+    sim = scene.build()
+    places, rates = sim.markers.points(sim.run().kinematics(12), sim.theta)
+    assert places[0] == pytest.approx(places[1], abs=1e-12)
+    assert rates[0] == pytest.approx(rates[1], abs=1e-12)
+    assert np.linalg.norm(rates[0]) > 0.5
+    problem = scene.inverse_problem()
+    _, gradient = problem.value_and_grad(problem.x0)
+    for slope, e in zip(gradient, 1e-5 * np.eye(3), strict=True):
+        ends = [problem.value_and_grad(problem.x0 + sign * e)[0] for sign in (1, -1)]
+        assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-9)
+
+
+HEAVY = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 1500}
+BAR = {
+    "type": "soft",
+    "mesh": {"shape": "box", "size": [0.2, 0.1, 0.1], "divisions": [4, 2, 2]},
+    "material": HEAVY | {"density": 500},
+}
+HALF = {"regions": {"half": {"where": {"box": {"min": [0, None, None]}}, "material": HEAVY}}}
+#: 1 kg at the end of a bar of 1 kg.
+TIPPED = {"point_masses": [{"at": [0.1, 0, 0], "mass": 1.0}]}
+
+
+def bar(**more: object) -> dict:
+    markers = {"centre": {"body": "bar", "center_of_mass": True}}
+    return {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 1},
+        "bodies": {"bar": BAR | more},
+        "markers": markers,
+    }
+
+
+@pytest.mark.parametrize("mass", ["consistent", "lumped"])
+@pytest.mark.parametrize(("more", "place"), [({}, 0.0), (HALF, 0.025), (TIPPED, 0.05)])
+def test_a_centre_of_mass_is_where_the_masses_say(more, place, mass):
+    built = scene_from_dict(bar(mass=mass, **more)).build()
+    (centre,) = built.markers.points(built.run(n_steps=0).kinematics(0), built.theta)[0]
+    assert centre == pytest.approx([place, 0, 0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "refused"),
+    [
+        (HALF, "regions.half.material.density", True),
+        (HALF, "material.density", True),
+        (TIPPED, "point_masses.0.mass", True),
+        ({}, "material.density", False),
+        (HALF, "material.young", False),
+    ],
+)
+def test_masses_that_move_a_centre_of_mass_are_no_parameters(more, path, refused):
+    """Weights of markers are in no derivative, so that its gradient would lack a part."""
+    goal = {"type": "point", "marker": "centre", "target": [0, 0, 0], "time": "end"}
+    scene = scene_from_dict(bar(**more) | {"objective": [goal], "parameters": [{"path": f"bodies.bar.{path}"}]})
+    with pytest.raises(InputError, match="this number moves within the body") if refused else nullcontext():
+        scene.inverse_problem()
+
+
+def test_a_place_without_mass_has_no_centre_of_mass(tmp_path):
+    parts = [link("base"), link("upper"), '<link name="tip"/>', joint("turn", "base", "upper")]
+    path = written(tmp_path, urdf(*parts, joint("end", "upper", "tip", kind="fixed", more="")))
+    arm = {"type": "articulated", "model": str(path)}
+    markers = {"centre": {"body": "arm/tip", "center_of_mass": True}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 1}, "bodies": {"arm": arm}, "markers": markers}
+    with pytest.raises(InputError, match=r"markers\.centre: a place without mass has no centre of mass"):
+        scene_from_dict(raw).build()
 
 
 def test_surface_marker_weighs_by_area():

@@ -416,3 +416,11 @@ def test_written_files_come_back(suffix, write, tmp_path):
     assert again.names == markers.names
     assert again.positions.tobytes() == markers.positions.tobytes()
     np.testing.assert_allclose(again.times, markers.times, atol=1e-15)
+
+
+def test_the_line_between_headings_and_frames_of_a_trc_is_empty(tmp_path):
+    """OpenSim takes any text there, the quotes of an empty cell too, for a frame with too few numbers."""
+    write_trc(tmp_path / "out.trc", take(tmp_path, made.vicon(MOTION)).markers)
+    lines = (tmp_path / "out.trc").read_text().split("\n")
+    assert lines[5] == ""
+    assert lines[6].startswith("1\t")

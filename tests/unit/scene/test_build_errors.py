@@ -88,6 +88,36 @@ ERRORS = {
         f"{BLOCK}.pins.1",
         "node 1 is already held along y",
     ),
+    "moved, then held": (
+        [
+            (
+                f"{BLOCK}.pins",
+                [{"where": {"nodes": [1]}, "motion": [0, 1, 0]}, {"where": {"all": True}, "axes": "yz"}],
+            )
+        ],
+        None,
+        f"{BLOCK}.pins.1",
+        "node 1 is already moved along y",
+    ),
+    "sheet moved twice": (
+        [
+            (
+                "bodies.flag",
+                {
+                    "type": "mass-spring",
+                    "mesh": {"shape": "sheet", "size": [1, 1], "divisions": [1, 1]},
+                    "mass": 1,
+                    "pins": [
+                        {"where": {"nodes": [2]}, "motion": [0, 1, 0]},
+                        {"where": {"all": True}, "motion": [1, 0, 0]},
+                    ],
+                },
+            )
+        ],
+        None,
+        "bodies.flag.pins.1",
+        "node 2 is already held along x",
+    ),
     "mass outside": (
         [(f"{BLOCK}.point_masses", [{"at": [1, 0, 0], "mass": 1}])],
         None,

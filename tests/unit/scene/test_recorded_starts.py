@@ -131,6 +131,15 @@ def test_the_flight_ends_at_the_first_touch(tmp_path):
         scene_from_dict(whole)
 
 
+def test_a_flight_along_another_axis_asks_which_one_is_up(tmp_path):
+    """A file whose y points up shows an acceleration of the right size along its y."""
+    pose = flight()
+    turn = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
+    write_pose_csv(tmp_path / "r.csv", PoseRecording(pose.times, pose.position @ turn.T, pose.quaternion))
+    with pytest.raises(InputError, match=r"no free flight .* `recording\.up` says which axis points up"):
+        scene_from_dict(scene(tmp_path / "r.csv", {"pose": {"body": "cube"}}))
+
+
 def test_experiments_start_from_their_own(tmp_path):
     write_pose_csv(tmp_path / "one.csv", flight())
     later = flight()

@@ -9,7 +9,15 @@ from support.places import SCENES
 
 import add
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording
-from add.scene.build.unread import unmet_signals, unread, unread_signals
+from add.scene.build.unread import (
+    added_rotations,
+    drawn_starts,
+    unmet_signals,
+    unread,
+    unread_motions,
+    unread_signals,
+    unread_starts,
+)
 
 BALL = {"geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.2, "position": [0, 0, 0.2]}
 PAIR = {"body": "body", "obstacle": "floor"}
@@ -277,6 +285,82 @@ def test_signals_that_nothing_follows() -> None:
     raw |= {"signals": {"idle": sine, "push": sine}}
     raw["couplings"] = {"pull": {"type": "force", "on": {"body": "body"}, "force": {"signal": "push"}}}
     assert [text.partition(":")[0] for text in unread_signals(add.scene_from_dict(raw).build())] == ["signals.idle"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "motion", "lost"),
+    [
+        ("x", [0.01, 0.02, 0], "y"),
+        ("x", [0.01, 0, 0], None),
+        ("xyz", [0.01, 0.02, 0], None),
+        ("xy", {"signal": "s"}, "z"),
+        ("yz", {"signal": "s"}, None),
+    ],
+)
+def test_motions_along_axes_that_a_pin_leaves_free(axes: str, motion: object, lost: str | None) -> None:
+    sheet = {"type": "mass-spring", "mesh": {"shape": "sheet", "size": [0.1, 0.1], "divisions": [2, 2]}, "mass": 0.1}
+    sheet |= {"pins": [{"where": {"nodes": [0]}, "axes": axes, "motion": motion}]}
+    signals = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0.1, 0.1]]}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 3}, "bodies": {"b": sheet}, "signals": signals}
+    texts = list(unread_motions(add.scene_from_dict(raw).build()))
+    assert [text.partition(" along ")[2].partition(":")[0] for text in texts] == ([lost] if lost else [])
+
+
+BAR = {
+    "type": "soft",
+    "mesh": {"shape": "box", "size": [0.1, 0.1, 0.3], "divisions": [1, 1, 2]},
+    "material": {"young": 2e4, "poisson": 0.3, "density": 1000},
+    "position": [1, 0, 0],
+}
+TOP = {"box": {"min": [None, None, 0.149]}}
+
+
+@pytest.mark.parametrize(
+    ("body", "initial", "named"),
+    [
+        ({"pins": [{"where": TOP, "motion": [0.02, 0, 0]}]}, "given", ["bodies.b.pins.0.motion"]),
+        ({"pins": [{"where": TOP, "motion": [0.02, 0, 0]}]}, "equilibrium", []),
+        ({"pins": [{"where": TOP, "axes": "y", "motion": [0.02, 0, 0]}]}, "given", []),
+        ({"pins": [{"where": TOP, "motion": {"signal": "s"}}]}, "given", []),
+        ({"pins": [{"where": {"all": True}, "motion": [0.02, 0, 0]}]}, "given", []),
+        ({"anchors": [{"at": [0, 0, 0.15], "place": [1.05, 0, 0.15]}]}, "given", ["bodies.b.anchors.0.place"]),
+        ({"anchors": [{"at": [0, 0, 0.15], "place": [1, 0, 0.15]}]}, "given", []),
+        ({"anchors": [{"at": [0, 0, 0.15]}]}, "given", []),
+    ],
+)
+def test_pins_and_anchors_that_begin_away_from_the_body(body: dict, initial: str, named: list[str]) -> None:
+    signals = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0.1, 0, 0]]}}
+    time = {"dt": 0.01, "steps": 3, "initial": initial}
+    raw = {"schema": "add-scene/1", "time": time, "bodies": {"b": BAR | body}, "signals": signals}
+    texts = list(drawn_starts(add.scene_from_dict(raw).build()))
+    assert [text.partition(":")[0] for text in texts] == named
+
+
+def test_velocities_beside_a_start_in_equilibrium() -> None:
+    raw = of_joint(rate=1.0, stiffness=30.0)
+    assert not list(unread_starts(add.scene_from_dict(raw).build()))
+    raw["time"] |= {"initial": "equilibrium"}
+    (text,) = unread_starts(add.scene_from_dict(raw).build())
+    assert text.startswith("bodies.a.joints.hinge.rate: nothing reads this")
+
+
+def test_a_rate_beside_a_given_motion() -> None:
+    (text,) = unread(add.scene_from_dict(of_joint(rate=1.0, motion=0.3)).build())
+    assert text.startswith("bodies.a.joints.hinge.rate: nothing reads this")
+
+
+@pytest.mark.parametrize(
+    ("turn", "rotation", "named"),
+    [("x", [0, 0, 3], True), ("x", {"signal": "s"}, True), ("z", {"signal": "s"}, False), ("x", [3, 0, 0], False)],
+)
+def test_rotations_that_add_to_a_turn_about_another_axis(turn: str, rotation: object, named: bool) -> None:
+    half = math.sqrt(0.5)
+    orientation = [half, *(half * (axis == turn) for axis in "xyz")]
+    raw = of_contact("linear")
+    raw["bodies"]["wheel"] = {"type": "kinematic", "orientation": orientation, "rotation": rotation}
+    raw["signals"] = {"s": {"type": "table", "times": [0, 1], "values": [[0, 0, 0], [0, 0, 3]]}}
+    texts = list(added_rotations(add.scene_from_dict(raw).build()))
+    assert [text.partition(":")[0] for text in texts] == ["bodies.wheel.rotation"] * named
 
 
 def test_displacements_of_angles(tmp_path: Path) -> None:
