@@ -194,23 +194,32 @@ def least_norm_inverse(K):
                 inverse[i, j] /= sizes[j]
         return inverse, kernel
     left, s, right = singular_values((scaled,))
-    rank = 0
-    while rank < m and s[rank] > REDUNDANT * s[0]:
-        rank += 1
-    kernel = np.empty((m, m - rank))
+    rank = _rank(s)
     for i in range(m):
         for j in range(m):
             for k in range(rank):
                 inverse[i, j] += right[k, i] * left[j, k] / (s[k] * sizes[j])
-        for k in range(rank, m):
-            kernel[i, k - rank] = right[k, i]
-    return inverse, kernel
+    return inverse, np.ascontiguousarray(right[rank:].T)
+
+
+@njit(**_JIT)
+def _rank(s):
+    """Return how many singular values (m,) are none of redundant rows."""
+    rank = 0
+    while rank < s.size and s[rank] > REDUNDANT * s[0]:
+        rank += 1
+    return rank
 
 
 @njit(**_JIT)
 def kernel_of(K):
     """Return an orthonormal basis (m, redundant rows) of the kernel of K."""
     (scaled, _), column = _scaled_rows(K), np.empty(K.shape[0], dtype=np.int64)
+    if not np.isfinite(max_norm(scaled.ravel())):
+        return np.zeros((K.shape[0], 0))
+    if K.shape[0] > FEW:
+        _, s, right = singular_values((scaled,))
+        return np.ascontiguousarray(right[_rank(s) :].T)
     rank = _eliminate(scaled, np.zeros((K.shape[0], 0)), column)
     return _kernel(scaled, rank, column) if rank >= 0 else least_norm_inverse(K)[1]
 
@@ -224,6 +233,15 @@ def least_norm_solution(K, r):
     flat, column, out = np.empty(r.size), np.empty(r.size, dtype=np.int64), np.zeros(r.size)
     for i in range(r.size):
         flat[i] = r[i] / sizes[i]
+    if r.size > FEW:
+        left, s, right = singular_values((scaled,))
+        for k in range(_rank(s)):
+            share = 0.0
+            for i in range(r.size):
+                share += left[i, k] * flat[i]
+            for i in range(r.size):
+                out[i] += right[k, i] * share / s[k]
+        return out
     x, size = flat.reshape((r.size, 1)), max_norm(flat)
     rank = _eliminate(scaled, x, column)
     if rank >= 0 and max_norm(flat[rank:]) <= _ROUNDING * size:

@@ -59,6 +59,10 @@ _PATIENCE = 2000
 #: Velocities of closed contacts, as a share of the largest one, that count as a disagreement between redundant rows.
 _DISAGREES = 1e-7
 
+#: Closed contacts beyond which shares that follow no rule stay as they are: to choose among them takes a solve for each
+#: pair of contacts.
+_MOST_SETTLED = 24
+
 #: Below this margin a block may as well be in another mode.
 _DOUBT = 1e-6
 
@@ -87,12 +91,12 @@ def _settle_shares(problem, answer):
     """Choose among shares that follow no rule: contacts let go, the least loaded first, until nothing is open.
 
     Where the rule of shares has no solution, those of an iteration depend on where it began, and so would the motion;
-    with as many contacts as the bodies need, both have derivatives.
+    with as many contacts as the bodies need, both have derivatives. Of many, shares stay those of the iteration.
     """
     (G, g, blocks, scale), (l, u, modes) = problem, answer
     for _ in range(modes.size):
         rows, _, N = redundant_normals(G, blocks, modes, scale)
-        if follows_rule(rows, N, l, 1e-8):
+        if rows.size > _MOST_SETTLED or follows_rule(rows, N, l, 1e-8):
             return
         settled, open_answer = False, answer
         for k in order_of(l[rows]):

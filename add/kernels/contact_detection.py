@@ -371,7 +371,7 @@ def detect(q, theta, contacts, frames):
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
             for i in range(first, stop):
-                feature, known = with_rim(i, o, q, reach_of_pair, known, contacts, frames, x, L, S)
+                feature, known = with_rim(i, o, q, reach_of_pair + arms[i, 3], known, contacts, frames, x, L, S)
                 if feature == CLEAR:
                     continue
                 if feature < 0 and not (angular and has_corner(i, contacts)):

@@ -27,7 +27,16 @@ from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames, nothing
 from add.kernels.contact_pairs import Shapes, to_frame
-from add.kernels.distance import SIDE, distance_branch, distance_feature, facing_feature, is_flat, is_round
+from add.kernels.distance import (
+    BESIDE,
+    FLUSH,
+    SIDE,
+    distance_branch,
+    distance_feature,
+    facing_feature,
+    is_flat,
+    is_round,
+)
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH
 
@@ -99,7 +108,11 @@ def feature_at(i, o, contacts, frames, x, L, turned):
     if turned:
         roll_way(i, contacts, frames.B, L, L[4])
     M0, M1, M2 = _turned_back(R, L[4, 0], L[4, 1], L[4, 2])
-    return facing_feature(kind, size, X0, X1, X2, M0, M1, M2, arms[i, 8])
+    feature = facing_feature(kind, size, X0, X1, X2, M0, M1, M2, arms[i, 8])
+    # Laws with a reach act before anything touches: there faces end at their edges.
+    if feature >= BESIDE and contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 5] >= 0:
+        return distance_feature(kind, size, X0, X1, X2)
+    return feature
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -214,16 +227,16 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
     """
     shapes = frames.shapes
     kind, size, a, rim = shapes.kind[o], shapes.size[o], contacts.points[i, 2], contacts.rims[contacts.points[i, 3]]
-    B, x0, x1, x2 = frames.B[a], x[0, 0], x[0, 1], x[0, 2]
+    B, p = frames.B[a], shapes.p[o]
     a0, a1, a2 = _turned(B, rim[3], rim[4], rim[5])
     c0, c1, c2 = _turned(B, rim[0] - B[CENTRE, 0], rim[1] - B[CENTRE, 1], rim[2] - B[CENTRE, 2])
-    # Where faces go on beyond edges, what is below is the face.
-    z, fall = (L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2, contacts.arms[i, 8]
-    z -= math.copysign(min(fall, abs(z)), z)
-    x[0, 0], x[0, 1], x[0, 2] = B[PLACE, 0] + c0 + z * a0, B[PLACE, 1] + c1 + z * a1, B[PLACE, 2] + c2 + z * a2
-    radius = math.sqrt((x[0, 0] - x0) ** 2 + (x[0, 1] - x1) ** 2 + (x[0, 2] - x2) ** 2)
-    X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-    x[0, 0], x[0, 1], x[0, 2] = x0, x1, x2
+    # A rim that is flush with an end is within it.
+    z = (1.0 - FLUSH) * ((L[0, 0] - c0) * a0 + (L[0, 1] - c1) * a1 + (L[0, 2] - c2) * a2)
+    fall = contacts.arms[i, 8]
+    y0, y1, y2 = L[0, 0] - c0 - z * a0, L[0, 1] - c1 - z * a1, L[0, 2] - c2 - z * a2
+    radius = math.sqrt(y0 * y0 + y1 * y1 + y2 * y2)
+    y0, y1, y2 = x[0, 0] - y0 - p[0], x[0, 1] - y1 - p[1], x[0, 2] - y2 - p[2]
+    X0, X1, X2 = _turned_back(shapes.R[o], y0, y1, y2)
     if kind == MESH:
         if not mesh_is_near(size, X0, X1, X2, radius + reach):
             return CLEAR
@@ -233,6 +246,11 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         if distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) - radius >= reach:
             return CLEAR
     below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
+    if below < 0 and fall > 0.0:
+        # Where the face goes on beyond its edge, it is below what is further in.
+        z = -math.copysign(min(fall, abs(z)), z)
+        X0, X1, X2 = _turned_back(shapes.R[o], y0 + z * a0, y1 + z * a1, y2 + z * a2)
+        below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
     # What is convex is on one side of its faces and within its sides and balls.

@@ -199,7 +199,7 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
         if beyond > nearest:
             nearest, feature, faced = beyond, face if abs(way + 1.0) < ALIGNED else -1, axis
     radius, level = fall_radius(kind, size), 0
-    while radius > 1.5 * widest and level < 60:
+    while radius > math.sqrt(2.0) * widest and level < 60:
         radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
     if feature < 0 or outside > 1 or nearest < -min(DEEP * radius, DEEPEST * least):

@@ -9,7 +9,7 @@ import numpy as np
 from add.compiled.newton import LOOSE_SHARE
 from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations
-from add.equations.term import AllCandidates
+from add.equations.term import AllCandidates, Weights
 from add.errors import SolverError
 from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Point, Solve
@@ -173,8 +173,9 @@ def _attempts(
     if work.replay is None and attempts is None:
         if before is not None:
             nearest = min(ends, key=lambda end: end.report.residual)
-            kept = _by_faces(work, nearest, before, len(guesses) + 2, share)
-            if kept.report.status.success:
+            starts = [nearest.kin.q - equations.q_star, *guesses, before.q - equations.q_star]
+            kept = _by_faces(work, starts, before, len(guesses) + 2, share)
+            if kept is not None:
                 _log.info("step %d: solved with the faces that were met before it", equations.step)
                 return kept
         # Quickly from every guess, then slowly from the first.
@@ -201,18 +202,31 @@ def _attempts(
     return result
 
 
-def _by_faces(work: Solve, end: NewtonResult, before: Kinematics, attempt: int, share: float) -> NewtonResult:
-    """Solve from where a solve has ended, with what may touch by the smooth pieces that it was near before the step.
+def _by_faces(
+    work: Solve, guesses: Sequence[FloatArray], before: Kinematics, attempt: int, share: float
+) -> NewtonResult | None:
+    """Solve with what may touch by the smooth pieces that it was near before the step; None if that brings nothing.
 
     Between two faces that are equally near the force jumps, and there need be no solution. Which of them a corner meets
-    is then known from before the step, as engines have it that look for contacts once a step.
+    is then known from before the step, as engines have it that look for contacts once a step. Nothing may have come so
+    deep meanwhile, by the pieces that are near at the end, that its energy is more than there was before.
     """
-    faces = tuple(term.keep_faces(before, work.theta, work.equations.dt) for term in work.system.deciding)
-    work.kept = work.system.on_branch(faces, work.candidates)
-    result = work.iterate(work.guess(end.kin.q - work.equations.q_star, reachable=True), 0.0, attempt, share)
-    if not result.report.status.success:
-        work.kept = None
-    return result
+    system, theta = work.system, work.theta
+    faces = tuple(term.keep_faces(before, theta, work.equations.dt) for term in system.deciding)
+    work.kept = system.on_branch(faces, work.candidates)
+    for u in guesses:
+        point = work.guess(u, reachable=True)
+        result = work.iterate(point, 0.0, attempt, share)
+        if result.report.status.success:
+            pattern, data = work.assembler.assemble(before, point.mu, theta, Weights(0.0, 0.0, 1.0), point.branch)
+            v = np.zeros(pattern.n)
+            v[: work.free.size] = before.v[work.free]
+            there = 0.5 * float(v @ (pattern.matrix(data) @ v))
+            deep, others = (sum(term.energy(kin, theta) for term in system.deciding) for kin in (result.kin, before))
+            if deep <= there + others:
+                return result
+    work.kept = None
+    return None
 
 
 def failure(

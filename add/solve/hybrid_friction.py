@@ -153,7 +153,7 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
 
     Where holding fails, the linear law's solution stands in for this step; ``report.attempt`` then says so.
     """
-    system = work.system
+    system, given = work.system, work.kept
     u = linear.kin.q - work.equations.q_star
     decisions = list(linear.branch.decisions)
     for k, term in system.sticking:
@@ -171,7 +171,7 @@ def solve_hybrid(work: Solve, linear: NewtonResult) -> NewtonResult:
     while wanted is not None:
         branch = wanted
         wanted, start = _bearable(work, u, branch, _first_reactions(work, linear, branch), history)
-    return _finish(work, linear, start, branch, history, True) or _creeping(work, linear, history)
+    return _finish(work, linear, start, branch, history, True) or _creeping(work, linear, given, history)
 
 
 def _first_reactions(work: Solve, linear: NewtonResult, branch: BranchEquations) -> FloatArray:
@@ -270,10 +270,10 @@ def _bearable(
     return None, point
 
 
-def _creeping(work: Solve, linear: NewtonResult, history: list[float]) -> NewtonResult:
-    """Return the tight solution with the linear law."""
+def _creeping(work: Solve, linear: NewtonResult, given: BranchEquations | None, history: list[float]) -> NewtonResult:
+    """Return the tight solution with the linear law, on the faces that the loose one was ``given``."""
     _log.info("step %d: sticking points creep, since holding them failed", work.equations.step)
-    work.kept = None
+    work.kept = given
     point = Point(work, linear.kin.q - work.equations.q_star, linear.mu)
     result = work.iterate(point, 0.0, linear.report.attempt + 1)
     history += result.report.history[1:]
