@@ -84,9 +84,9 @@ class Blocks:
         spins = np.linalg.norm(frames.B[:, OMEGA], axis=1)
         speeds = np.linalg.norm(frames.B[:, VELOCITY], axis=1)
         centres = frames.B[:, CENTRE]
-        carrier = np.maximum(contacts.points[:, 2], 0)
-        lever = np.linalg.norm(contacts.arms[:, :3] - centres[carrier], axis=1)
-        of_points = speeds[carrier] + spins[carrier] * lever
+        of_points, carrier = np.empty(nodes.size), contacts.points[~nodes, 2]
+        lever = np.linalg.norm(contacts.arms[~nodes, :3] - centres[carrier], axis=1)
+        of_points[~nodes] = speeds[carrier] + spins[carrier] * lever
         start = contacts.points[nodes, 0]
         of_points[nodes] = np.linalg.norm(motion.v[start[:, None] + np.arange(3)], axis=1)
         of_shapes = np.linalg.norm(frames.shapes.V, axis=1)

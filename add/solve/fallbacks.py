@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from add.compiled.newton import LOOSE_SHARE
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations
-from add.equations.term import AllCandidates, Weights
+from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
 from add.solve.newton import NewtonResult, Point, Solve

@@ -8,7 +8,7 @@ import pytest
 from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
-from add.kernels.contact_pairs import BITS, FACE, FEATURE
+from add.kernels.contact_pairs import BITS, FACE, FEATURE, PAIR
 from add.kernels.distance import (
     BESIDE,
     BOTTOM,
@@ -124,6 +124,47 @@ def test_gradients_through_a_step_between_two_faces(law: str) -> None:
     run = check_gradient(raw)
     kept = [bool((np.asarray(record.decisions[0])[:, BITS] & FACE).any()) for record in run.records]
     assert any(kept) and not all(kept)
+
+
+def test_faces_are_kept_of_rims_and_of_boxes_that_arrive_within_the_step() -> None:
+    """Each meets the floor by what it is near before the step, at the speed that it has."""
+    raw = scene(SHAPES["box"], [(0, 0, 1.3 * HALF)], "tanh", 4, velocity=[0, 0, -5])
+    raw["bodies"]["log"] = raw["bodies"]["b0"] | {"geometry": SHAPES["tin"], "position": [0.5, 0, 1.3 * HALF]}
+    raw["bodies"]["log"]["orientation"] = LYING
+    simulation = scene_from_dict(raw).build().simulation
+    term, begin = simulation.system.deciding[0], simulation.run(n_steps=0).kinematics(0)
+    rows = term.keep_faces(begin, simulation.theta, 0.01)
+    assert term.decide(begin, simulation.theta).size == 0
+    near = {int(carrier) for carrier in term.arrays.points[rows[:, PAIR] // term.n_shapes, 0]}
+    assert near == {0, 6} and np.all(rows[:, BITS] == FACE)
+    assert not term.keep_faces(begin, simulation.theta, 1e-4).size
+
+
+@pytest.mark.parametrize("law", ["tanh", "impulse"])
+@pytest.mark.parametrize("overlap", [0.01, 0.04])
+def test_a_log_that_bears_by_little_of_its_ends_rolls(overlap: float, law: str) -> None:
+    """The faces under it go on beyond their edges by more than that."""
+    raw = scene({"shape": "cylinder", "radius": 0.05, "half_length": 0.25}, [(0, -0.3, 0.05)], law, 100)
+    raw["bodies"]["b0"] |= {"velocity": [0, 0.5, 0], "angular_velocity": [-10, 0, 0]}
+    raw["bodies"]["b0"]["orientation"] = [np.sqrt(0.5), 0, np.sqrt(0.5), 0]
+    raw["obstacles"] = {
+        f"o{k}": {"shape": "box", "center": [way * (0.45 - overlap), 0, -0.1], "half_size": [0.2, 0.6, 0.1]}
+        for k, way in enumerate((-1, 1))
+    }
+    end = places(raw)
+    assert end[0, 1] == pytest.approx(-0.05, abs=4e-3)
+
+
+def test_laws_with_a_reach_see_edges_where_they_are() -> None:
+    """A corner 5 mm beside an edge and 0.2 mm above it is 5 mm away."""
+    raw = scene(SHAPES["box"], [(0, 0, HALF), (0.005, 0, 3.002 * HALF)], "tanh", 1)
+    raw["contact"] |= {"law": "penalty+wall", "thickness": 0.003, "stiffness": 1e5}
+    del raw["obstacles"]
+    raw["gravity"] = [0, 0, 0]
+    simulation = scene_from_dict(raw).build().simulation
+    term = simulation.system.deciding[0]
+    rows = term.decide(simulation.run(n_steps=0).kinematics(0), simulation.theta)
+    assert rows.shape[0] == 4 and np.all(rows[:, FEATURE] < BESIDE)
 
 
 @pytest.mark.parametrize("speed", [3.0, 5.0])
