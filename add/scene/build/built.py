@@ -242,6 +242,8 @@ def contact_forces(
     for number, contact in contact_terms(system):
         if record is None:
             force += contact.forces(at, theta)
+        elif not record.decisions[number].size:
+            continue
         elif not model.lift.is_identity:
             against, decision = np.zeros(model.lift.rows.n), record.decisions[number]
             contact.on_branch(decision).residual(at, theta, against)

@@ -159,6 +159,8 @@ class ContactTracks:
         count = 0
         for i, term in self._terms:
             decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
+            if not decision.size:
+                continue
             if record is not None:
                 reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
             contacts = term.places(kin, theta, decision, reactions)
