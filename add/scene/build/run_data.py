@@ -159,9 +159,9 @@ class ContactTracks:
         count = 0
         for i, term in self._terms:
             decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
-            if not decision.size:
-                continue
             if record is not None:
+                if not decision.size:  # a start is asked in any case: what it calls is compiled ahead of a run
+                    continue
                 reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
             contacts = term.places(kin, theta, decision, reactions)
             carried: Any = slice(None)
