@@ -274,6 +274,8 @@ class ImpactLog:
             step = self.steps + k
             rows = record.decisions[number]
             now = wanted.of(rows[rows[:, BITS] & (ACTIVE | CLIPPED) == ACTIVE, PAIR])
+            if np.array_equal(now, before):
+                continue
             for i, o in zip(*np.divmod(np.setdiff1d(before, now), width), strict=True):
                 if (i, o) in began:
                     first, speed = began.pop((i, o))

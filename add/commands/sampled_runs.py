@@ -115,7 +115,7 @@ class Watch(NamedTuple):
             touching = any(len(record.decisions[number]) for number, _ in terms)
             if not touching and built.simulation.stepper.contact_forces(record, theta) is None:
                 continue
-            force = contact_forces(built.model, built.simulation, run.kinematics(k), record, theta)
+            force, _ = contact_forces(built.model, built.simulation, run.kinematics(k), record, theta)
             for name, part in self.touching.items():
                 if out[name] is None and force[part].any():
                     out[name] = float(run.t[k])

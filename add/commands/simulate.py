@@ -118,29 +118,24 @@ class Keeper:
 
     def __init__(self, kept: Kept, first: State) -> None:
         self._kept, self._first = kept, first
-        self._states: list[State] = []
-        self._records: list[Record] = []
+        self._steps: list[tuple[State, Record]] = []
         self._last, self._wait = time.monotonic(), KEEP_EVERY
 
     def __call__(self, state: State, record: Record) -> None:
         """Note a step."""
-        self._states.append(state)
-        self._records.append(record)
+        self._steps.append((state, record))
         begin = time.monotonic()
         if begin - self._last > self._wait and state.step < self._kept.built.simulation.n_steps:
-            states = [self._first, *self._states]
-            part = Trajectory(
-                np.array([s.t for s in states]),
-                np.stack([s.q[0] for s in states]),
-                np.stack([s.v[0] for s in states]),
-                None,
-                self._records,
-                self._first,
-            )
-            if unless_full(lambda: self._kept.keep(part)):  # else there may be room at the end
-                self._first, self._states, self._records = state, [], []
+            if unless_full(lambda: self._kept.keep(self.rest())):  # else there may be room at the end
+                self._first, self._steps = state, []
             self._last = time.monotonic()
             self._wait = max(KEEP_EVERY, KEEP_SHARE * (self._last - begin))
+
+    def rest(self) -> Trajectory:
+        """Return the steps that are not kept, with their records as they were noted: a run would make them anew."""
+        states = [self._first, *(state for state, _ in self._steps)]
+        t, q, v = (np.array(rows) for rows in zip(*((s.t, s.q[0], s.v[0]) for s in states), strict=True))
+        return Trajectory(t, q, v, None, [record for _, record in self._steps], self._first)
 
 
 def unless_full(write: Callable[[], object]) -> bool:
@@ -213,24 +208,22 @@ def simulate_scene(
         }
 
     kept = Kept(built, folder.trajectory, spent, point, data)
-    trajectory: Trajectory | None = None
+    keeper: Keeper | None = None
     with kernel_clock() as kernels:
         try:
             start = built.run(n_steps=0)
             begun = start.initial if point is None else point.state
-            observers: list[Callable[[State, Record], None]] = [Keeper(kept, begun)]
-            if progress is not None:
-                observers.append(progress)
+            keeper = Keeper(kept, begun)
+            observers: list[Callable[[State, Record], None]] = [keeper] if progress is None else [keeper, progress]
             trajectory = built.run(observers=observers, state=point.state if point else None)
             took = spent()
-            kept.keep(trajectory.after(kept.steps))  # with its last state: a kill may come before the result
+            kept.keep(keeper.rest())  # with its last state: a kill may come before the result
         except (SolverError, KeyboardInterrupt, CannotWrite, MemoryError) as error:
             took = spent()
-            made = trajectory or getattr(error, "trajectory", None)
             head = stopped_head(scene, "simulate", error)
             stopped = isinstance(error, KeyboardInterrupt)
-            if made is not None and (made.n_steps or not stopped):  # a start alone is not worth the wait
-                rest = made.after(kept.steps)
+            rest = None if keeper is None else keeper.rest()
+            if rest is not None and (rest.n_steps or kept.steps or not stopped):  # a start alone is not worth the wait
                 head |= kept.summary(rest, start.kinematics(0))
                 if not isinstance(error, CannotWrite):
                     unless_full(lambda: kept.keep(rest))

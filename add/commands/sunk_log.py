@@ -15,6 +15,7 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
 from add.kernels.distance import distance_bound
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.model.overlaps import Surface, may_touch, surfaces
 from add.scene.build.built import BuiltScene
 from add.scene.build.mesh_contact import meeting_names
@@ -26,6 +27,10 @@ from add.typing import BoolArray, FloatArray, IntArray
 STIFFER = "a stiffer contact.stiffness (null: by weight and size) or a smaller time.dt holds it"
 #: Share of the thinnest part by which nodes of a net are below a surface at the least where it has sunk in.
 THIN = 0.3
+#: Lever of a surface without end that turns [m].
+FAR = 1e9
+#: Shapes whose gaps are distances, which change no more than points and shapes go.
+_EXACT = (PLANE, SPHERE, BOX, CAPSULE, CYLINDER)
 
 
 class _Middles(NamedTuple):
@@ -36,7 +41,9 @@ class _Middles(NamedTuple):
     surfaces): whether they may touch, frames first; `whole`: bodies whose middle is a place of theirs; `allowed`: how
     deep the middle of thin ones may be [m], whose nodes are all below what they lie on; `bounds`: radii of balls about
     the surfaces' places that hold them [m]; `thick`: their thinnest parts [m]; `surfaces`: the names of their owners;
-    `bare`: links that have no shapes though others of their tree have, which count by their centres.
+    `bare`: links that have no shapes though others of their tree have, which count by their centres; `goes` (m, 3):
+    rows of X of all places and turns, with the `levers` (m,) by which points of bodies and of surfaces turn [m], one of
+    places; `speed`: of the fastest obstacle [m/s], inf where a surface's gaps may jump.
     """
 
     names: tuple[str, ...]
@@ -52,6 +59,18 @@ class _Middles(NamedTuple):
     thick: FloatArray
     surfaces: tuple[str, ...]
     bare: frozenset[str]
+    goes: IntArray
+    levers: FloatArray
+    speed: float
+
+    def way(self, then: Kinematics, now: Kinematics) -> float:
+        """Return how much less at the most a gap is at a state of X than at the one before [m].
+
+        A point of a frame goes no farther than its origin and, by its lever, its turn, |exp(a) - exp(b)| <= |a - b|; a
+        surface neither; and its turn counts once more in `_passed`, times sqrt(2).
+        """
+        moved = self.levers[:, None] * (now.q[self.goes] - then.q[self.goes])
+        return float(6.0 * np.sqrt((moved**2).sum(axis=1).max()) + self.speed * (now.t - then.t))
 
 
 def _middles(built: BuiltScene) -> _Middles:
@@ -77,7 +96,8 @@ def _middles(built: BuiltScene) -> _Middles:
     arms = [own[None] if inside else at for own, at, inside in zip(middles, arms, whole, strict=True)]
     whole += [isinstance(body, SoftBody) or points.nodes.size == 1 for body, points in nets]
     names = tuple(body.name for body, _ in (*frames, *nets))
-    others = surfaces(model, model.at_start(theta), theta)
+    at_start = model.at_start(theta)
+    others = surfaces(model, at_start, theta)
     meets = np.zeros((len(names), len(others)), dtype=bool)
     for (i, name), (k, other) in product(enumerate(names), enumerate(others)):
         alike = name == other.name or (name in bare and not other.still)
@@ -87,20 +107,36 @@ def _middles(built: BuiltScene) -> _Middles:
     parts = {one.name: one.thin for one in Scenery(built.scene, built).moving}
     thin = np.array([0.0 if name in solid else parts.get(name, 0.0) for name in names])
     thick = np.array([thickness(others[k].kind, others[k].size) for k in met])
+    bounds = np.array([distance_bound(others[k].kind, *others[k].size[:3]) for k in met])
+    starts = {body.name: int(at.rows[body.name].start) for body in model.bodies}
+    nodes = tuple(starts[body.name] + 3 * points.nodes for body, points in nets)
+    # Where a frame's points are about its origin: those of bodies, and of surfaces that bodies carry.
+    reaches = (float(np.linalg.norm(own, axis=1).max()) for own in arms)
+    turning = [(starts[body.name], reach) for (body, _), reach in zip(frames, reaches, strict=True)]
+    for k, bound in zip(map(int, met), bounds, strict=True):
+        if others[k].name in starts:
+            first = starts[others[k].name]
+            reach = np.linalg.norm(others[k].position - at_start.q[first : first + 3])
+            turning.append((first, min(float(reach + bound), FAR)))
+    places = np.concatenate([*nodes, np.array([first for first, _ in turning], dtype=np.int64)])
+    turns = np.array([first + 3 for first, _ in turning], dtype=np.int64)
     return _Middles(
         names,
-        np.array([at.rows[body.name].start for body, _ in frames], dtype=np.int64),
+        np.array([starts[body.name] for body, _ in frames], dtype=np.int64),
         middles,
         tuple(arms),
-        tuple(at.rows[body.name].start + 3 * points.nodes for body, points in nets),
-        tuple(at.rows[body.name].start + 3 * _core(body) for body, _ in nets),
+        nodes,
+        tuple(starts[body.name] + 3 * _core(body) for body, _ in nets),
         meets[:, met],
         np.array(whole, dtype=bool),
         THIN * np.minimum.outer(thin, thick),
-        np.array([distance_bound(others[k].kind, *others[k].size[:3]) for k in met]),
+        bounds,
         thick,
         tuple(others[k].name for k in met),
         frozenset(bare),
+        np.concatenate([places, turns])[:, None] + np.arange(3),
+        np.concatenate([np.ones(places.size), [lever for _, lever in turning]]),
+        max((others[k].speed * others[k].still if others[k].kind in _EXACT else np.inf for k in met), default=0.0),
     )
 
 
@@ -142,7 +178,9 @@ class SunkLog(PairLog[Sunk]):
 
     KIND = Sunk
     _of: list[_Middles] = field(default_factory=list, repr=False, compare=False)
-    _before: _Placed | None = field(default=None, repr=False, compare=False)
+    _before: Kinematics | None = field(default=None, repr=False, compare=False)
+    #: How far things may go until half of a body may be below a surface [m]: no step before is looked at.
+    _left: float = field(default=-np.inf, repr=False, compare=False)
 
     def add(self, built: BuiltScene, record: Record, theta: FloatArray, before: Kinematics | None = None) -> None:
         """Take the end of a step, and the state ``before`` it where that was not the last one that was taken."""
@@ -157,21 +195,28 @@ class SunkLog(PairLog[Sunk]):
             return
         kin = built.model.lift.kinematics(record.kin, theta)
         if before is not None and self._before is None:
-            self._before = _Placed.of(built, middles, built.model.lift.kinematics(before, theta), theta)
+            self._before = built.model.lift.kinematics(before, theta)
+        then, self._before = self._before, kin
+        way = 0.0 if then is None else middles.way(then, kin)
+        self._left -= way
+        passes = way > middles.thick.min()
+        if self._left >= 0.0 and not passes:
+            return
         placed = _Placed.of(built, middles, kin, theta)
         gaps = _gaps(middles, placed)
         inside = (gaps < -middles.allowed) & middles.meets
+        self._left = float((gaps + middles.allowed)[middles.meets].min())
         for i, k in np.argwhere(inside):
             key = middles.names[i], middles.surfaces[k]
             if key not in self.seen:
                 self.seen[key] = Sunk(float(kin.t), 0.0, _remedy(built, middles, kin, theta, key))
             self.seen[key].depth = max(self.seen[key].depth, -float(gaps[i, k]))
-        for i, k, depth, share in [] if self._before is None else _passed(middles, self._before, placed):
+        gone = _passed(middles, _Placed.of(built, middles, then, theta), placed) if then is not None and passes else []
+        for i, k, depth, share in gone:
             key = middles.names[i], middles.surfaces[k]
             if key not in self.seen and not inside[i, k]:
                 dt = share * built.scene.time.dt
                 self.seen[key] = Sunk(float(kin.t), depth, f"a time.dt of {dt:.1g} s or less lets them meet", True)
-        self._before = placed
 
     def described(self) -> list[dict[str, Any]]:
         """Return the pairs for ``result.json``, the deepest first."""
@@ -250,15 +295,16 @@ def _gaps(found: _Middles, at: _Placed) -> FloatArray:
     """Return the distances of bodies and surfaces (bodies, surfaces) [m]: that of half of a body's points.
 
     The middle of a ring or a sheet is no place of it; where that of a frame is outside, its points are not asked. That
-    of a soft body counts, too: not half of a body need be in a plate that it sinks through. Of what is far or never
-    meets it is inf.
+    of a soft body counts, too: not half of a body need be in a plate that it sinks through. Of what is far it is at
+    least what is returned.
     """
     n, middles, places, turns = found.starts.size, at.middles, at.places, at.turns
     reach = np.array([0.0] * n + [np.ptp(own, axis=0).sum() for own in places])
-    out = np.full((len(found.names), len(found.surfaces)), np.inf)
+    out = np.empty((len(found.names), len(found.surfaces)))
     for k, surface in enumerate(at.surfaces):
         away = np.linalg.norm(middles - surface.position, axis=1)
-        near = np.flatnonzero(found.meets[:, k] & (away <= found.bounds[k] + reach))
+        out[:, k] = away - found.bounds[k] - reach
+        near = np.flatnonzero(found.meets[:, k] & (out[:, k] <= 0.0))
         frames = near[: np.searchsorted(near, n)]
         if turns is not None and frames.size:
             out[frames, k] = surface.gaps(middles[frames])

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
@@ -298,6 +299,7 @@ def plain(obj: Any) -> Any:
     return obj
 
 
+@cache
 def versions() -> dict[str, str]:
     """The versions on which the numbers of a run depend: add, Python and the numerical packages, and the platform."""
     from add import __version__

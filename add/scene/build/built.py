@@ -26,7 +26,7 @@ from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.materials import NamedMaterialSpec
 from add.scene.spec.scene import SceneSpec
 from add.scene.spec.signals import ControlSignalSpec
-from add.simulation import Record, StepDerivatives
+from add.simulation import ContactForces, Record, StepDerivatives
 from add.simulation.run import Simulation, Trajectory
 from add.summary import Summarised, Summary
 from add.typing import FloatArray
@@ -226,8 +226,8 @@ def contact_terms(system: System) -> list[tuple[int, Any]]:
 
 def contact_forces(
     model: Model, simulation: Simulation, kin: Kinematics, record: Record | None, theta: FloatArray
-) -> FloatArray:
-    """Return the generalised forces of all contacts on the rows of X [N], [N m].
+) -> tuple[FloatArray, ContactForces | None]:
+    """Return the generalised forces of all contacts on the rows of X [N], [N m], and those that the step solves for.
 
     Parameters
     ----------
@@ -242,6 +242,8 @@ def contact_forces(
     for number, contact in contact_terms(system):
         if record is None:
             force += contact.forces(at, theta)
+        elif not record.decisions[number].size:
+            continue
         elif not model.lift.is_identity:
             against, decision = np.zeros(model.lift.rows.n), record.decisions[number]
             contact.on_branch(decision).residual(at, theta, against)
@@ -253,4 +255,4 @@ def contact_forces(
         else:
             force += system.on_branch(record.decisions).decided_forces(number, kin, record.mu, theta)
     solved = simulation.stepper.contact_forces(record, theta) if record else None
-    return force if solved is None else force + solved.generalised
+    return (force, None) if solved is None else (force + solved.generalised, solved)

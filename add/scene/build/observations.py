@@ -186,7 +186,7 @@ def _contact(built: BuiltScene, name: str, body: str) -> Callable[[Seen], FloatA
         if record is not None:  # the forces of a step are those at its end, before a change of chart
             before = record.unchanged if record.unchanged is not None else seen.state
             kin = Kinematics(before.q[0], record.kin.v, record.kin.a, record.kin.t, record.kin.step)
-        force = contact_forces(built.model, built.simulation, kin, record, seen.theta)
+        force, _ = contact_forces(built.model, built.simulation, kin, record, seen.theta)
         on_body = force[rows.slice].reshape(-1, 3)
         return on_body[0] if framed else on_body.sum(axis=0)
 

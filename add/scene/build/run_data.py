@@ -160,6 +160,8 @@ class ContactTracks:
         for i, term in self._terms:
             decision, reactions = term.decide(kin, theta) if record is None else record.decisions[i], None
             if record is not None:
+                if not decision.size:  # a start is asked in any case: what it calls is compiled ahead of a run
+                    continue
                 reactions = self._system.on_branch(record.decisions).reactions(i, record.mu)
             contacts = term.places(kin, theta, decision, reactions)
             carried: Any = slice(None)
@@ -303,7 +305,7 @@ def run_data(
     """
     whole = -trajectory.initial.step % every
     kept = np.unique([0, *range(whole, trajectory.n_steps + 1, every), trajectory.n_steps])
-    model, system, stepper = built.model, built.simulation.system, built.simulation.stepper
+    model, system = built.model, built.simulation.system
     stored = Energies(built, theta)
     energy = {name: np.zeros(kept.size) for name in stored.names if energies}
     q, v, force = (np.zeros((kept.size, model.lift.rows.n)) for _ in range(3))
@@ -319,13 +321,12 @@ def run_data(
         joints.record(i, kin)
         if contacts:
             record = trajectory.records[k - 1] if k else None
-            solved = stepper.contact_forces(record, theta) if record else None
-            force[i] = contact_forces(model, built.simulation, kin, record, theta)
+            force[i], solved = contact_forces(model, built.simulation, kin, record, theta)
             touching.record(at, theta, record, solved)
         if built.marker_names:
             markers[i] = built.markers.points(kin, theta)[0]
-    iterations = np.array([record.report.iterations for record in trajectory.records], dtype=np.int64)
-    residual = np.array([record.report.residual for record in trajectory.records])
+    reports = [record.report for record in trajectory.records]
+    between = [reports[a:b] for a, b in pairwise(kept)]
     layout = system.parameters
     drawn: dict[str, list[Any]] = {kind: [] for kind in _PICTURES}
     for body in model.bodies:
@@ -357,8 +358,8 @@ def run_data(
         q=q,
         v=v,
         energy=energy,
-        newton_iterations=np.array([iterations[a:b].sum() for a, b in pairwise(kept)], dtype=np.int64),
-        newton_residual=np.array([residual[a:b].max() for a, b in pairwise(kept)]),
+        newton_iterations=np.array([sum(one.iterations for one in some) for some in between], dtype=np.int64),
+        newton_residual=np.array([max(one.residual for one in some) for some in between]),
         contact_force=force,
         bodies=tuple(drawn["bodies"]),
         obstacles=obstacles,

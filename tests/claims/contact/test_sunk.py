@@ -2,10 +2,12 @@
 
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 from fuzz.default_drops import drop
 
+from add.commands import sunk_log
 from add.commands.run_summary import Tally
 from add.commands.sunk_log import SunkLog
 from add.commands.whole_run import tumbled
@@ -90,6 +92,29 @@ def test_what_a_thin_post_goes_through_between_its_points(body: dict[str, Any], 
     for record in built.run().records:
         log.add(built, record, built.theta)
     assert [entry["text"].partition(": ")[2] for entry in log.described() if remedy in entry["text"]]
+
+
+@pytest.mark.parametrize("side", ["plate", "rising", "link"])
+@pytest.mark.parametrize("body", ["rigid", "soft", "net"])
+def test_only_steps_in_which_something_may_sink_are_looked_at(body: str, side: str) -> None:
+    """A log that looks at each, as one that goes on from a file does, says the same of bodies that fall and turn."""
+    more = SIDES.get(side, {"obstacles": {"s": SIDES["plate"]["obstacles"]["s"] | {"velocity": [0, 0, 0.5]}}})
+    moves = {"position": [0, 0, 0.5]} | ({"angular_velocity": [3, 1, 0]} if body == "rigid" else {})
+    bodies = {"b": BODIES[body] | moves} | ({} if "obstacles" in more else more)
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 80}, "bodies": bodies}
+    raw |= {"contact": {"stiffness": 10.0, "damping": 0.1}}
+    raw |= {"obstacles": more["obstacles"]} if "obstacles" in more else {}
+    built = scene_from_dict(raw).build()
+    run, log, each = built.run(), SunkLog(), SunkLog()
+    with mock.patch.object(sunk_log, "_gaps", wraps=sunk_log._gaps) as gaps:
+        for k, record in enumerate(run.records):
+            log.add(built, record, built.theta, None if k else run.kinematics(0))
+        looks = gaps.call_count
+    for k, record in enumerate(run.records):
+        each = SunkLog.parsed(each.plain())
+        each.add(built, record, built.theta, run.kinematics(k))
+    assert each == log and log.seen
+    assert looks < 60
 
 
 BALL = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.05}, "mass": 0.5}
