@@ -198,16 +198,10 @@ class DecidingTerm(ABC):
     def decided_residual(
         self, kin: Kinematics, theta: FloatArray, out: FloatArray, sticking: Decision | None = None
     ) -> Decision:
-        """Decide and add the residual in one pass; return the decision.
-
-        All that has stuck in the decision ``sticking`` goes on sticking; terms that never stick may ignore it.
-        """
+        """Decide and add the residual in one pass; return the decision. What has stuck in ``sticking`` goes on so."""
 
     def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float) -> Decision:
-        """Return what, given to `decided_residual`, keeps all that may act within ``dt`` [s] on its piece at ``kin``.
-
-        Terms without such pieces return their decision, which gives nothing.
-        """
+        """Return what keeps all that may act within ``dt`` [s] on its piece at ``kin``, given to `decided_residual`."""
         return self.decide(kin, theta)
 
     @abstractmethod
@@ -245,8 +239,7 @@ class DecidingTerm(ABC):
 class Constraint(ABC):
     """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.
 
-    Multipliers have a numbering of their own behind the coordinates: row or column ``n_dofs + first + k`` is
-    multiplier k of this constraint.
+    Multipliers are numbered behind the coordinates: row or column ``n_dofs + first + k`` is that of multiplier k.
     """
 
     #: Whether it is written over q and not over rows of X.
