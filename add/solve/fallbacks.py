@@ -209,13 +209,14 @@ def _by_faces(
 
     Between two faces that are equally near the force jumps, and there need be no solution. Which of them a corner meets
     is then known from before the step, as engines have it that look for contacts once a step. Nothing may have come so
-    deep meanwhile, by the pieces that are near at the end, that its energy is more than there was before.
+    deep meanwhile, by the pieces that are near at the end, that its energy is more than there was before. The first of
+    the ``guesses`` is where a solve has ended.
     """
     system, theta = work.system, work.theta
     faces = tuple(term.keep_faces(before, theta, work.equations.dt) for term in system.deciding)
     work.kept = system.on_branch(faces, work.candidates)
-    for u in guesses:
-        point = work.guess(u, reachable=True)
+    for k, u in enumerate(guesses):
+        point = work.guess(u, reachable=k == 0)  # a solve has come to the first
         result = work.iterate(point, 0.0, attempt, share)
         if result.report.status.success:
             pattern, data = work.assembler.assemble(before, point.mu, theta, Weights(0.0, 0.0, 1.0), point.branch)

@@ -85,7 +85,7 @@ def test_memory_that_ends_during_a_run(add, here, monkeypatch):
 
     def hungry(self, state, record, real=Keeper.__call__):
         real(self, state, record)
-        if len(self._states) == 5:
+        if len(self._steps) == 5:
             np.ones(10**15)
 
     monkeypatch.setattr(Keeper, "__call__", hungry)

@@ -216,7 +216,7 @@ def test_bodies_that_are_nowhere_leave_the_pairs_of_the_others():
 
 def _points(term, part):
     """Return the term of some of the points."""
-    fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner", "part", "rim", "normals")
+    fields = ("carrier", "rigid", "arm", "radius", "scale", "group", "centre", "owner", "part", "rim", "corners")
     return replace(term, **{name: getattr(term, name)[part] for name in fields})
 
 
