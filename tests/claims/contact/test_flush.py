@@ -233,7 +233,7 @@ def test_faces_go_on_smoothly_beside_edges(kind: int) -> None:
     size = np.array([0.3, 0.2, 0.1 if kind == BOX else 0.0])
     half = size if kind == BOX else size[[0, 0, 1]]
     n, H, steps = np.zeros((2, 3)), np.zeros((3, 3)), 0
-    for axis in (0, 2):
+    for axis in (0, 1, 2) if kind == BOX else (0, 2):
         for k in range(4):
             inwards = np.where(np.arange(3) == axis, -1.0, 1.0) * ([1, 0, 1] if kind == CYLINDER else [1, 1, 1])
             X = half * np.where(inwards < 0, 0.99, 1.0) * ([1, 0, 1] if kind == CYLINDER else [1, 1, 1])
