@@ -180,7 +180,7 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     face that it meets goes on and falls away with `fall_radius`, halved until it is no more than about ``widest`` [m],
     so that forces end smoothly. Faces that are not parallel decide by distance alone.
     """
-    nearest, feature, faced, outside, beside = -math.inf, -1, 0, 0, 0
+    nearest, feature, faced, outside, past = -math.inf, -1, 0, 0, 0
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
@@ -193,21 +193,23 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
             beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
             code = 1 if X2 >= 0.0 else 2
         if abs(way - 1.0) < ALIGNED:
-            beside += code if beyond > FLUSH * size[axis] else 0
+            past += code if beyond > FLUSH * size[axis] else 0
             continue
         outside += beyond > 0.0
         if beyond > nearest:
             nearest, feature, faced = beyond, face if abs(way + 1.0) < ALIGNED else -1, axis
+    if feature < 0 or outside > 1:
+        return distance_feature(kind, size, X0, X1, X2)
     radius, level = fall_radius(kind, size), 0
     while radius > math.sqrt(2.0) * widest and level < 60:
         radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
-    if feature < 0 or outside > 1 or nearest < -min(DEEP * radius, DEEPEST * least):
+    if nearest < -min(DEEP * radius, DEEPEST * least):
         return distance_feature(kind, size, X0, X1, X2)
-    if beside == 0:
+    if past == 0:
         return feature
     # Of a cylinder the side is axis 0, a cap axis 1: which cap says all.
-    at = feature + beside if kind == BOX or faced == 0 else feature
+    at = feature + past if kind == BOX or faced == 0 else feature
     return BESIDE + MANY_BESIDE * level + 27 * faced + at
 
 

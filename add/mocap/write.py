@@ -46,7 +46,7 @@ def write_trc(path: str | os.PathLike[str], recording: Recording) -> None:
         [rate, rate, str(n), str(m), "m", rate, "1", str(n)],
         ["Frame#", "Time", *(cell for name in recording.names for cell in (name, "", ""))],
         ["", "", *(f"{axis}{k + 1}" for k in range(m) for axis in "XYZ")],
-        [],  # not [""]: OpenSim's reader takes the two quotes that csv writes for it as a frame
+        [],  # not [""], for which csv writes two quotes
     ]
     rows = (
         [str(k + 1), repr(time), *_cells(frame.ravel().tolist())]
