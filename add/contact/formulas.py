@@ -16,7 +16,8 @@ from add.errors import InputError
 from add.kernels.by_address import Callee, address
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_laws import COEFFICIENT, CONSTANT, FAR, NORMAL
-from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, SPHERE
+from add.kernels.contact_lines import HALF, NUMBER
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.laws import Expression, compiled, derivative, evaluate, parse, symbols, unknown_sign
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -90,6 +91,8 @@ class PairParameters:
         Indices in theta of the thickness of the layer around shapes [m].
     further : (R, C, 2), or None: the coefficient of friction is c_f
         Indices in theta of the numbers of its curve.
+    mutual : (R, C) bool, or None: none are
+        Whether the shapes of the points' bodies, too, meet points of the shapes' bodies.
     couples : (R, C, 3), or None: nothing brakes the spin
         Indices in theta of torsional and rolling friction [m] and of the rate at which they set in [rad/s]; -1 for
         groups of nodes.
@@ -105,15 +108,17 @@ class PairParameters:
     thickness: IntArray | None = None
     further: IntArray | None = None
     couples: IntArray | None = None
+    mutual: BoolArray | None = None
 
     def tables(self) -> IntArray:
-        """Return (R, C, 11) what kernels read of a pair: see `add.kernels.contact_arrays.Contacts`."""
+        """Return (R, C, 12) what kernels read of a pair: see `add.kernels.contact_arrays.Contacts`."""
         none = np.full((*self.k_n.shape, 3), -1)
         layers = none[..., 0] if self.thickness is None else self.thickness
         parts = (
             np.stack([self.k_n, self.k_d, self.k_t, self.c_f, self.enabled, layers], axis=2),
             none[..., :2] if self.further is None else self.further,
             none if self.couples is None else self.couples,
+            np.zeros_like(none[..., :1]) if self.mutual is None else self.mutual[..., None],
         )
         return np.ascontiguousarray(np.concatenate(parts, axis=2), dtype=np.int64)
 
@@ -146,6 +151,14 @@ class Sizes(NamedTuple):
         index = self.growth.points
         return self.base + np.einsum("pc,pca->pa", np.where(index >= 0, theta[index], 0.0), self.growth.arms)
 
+    def lines(self, rim: IntArray, rims: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the rims (m, 10) with the half-lengths of lines; ``rim`` (n_points,) are their rows."""
+        out, points = rims.copy(), np.flatnonzero(rim >= 0)
+        points = points[rims[rim[points], HALF] > 0.0]
+        index = self.growth.points[points, rims[rim[points], NUMBER].astype(np.int64)]
+        out[rim[points[index >= 0]], HALF] = theta[index[index >= 0]]
+        return out
+
     def shapes(self, size: FloatArray, theta: FloatArray) -> FloatArray:
         """Return the numbers of shapes (n_shapes, m), ``size`` where theta has none [m]."""
         out, index = size.copy(), self.growth.shapes
@@ -154,19 +167,23 @@ class Sizes(NamedTuple):
 
 
 def point_growth(
-    kind: int, size: tuple[float, float, float], rotation: FloatArray, position: FloatArray, arms: FloatArray
+    kind: int,
+    size: tuple[float, float, float],
+    rotation: FloatArray,
+    position: FloatArray,
+    arms: FloatArray,
+    radii: FloatArray,
 ) -> FloatArray:
     """Return the derivatives (n, 3, 4) of points of a shape, and of their radius, by its sizes.
 
     Parameters
     ----------
     kind, size, rotation, position : of the shape, in the body's frame
-    arms : (n, 3) its points, in the body's frame [m]
+    arms, radii : (n, 3), (n,) its points, in the body's frame, and of the spheres around them [m]
     """
     local = (arms - position) @ rotation
     out = np.zeros((arms.shape[0], 3, 4))
-    if kind in (SPHERE, CAPSULE):
-        out[:, 0, 3] = 1.0
+    out[:, 0, 3] = radii > 0.0
     axes: tuple[IntArray, ...] = tuple(np.arange(3)[:0] for _ in range(3))
     if kind == BOX:
         axes = tuple(np.array([c]) for c in range(3))

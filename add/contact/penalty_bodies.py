@@ -45,8 +45,8 @@ AHEAD = 2.0
 class BodyContact(PairContact):
     """Forces between points and shapes on bodies, equal and opposite; equations stand in `add.kernels.contact_bodies`.
 
-    A pair of bodies whose points and shapes meet both ways (corners of either in faces of the other) counts both: two
-    edges that cross touch nowhere. A body never touches its own shapes.
+    A pair of bodies whose points and shapes meet both ways (corners of either in faces of the other) counts both. A
+    body never touches its own shapes.
 
     Attributes
     ----------
@@ -97,11 +97,14 @@ class BodyContact(PairContact):
         Where arms, radii and sizes stand in theta; those above are then read no more (`at`).
     rim : (n_points,)
         Row of ``rims`` of points that turn with one (`add.kernels.contact_places`), -1 for others.
-    rims : (m, 9)
-        A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame.
+    rims : (m, 10)
+        A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame, and 0; of
+        lines, which cross those of others (`add.kernels.contact_lines`), the middle, the direction, and what says more.
     corners : (n_points, 4)
         Sum of the normals of the faces of its own box or cylinder that each point is on, in the body's frame, and the
         `fall_radius` of that [m]; zeros for others.
+    lined : (n_shapes,) bool
+        Shapes that are met by other bodies' lines and have lines of their own.
     """
 
     carrier: IntArray
@@ -132,8 +135,9 @@ class BodyContact(PairContact):
     curve: FrictionCurve = CONSTANT_FRICTION
     sizes: Sizes | None = None
     rim: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    rims: FloatArray = field(default_factory=lambda: np.zeros((0, 9)))
+    rims: FloatArray = field(default_factory=lambda: np.zeros((0, 10)))
     corners: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
+    lined: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,8 +152,8 @@ class BodyContact(PairContact):
             if np.array_equal(kept, theta):
                 return grown
         points = self.sizes.points(theta)
-        size = self.sizes.shapes(self.size, theta)
-        grown = replace(self, arm=points[:, :3], radius=points[:, 3], size=size, sizes=None)
+        size, rims = self.sizes.shapes(self.size, theta), self.sizes.lines(self.rim, self.rims, theta)
+        grown = replace(self, arm=points[:, :3], radius=points[:, 3], size=size, rims=rims, sizes=None)
         self._last[:] = [(theta.copy(), grown)]
         return grown
 
@@ -175,7 +179,7 @@ class BodyContact(PairContact):
         part = self.part if self.part.size else self.owner
         shape_part = self.shape_part if self.shape_part.size else self.shape_owner
         runs, spheres = point_runs(np.column_stack([points[:, 1:3], part]), arms, rim, self.rims)
-        pairs = self.pairs
+        pairs, lined = self.pairs, self.lined if self.lined.size else np.zeros(self.n_shapes, dtype=bool)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)
         stride = int(shape_part.max(initial=-1)) + 1
@@ -190,7 +194,7 @@ class BodyContact(PairContact):
             hosts=hosts,
             poses=np.ascontiguousarray(poses, dtype=float),
             bounds=np.array([distance_bound(int(k), *s) for k, s in zip(self.kind, size[:, :3], strict=True)], float),
-            columns=np.column_stack([self.shape_group, shape_part]).astype(np.int64),
+            columns=np.column_stack([self.shape_group, shape_part, lined]).astype(np.int64),
             tables=pairs.tables(),
             depths=pairs.depths(self.normal_law.reach),
             apart=np.unique(self.apart[:, 0] * stride + self.apart[:, 1]).astype(np.int64),

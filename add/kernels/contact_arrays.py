@@ -26,13 +26,14 @@ class Contacts(NamedTuple):
     hosts : (ns,) int64: row of `bodies` that carries the shape, -1 for the world
     poses : (ns, 5, 3) rotation (rows 0-2), position (3) [m] in the body's or the world's frame, velocity (4) [m/s]
     bounds : (ns,) radii of balls about the origins of the shapes' frames that hold them [m]
-    columns : (ns, 2) int64: column of the tables, owner
-    tables : (R, C, 11) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; indices of the
+    columns : (ns, 3) int64: column of the tables, owner, whether the body has lines of the shape
+    tables : (R, C, 12) int64: indices in theta of k_n, k_d, k_t, c_f; NEVER, ALWAYS or BEHIND; indices of the
         thickness of the layer around shapes, of the numbers of the curve of friction, and of c_t, c_r and w_0, each -1
-        for none
+        for none; whether points and shapes of both meet both ways
     depths : (R, C, 3) onset, ramp [m], reach of the law in thicknesses [-]
     apart : (m,) sorted int64: owner of points * stride + owner of shapes that never meet
-    rims : (k, 9) place C on the axis [m], axis and direction of the first point of rims, in the body's frame
+    rims : (k, 10) place C on the axis [m], axis and direction of the first point of rims, in the body's frame, and 0;
+        of lines (`contact_lines.py`) the middle, the direction, and what stands there
     stride : int
     """
 
@@ -56,9 +57,9 @@ class Contacts(NamedTuple):
 
 def nothing() -> Contacts:
     """Return the arrays of a term without points and shapes."""
-    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 4), (0, 5), 0, 0, (0, 2), (0, 0, 11), 0)]
+    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 4), (0, 5), 0, 0, (0, 3), (0, 0, 12), 0)]
     bodies, points, runs, kind, hosts, columns, tables, apart = ints
-    floats = [np.zeros(shape) for shape in ((0, 9), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3), (0, 9))]
+    floats = [np.zeros(shape) for shape in ((0, 9), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3), (0, 10))]
     arms, spheres, size, poses, bounds, depths, rims = floats
     return Contacts(
         bodies, points, arms, runs, spheres, kind, size, hosts, poses, bounds, columns, tables, depths, apart, rims, 1

@@ -25,6 +25,7 @@ from add.kernels.contact_blocks import (
     N_WAYS,
     NODES,
     OTHER,
+    SCALE,
     add_turned_rows,
     count,
     count_numbers,
@@ -36,9 +37,11 @@ from add.kernels.contact_blocks import (
     new_store,
     pull_rates,
     room_in,
+    scale_columns,
 )
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
+from add.kernels.contact_lines import CROSSES, HALVES, ROWS, WEIGHT, call_cross
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, has_faces, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
@@ -53,6 +56,7 @@ from add.kernels.contact_points import (
 from add.kernels.distance import distance_branch
 from add.kernels.ordering import distinct, first_not_below
 from add.kernels.rotation import turn
+from add.kernels.shape_codes import BOX
 from add.typing import IntArray
 
 
@@ -104,7 +108,7 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
         if braked:
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
         for c in range(3):
-            F[c], F[3 + c] = L[2, c], contacts.arms[i, 4] * pieces[1][0] * Z[0, c] if braked else 0.0
+            F[c], F[3 + c] = L[2, c], L[WEIGHT, 1] * pieces[1][0] * Z[0, c] if braked else 0.0
         add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
     if touching:
         add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
@@ -153,21 +157,25 @@ def body_contact_energy(motion, contacts, law):
     frames = frames_of(0, motion, contacts)
     rows, shapes = detect(motion.q, motion.theta, contacts, frames), frames.shapes
     n_shapes = contacts.kind.size
-    x, L, S = np.empty((1, 3)), np.empty((10, 3)), np.empty((4, 3))
+    x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
     total = 0.0
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
         point_place(i, motion.q, contacts, frames.B, x, L)
-        feature = rows[k, FEATURE] & ~ROLLS
-        if feature != rows[k, FEATURE]:
-            call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
-        X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-        g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S)
+        feature, scale = rows[k, FEATURE], contacts.arms[i, 4]
+        if feature & CROSSES:
+            g, scale = call_cross((i, o, feature, contacts, frames, x, L, S[0])), L[WEIGHT, 1]
+        else:
+            if feature & ROLLS:
+                feature ^= ROLLS
+                call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
+            X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
+            g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S)
         d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)
         d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
         onset, r = values.onset, values.thickness
         energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
-        total += contacts.arms[i, 4] * values.k_n * energy
+        total += scale * values.k_n * energy
     return total
 
 
@@ -233,7 +241,7 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
     Returns point, shape, lever, whether the spin is braked, and what `penalty_law` found.
     """
     i, o, a, lever, spin, v_n, values, pieces = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
-    first, scale, braked = contacts.points[i, 0], contacts.arms[i, 4], a >= 0 and values.w_0 > 0.0
+    first, scale, braked = contacts.points[i, 0], scratch.L[WEIGHT, 1], a >= 0 and values.w_0 > 0.0
     set_ends(a, contacts.hosts[o], first, contacts.bodies, scratch.L, room.ends, room.dofs, room.arms)
     force_slopes(v_n, pieces[0], pieces[1], pieces[2], scale, scratch.S, room.W)
     for c in range(3):
@@ -281,6 +289,8 @@ def _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, flo
         for side in range(2):
             first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
             force_columns(first, stop, braked, True, F, room.W, Y, E)
+            if L[WEIGHT, 2] != 0.0:
+                scale_columns(first, stop, F, Y, E)
             fill_rows(first, stop, frames.B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(weights[0], motion.q, dofs, frames.k, ends, room.arms, F, room.Z, room.G, block)
         size, width = ends[0, COUNT], ends[0, COUNT] + ends[1, COUNT]
@@ -339,7 +349,7 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
         table = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0]]
         for number in range(N_NUMBERS):
             numbers[number] = table[number if number < 4 else number + 1]
-        columns = law_columns(contacts.arms[i, 4], braked, pieces[1][0], S, Z, E)
+        columns = law_columns(scratch.L[WEIGHT, 1], braked, pieces[1][0], S, Z, E)
         fill_rows(0, columns, B, ends, room.shares, room.arms, F, Y, E, block)
         law_slopes(pieces, slopes)
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
@@ -374,10 +384,17 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:
-                    # A radius of a shape moves no normal.
-                    rolls = 0.0 if cause == 3 and c == 0 else M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2]
+                    rolls = M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2]
+                    if cause == 3 and c == 0 and contacts.kind[o] != BOX:
+                        rolls = 0.0  # a radius of a shape moves no normal, nor a place
                     way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
+            if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:
+                # Half-lengths are what crossings fade by.
+                number = int(scratch.L[HALVES, 2])
+                Y[SCALE, number // 3 if cause == 2 else number % 3] += scratch.L[HALVES, cause - 2]
             force_columns(0, 3, braked, True, F, room.W, Y, E)
+            if scratch.L[WEIGHT, 2] != 0.0:
+                scale_columns(0, 3, F, Y, E)
             fill_rows(0, 3, B, ends, room.shares, room.arms, F, Y, E, block)
             for c in range(3):
                 if index[c] >= 0:

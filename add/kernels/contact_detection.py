@@ -12,6 +12,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames
+from add.kernels.contact_lines import ROWS, call_crossing_feature, is_line
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,
@@ -24,6 +25,7 @@ from add.kernels.contact_places import (
     VELOCITY,
     feature_at,
     has_corner,
+    point_place,
     with_rim,
 )
 from add.kernels.distance import distance_branch, distance_feature
@@ -342,7 +344,7 @@ def detect(q, theta, contacts, frames):
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
-    x, L, S = np.empty((1, 3)), np.empty((10, 3)), np.empty((4, 3))
+    x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
     for o in range(n_shapes):
@@ -370,19 +372,25 @@ def detect(q, theta, contacts, frames):
                     continue
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
+            lines = is_line(first, contacts)
             for i in range(first, stop):
-                feature, known = with_rim(i, o, q, reach_of_pair + arms[i, 3], known, contacts, frames, x, L, S)
-                if feature == CLEAR:
-                    continue
-                if feature < 0 and not (angular and has_corner(i, contacts)):
-                    feature = touch(0, o, x, kind, size, R, p, arms[i, 3] + reach_of_pair, S)
+                within = reach_of_pair + arms[i, 3]
+                if lines:
+                    point_place(i, q, contacts, frames.B, x, L)
+                    feature = call_crossing_feature((i, o, within, False, contacts, frames, L))
                 else:
-                    rolls = ROLLS if feature >= 0 else 0
-                    if feature < 0:
-                        feature = feature_at(i, o, contacts, frames, x, L, False)
-                    X0, X1, X2 = to_frame(0, o, x, R, p)
-                    gap = distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
-                    feature = feature | rolls if gap < arms[i, 3] + reach_of_pair else -1
+                    feature, known = with_rim(i, o, q, within, known, contacts, frames, x, L, S)
+                    if feature == CLEAR:
+                        continue
+                    if feature < 0 and not (angular and has_corner(i, contacts)):
+                        feature = touch(0, o, x, kind, size, R, p, within, S)
+                    else:
+                        rolls = ROLLS if feature >= 0 else 0
+                        if feature < 0:
+                            feature = feature_at(i, o, contacts, frames, x, L, False)
+                        X0, X1, X2 = to_frame(0, o, x, R, p)
+                        gap = distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
+                        feature = feature | rolls if gap < within else -1
                 if feature >= 0:
                     pair = i * n_shapes + o
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)

@@ -147,8 +147,7 @@ def gap(i, o, x, v, shapes, feature, order, radius, spin, S):
     The point may be the centre of a sphere of `radius` that turns with `spin` (three numbers, world axes) relative to
     the shape: then d = radius - g and v_rel is that of the two surfaces, v_rel - radius spin x n.
     """
-    p, V, W = shapes.p, shapes.V, shapes.W
-    X0, X1, X2 = to_frame(i, o, x, shapes.R, p)
+    X0, X1, X2 = to_frame(i, o, x, shapes.R, shapes.p)
     n, H, r = S[0], S[3:6], shapes.R[o]
     d = -distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, order, n, H)
     if radius > 0.0:
@@ -163,6 +162,13 @@ def gap(i, o, x, v, shapes, feature, order, radius, spin, S):
         for a in range(3):
             for b in range(3):
                 H[a, b] = S[6 + a, 0] * r[b, 0] + S[6 + a, 1] * r[b, 1] + S[6 + a, 2] * r[b, 2]
+    return d, relative_velocity(i, o, x, v, shapes, radius, spin, S)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def relative_velocity(i, o, x, v, shapes, radius, spin, S):
+    """Fill v_rel, row 1 of S, and return v_n along the normal in row 0; see `gap`."""
+    p, V, W, n = shapes.p, shapes.V, shapes.W, S[0]
     y0, y1, y2 = x[i, 0] - p[o, 0], x[i, 1] - p[o, 1], x[i, 2] - p[o, 2]
     S[1, 0] = v[i, 0] - V[o, 0] - (W[o, 1] * y2 - W[o, 2] * y1)
     S[1, 1] = v[i, 1] - V[o, 1] - (W[o, 2] * y0 - W[o, 0] * y2)
@@ -171,7 +177,7 @@ def gap(i, o, x, v, shapes, feature, order, radius, spin, S):
         S[1, 0] -= radius * (spin[1] * n[2] - spin[2] * n[1])
         S[1, 1] -= radius * (spin[2] * n[0] - spin[0] * n[2])
         S[1, 2] -= radius * (spin[0] * n[1] - spin[1] * n[0])
-    return d, n[0] * S[1, 0] + n[1] * S[1, 1] + n[2] * S[1, 2]
+    return n[0] * S[1, 0] + n[1] * S[1, 1] + n[2] * S[1, 2]
 
 
 @njit(cache=True, error_model="numpy")

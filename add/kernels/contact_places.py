@@ -322,16 +322,6 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
 
 
 @njit(cache=True, error_model="numpy")
-def nearest(i, o, q, least, contacts, frames, x, L, S):
-    """Return the feature of shape o that is nearest to point i at x, with `ROLLS` where it does; see `rolled`."""
-    if contacts.points[i, 3] >= 0:
-        feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
-        if feature >= 0:
-            return feature | ROLLS
-    return feature_at(i, o, contacts, frames, x, L, False)
-
-
-@njit(cache=True, error_model="numpy")
 def is_beside(moved, n):
     """Whether a point that moves by P (3,) with its rim, as `roll` leaves it, is not below or above the axis."""
     along = moved[0] * n[0] + moved[1] * n[1] + moved[2] * n[2]

@@ -29,9 +29,20 @@ from typing import NamedTuple
 
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SPIN, VELOCITY, WAY
+from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SCALE, SPIN, VELOCITY, WAY
 from add.kernels.contact_detection import reach_of
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, PAIR, Coefficients, gap, penalty_law
+from add.kernels.contact_lines import ALONG, CROSSES, ROWS, TURNED, TWIST, WEIGHT, WHICH, call_cross
+from add.kernels.contact_pairs import (
+    ACTIVE,
+    BITS,
+    FACE,
+    FEATURE,
+    PAIR,
+    Coefficients,
+    gap,
+    penalty_law,
+    relative_velocity,
+)
 from add.kernels.contact_places import (
     BEND,
     BY,
@@ -53,13 +64,14 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 63
+SCRATCH = 87
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (10, 3).
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (18, 3).
 
-    Rows of L are rho_a, rho_b, F, l_a, l_b, and what `add.kernels.contact_places.roll` leaves.
+    Rows of L are rho_a, rho_b, F, l_a, l_b, and what `contact_places.roll` or `contact_lines.cross` leaves; of all, the
+    scale of the force stands in L[WEIGHT, 1].
     """
 
     x: FloatArray
@@ -73,7 +85,7 @@ def scratch_in(floats):
     """Return room for one pair in a store of `contact_blocks.new_store`, or in `SCRATCH` floats; see `room_in`."""
     return Scratch(
         borrowed(floats, 0, (1, 3)), borrowed(floats, 3, (1, 3)), borrowed(floats, 6, (9, 3)),
-        borrowed(floats, 33, (10, 3)),
+        borrowed(floats, 33, (ROWS, 3)),
     )  # fmt: skip
 
 
@@ -107,10 +119,12 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     a, b = point_place(i, motion.q, contacts, B, x, L), contacts.hosts[o]
     for c in range(3):
         L[MOVED, c] = L[BY, c] = L[BEND, c] = 0.0
-    if feature & ROLLS:
-        feature ^= ROLLS
-        call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
+    L[WEIGHT, 1], L[WEIGHT, 2], d = contacts.arms[i, 4], 0.0, 0.0
     radius = contacts.arms[i, 3]
+    if feature & CROSSES:
+        d = radius - call_cross((i, o, feature, contacts, frames, x, L, S[0]))
+    elif feature & ROLLS:
+        call_roll((i, o, feature ^ ROLLS, 0.0, contacts, frames, x, L, S))
     w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
     if a >= 0:
         lever = radius
@@ -122,7 +136,12 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
         for c in range(3):
             u[0, c] = motion.v[contacts.points[i, 0] + c]
     spin = (w0 - W[o, 0], w1 - W[o, 1], w2 - W[o, 2])
-    d, v_n = gap(0, o, x, u, frames.shapes, feature, order, radius, spin, S)
+    if feature & CROSSES:
+        for r in range(3 if order >= 2 else 0):
+            S[3 + r, 0] = S[3 + r, 1] = S[3 + r, 2] = 0.0
+        v_n = relative_velocity(0, o, x, u, frames.shapes, radius, spin, S)
+    else:
+        d, v_n = gap(0, o, x, u, frames.shapes, feature & ~ROLLS, order, radius, spin, S)
     for c in range(3):
         L[1, c] = x[0, c] - B[b, PLACE, c] if b >= 0 else 0.0
         L[3, c] = L[0, c] - lever * S[0, c]
@@ -139,7 +158,7 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     S, L, n_shapes = scratch.S, scratch.L, contacts.kind.size
     i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
     a, lever, spin, d, v_n = meet(i, o, rows[k, FEATURE], order, motion, contacts, frames, scratch)
-    values, scale = coefficients_of(i, o, motion.theta, contacts), contacts.arms[i, 4]
+    values, scale = coefficients_of(i, o, motion.theta, contacts), L[WEIGHT, 1]
     d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
     if not replay and rows[k, BITS] & FACE != 0:
         rows[k, BITS] = rows[k, BITS] | ACTIVE if d > 0.0 else rows[k, BITS] & ~ACTIVE
@@ -161,7 +180,7 @@ def _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y):
     for r in range(3):
         s, t = (r + 1) % 3, (r + 2) % 3
         dn = S[3 + r, 0] * Z[0, 0] + S[3 + r, 1] * Z[0, 1] + S[3 + r, 2] * Z[0, 2]
-        dn += Z[1, s] * S[0, t] - Z[1, t] * S[0, s]
+        dn += Z[1, s] * S[0, t] - Z[1, t] * S[0, s] + Z[6, r]
         moved = lever * dn + slope * along * S[0, r]
         Y[NORMAL + r, c] = weight_q * dn
         Y[ARM + r, c], Y[ARM + 3 + r, c] = weight_q * (Z[2, r] - moved), weight_q * (Z[3, r] - moved)
@@ -199,7 +218,7 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
         if turns and body < 0:
             continue
         sign = 1.0 if side == 0 else -1.0
-        Z[:5] = 0.0
+        Z[:] = 0.0
         if turns:
             j0, j1, j2 = B[body, TURN, axis], B[body, TURN + 1, axis], B[body, TURN + 2, axis]
             r0 = sign * (weight_q * B[body, TURN_RATE, axis] + weight_v * j0)
@@ -227,6 +246,16 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
         for r in range(3):
             way = rolls * L[MOVED, r]
             Z[0, r], Z[2, r], Z[3, r] = Z[0, r] + way, Z[2, r] + way, Z[3, r] + way
+        if L[WEIGHT, 2] != 0.0:
+            Y[SCALE, c] = L[WEIGHT, 0] * rolls
+            for r in range(3):
+                Y[SCALE, c] += L[ALONG, r] * Z[0, r]
+                if turns:
+                    turned = sign * B[body, TURN + r, axis]
+                    Y[SCALE, c] += L[TURNED, r] * turned
+                    for k in range(3):
+                        Z[6, k] += L[TWIST + k, r] * turned
+            Y[SCALE, c] *= weight_q
         _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y)
 
 
@@ -239,9 +268,13 @@ def way_column(c, side, way, rolls, levers, bodies, B, scratch, Z, Y):
     L, (lever, slope) = scratch.L, levers
     for r in range(3):
         Z[2, r] = Z[3, r] = (way[r] if side == 0 else 0.0) + rolls * L[MOVED, r]
-        Z[0, r], Z[1, r], Z[4, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0
+        Z[0, r], Z[1, r], Z[4, r], Z[6, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0, 0.0
     _finish(c, 1.0, lever, slope, bodies, B, scratch.S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
+    if L[WEIGHT, 2] != 0.0:
+        Y[SCALE, c] = L[WEIGHT, 0] * rolls
+        for r in range(3):
+            Y[SCALE, c] += L[ALONG, r] * Z[0, r]
 
 
 @njit(**_JIT)
@@ -286,6 +319,8 @@ def size_ways(o, feature, x, frames, n, out):
     shapes = frames.shapes
     kind, size, R = shapes.kind[o], shapes.size[o], shapes.R[o]
     out[:] = 0.0
+    if feature & CROSSES:
+        feature = (feature & WHICH) // 2
     feature, faced, radius = beside(kind, size, feature)
     edge = 1.0 + FLUSH if faced >= 0 else 1.0
     if kind == BOX:

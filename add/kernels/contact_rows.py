@@ -42,6 +42,7 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
+from add.kernels.contact_lines import OPEN, is_line, nearest
 from add.kernels.contact_places import (
     MOVED,
     OMEGA,
@@ -50,7 +51,6 @@ from add.kernels.contact_places import (
     UPRIGHT,
     VELOCITY as SPEED,
     is_beside,
-    nearest,
     point_place,
 )
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
@@ -78,7 +78,7 @@ def _met(number, order, motion, contacts, frames, scratch):
     point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
     feature = nearest(i, o, motion.q, least, contacts, frames, scratch.x, scratch.L, scratch.S)
     a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
-    return i, o, a, contacts.hosts[o], lever, -d
+    return i, o, a, contacts.hosts[o], lever, math.inf if feature & OPEN else -d
 
 
 @njit(**_JIT)
@@ -88,7 +88,7 @@ def decide_rims(motion, packed, number):
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
         i, o = _split(number[k], contacts)
-        if contacts.points[i, 3] >= 0:
+        if contacts.points[i, 3] >= 0 and not is_line(i, contacts):
             point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
             feature = nearest(i, o, motion.q, UPRIGHT, contacts, frames, scratch.x, scratch.L, scratch.S)
             number[k] |= KEEPS if feature & ROLLS else STANDS

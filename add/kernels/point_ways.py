@@ -11,6 +11,7 @@ import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_detection import FIRST, GROUP, STOP, frames_of, meets, reach_of
+from add.kernels.contact_lines import is_line
 from add.kernels.contact_pairs import to_frame
 from add.kernels.contact_places import UPRIGHT, call_rolled, point_place
 from add.kernels.distance import distance_branch, distance_feature
@@ -75,6 +76,8 @@ def free_points(motion, other, contacts):
                 continue
             for i in range(runs[run, FIRST], runs[run, STOP]):
                 point_place(i, motion.q, contacts, one.B, x, L)
+                if is_line(i, contacts):
+                    continue
                 is_rim = contacts.points[i, 3] >= 0
                 rolls = is_rim and call_rolled((i, o, motion.q, math.inf, UPRIGHT, contacts, one, x, L, S)) >= 0
                 point_place(i, other.q, contacts, two.B, y, L)

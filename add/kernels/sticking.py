@@ -37,8 +37,9 @@ from add.kernels.contact_blocks import (
 from add.kernels.contact_bodies import set_ends
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
+from add.kernels.contact_lines import CROSSES, GAP, WEIGHT, nearest
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
-from add.kernels.contact_places import ROLLS, UPRIGHT, nearest, point_place
+from add.kernels.contact_places import ROLLS, UPRIGHT, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
 from add.typing import FloatArray
@@ -121,15 +122,17 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         i, o, a, lever, spin, _, values, pieces = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
-        b, scale = contacts.hosts[o], contacts.arms[i, 4]
+        b, scale = contacts.hosts[o], L[WEIGHT, 1]
         f_c, touches = pieces[1][0], decision[k, BITS] & ACTIVE != 0
         limit[k] = scale * static_coefficient(law, values, f_c) * f_c if touches else -1.0
         stiffness[k] = scale * values.k_t
         n, v, slope = S[0], S[1], 0.0
         if a >= 0:
             # The place of contact is on the surface, not on the point inside: lever g instead of r.
-            X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
-            g = distance_branch(kind[o], size[o], X0, X1, X2, decision[k, FEATURE] & ~ROLLS, 0, n, S[3:6])
+            g = L[GAP, 0]
+            if decision[k, FEATURE] & CROSSES == 0:
+                X0, X1, X2 = to_frame(0, o, x, R, shapes.p)
+                g = distance_branch(kind[o], size[o], X0, X1, X2, decision[k, FEATURE] & ~ROLLS, 0, n, S[3:6])
             v[0] += (lever - g) * (spin[1] * n[2] - spin[2] * n[1])
             v[1] += (lever - g) * (spin[2] * n[0] - spin[0] * n[2])
             v[2] += (lever - g) * (spin[0] * n[1] - spin[1] * n[0])

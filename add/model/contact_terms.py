@@ -1,6 +1,6 @@
 """The surroundings of bodies (obstacles, settings of contact), and the term of points against shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
@@ -23,8 +23,7 @@ from add.equations.sites import NO_INDICES
 from add.geometry.triangle_surface import CollisionMesh
 from add.kernels.contact_arrays import Growth
 from add.kernels.contact_detection import ALWAYS, BEHIND, NEVER
-from add.kernels.distance import fall_radius
-from add.kernels.shape_codes import BOX, CYLINDER
+from add.model.contact_points import corners_of, lined_shapes, rims_of, shapes_of, with_lines
 from add.typing import FloatArray, IntArray
 
 
@@ -175,7 +174,8 @@ def contact_terms(
 ) -> tuple[BodyContact, ...]:
     """Return the contact term, if it has anything to do."""
     number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
-    points_of = [body.contact_points() for body in bodies]
+    bare = [body.contact_points() for body in bodies]
+    points_of, lines_of = zip(*(with_lines(*pair) for pair in zip(bodies, bare, strict=True)), strict=True)
     nodes = np.concatenate(
         [np.zeros(0, np.int64), *(at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, points_of, strict=True))]
     )
@@ -191,7 +191,7 @@ def contact_terms(
         scale = np.ones(scale.size)
     carriers = [body for body in bodies for _ in body.shapes]
     world = [_Side(contact.class_of(obstacle.name), world=True) for obstacle in obstacles]
-    sides = [_side(body, points, contact) for body, points in zip(bodies, points_of, strict=True)]
+    sides = [_side(body, points, contact) for body, points in zip(bodies, bare, strict=True)]
     rows, row_of = _numbered(sides)
     columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
     pairs = _pairs(rows, columns, contact, at.parameters)
@@ -202,8 +202,8 @@ def contact_terms(
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
     starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
     centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
-    shape_of = [_shapes_of(points) for points in points_of]
-    rim, rims = _rims(bodies, points_of)
+    shape_of = [shapes_of(points) for points in points_of]
+    rim, rims = rims_of(bodies, points_of, lines_of)
     counts = {o.name: 1 for o in obstacles}
     counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, shape_of, strict=True)}
     known = labels(counts, contact)
@@ -246,7 +246,8 @@ def contact_terms(
             sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
             rim=rim[order][kept],
             rims=rims,
-            corners=_corners(bodies, points_of)[order][kept],
+            corners=corners_of(bodies, points_of)[order][kept],
+            lined=lined_shapes(bodies, points_of, lines_of, len(obstacles)),
         ),
     )
 
@@ -260,7 +261,7 @@ def _sizes_in_theta(
     index, arms, base = [np.zeros((0, 3), np.int64)], [np.zeros((0, 3, 4))], [np.zeros((0, 4))]
     of_shapes = [np.full((n_obstacles, 3), -1, dtype=np.int64)]
     for body, points in zip(bodies, found, strict=True):
-        n, shape_of = points.radii.size, _shapes_of(points)
+        n, shape_of = points.radii.size, shapes_of(points)
         numbers, slopes = np.full((n, 3), -1, dtype=np.int64), np.zeros((n, 3, 4))
         places = np.column_stack([points.arms if body.has_frame else np.zeros((n, 3)), points.radii])
         for k, shape in enumerate(body.shapes):
@@ -270,7 +271,7 @@ def _sizes_in_theta(
             if shape.in_theta and mine.size:
                 numbers[mine] = rows
                 slopes[mine] = point_growth(
-                    shape.kind, shape.size, shape.rotation, shape.position, points.arms[mine]
+                    shape.kind, shape.size, shape.rotation, shape.position, points.arms[mine], points.radii[mine]
                 )  # fmt: skip
                 places[mine] -= np.einsum("c,pca->pa", shape.size, slopes[mine])
         index.append(numbers)
@@ -278,49 +279,6 @@ def _sizes_in_theta(
         base.append(places)
     growth = Growth(np.concatenate(index)[kept], np.concatenate(arms)[kept], np.concatenate(of_shapes))
     return Sizes(growth, np.concatenate(base)[kept])
-
-
-def _rims(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> tuple[IntArray, FloatArray]:
-    """Return the row of each point on a rim of its cylinder, -1 for others, and the rims (m, 9); see `BodyContact`."""
-    numbers, rims = [np.zeros(0, np.int64)], np.zeros((0, 9))
-    for body, points in zip(bodies, found, strict=True):
-        numbers.append(np.full(points.radii.size, -1))
-        for k, shape in enumerate(body.shapes if body.has_frame else ()):
-            if shape.kind != CYLINDER:
-                continue
-            local = (points.arms - shape.position) @ shape.rotation
-            off = np.abs([np.hypot(local[:, 0], local[:, 1]) - shape.size[0], np.abs(local[:, 2]) - shape.size[1]])
-            mine = (_shapes_of(points) == k) & (points.radii == 0.0) & (off.max(axis=0) < 1e-9 * max(shape.size))
-            for end in (mine & (local[:, 2] < 0.0), mine & (local[:, 2] > 0.0)):
-                if end.any():
-                    numbers[-1][end] = len(rims)
-                    towards = shape.rotation[:, :2] @ local[end][0, :2] / np.hypot(*local[end][0, :2])
-                    rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards]])
-    return np.concatenate(numbers), rims
-
-
-def _corners(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
-    """Return the sum of the normals of the faces that each point of a box or a cylinder is on, and `fall_radius`."""
-    out = [np.zeros((0, 4))]
-    for body, points in zip(bodies, found, strict=True):
-        out.append(np.zeros((points.radii.size, 4)))
-        for k, shape in enumerate(body.shapes if body.has_frame else ()):
-            if shape.kind not in (BOX, CYLINDER):
-                continue
-            mine = (_shapes_of(points) == k) & (points.radii == 0.0)
-            half = np.array(shape.size)[[0, 1, 2] if shape.kind == BOX else [0, 0, 1]]
-            away = (points.arms[mine] - shape.position) @ shape.rotation / half * (1.0 + 1e-9)
-            normals = np.trunc(away)
-            if shape.kind == CYLINDER:
-                normals[:, :2] = away[:, :2] * np.trunc(np.hypot(away[:, 0], away[:, 1]))[:, None]
-            out[-1][mine, :3] = normals @ shape.rotation.T
-            out[-1][mine, 3] = fall_radius(shape.kind, np.array(shape.size, dtype=float))
-    return np.concatenate(out)
-
-
-def _shapes_of(points: ContactPoints) -> IntArray:
-    """Return the number of the shape that each point of a body is of."""
-    return np.zeros(points.radii.size, dtype=np.int64) if points.shape is None else points.shape
 
 
 class _Side(NamedTuple):
@@ -382,10 +340,15 @@ def _pairs(
         enabled=np.array([[enabled(row, column) for column in columns] for row in rows]).reshape(shape),
         thickness=table("thickness") if contact.normal_law.has_layer else None,
         further=np.stack([table(number.name) for number in numbers], axis=2) if numbers else None,
+        mutual=np.array([[_mutual(row, column, on) for column in columns] for row in rows]).reshape(shape),
         couples=np.where(braked, np.stack([table(key, -1) for key in ("c_t", "c_r", "w_0")], axis=2), -1)
         if contact.couples
         else None,
     )
+
+
+def _mutual(row: _Side, column: _Side, on: Callable[[_Side, _Side], bool]) -> bool:
+    return not column.world and row.carries and column.carries and on(row, column) and on(column, row)
 
 
 def _sizes(shapes: Sequence[Obstacle | CarriedShape]) -> FloatArray:

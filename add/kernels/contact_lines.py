@@ -1,0 +1,287 @@
+"""Lines of bodies that cross: edges of boxes, and the axes of capsules and cylinders, as cores of round sides.
+
+Two long bodies laid across each other touch where no corner is near: there a line of one crosses a line of the other.
+With a line through C along d, of a point's body, and one through E along e, of a shape's, they are nearest along
+
+    n = sigma d x e / m,   m = |d x e|,   f = e x n,   g = n . (C - E) - r_b,   sigma = +-1
+    s = -f . (C - E) / (sigma m),   c = C + s d,   t = e . (c - E)
+
+sigma turns n away from the shape's body: outside of the wedge of an edge, or to where the other axis is. The place c is
+one where the gap of the line is least, so that the gradient of g is that of material there (the envelope theorem), as
+`contact_places.py` has it for rims. Of the way ds of material at c and the turn dphi, both of a's against b's,
+
+    dn = T dphi,   T = sigma/m (d e^T - (d . e)(1 - n n^T))
+    dc = ds + P (f . ds - g' f . T dphi),   P = -d/(sigma m),   g' = n . (C - E)
+
+A crossing counts in full where the lines cross inside of both, steeply, and n is outwards of all faces that meet in the
+edges. Towards ends, where corners take over, as lines become parallel, and as n leaves the wedges, it fades to nothing:
+the force is that of a point times
+
+    W = product of w(u),   w(u) = u^2 (3 - 2 u) between 0 and 1,
+    u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, (m - `STEEP` k)/(2 `STEEP` k), (n . b + `OVER`)/`TURNS`
+
+with half-lengths h, the slenderness k of the line and normals b of the shape's faces, or -a of the line's own. Faces
+that lie on each other cross with n along the normals of both: hence `OVER`. What fades does no work of its own: energy
+is not kept to the last digit while a crossing fades.
+"""
+
+import math
+
+import numpy as np
+from numba import typeof, types
+
+from add.kernels.by_address import when_called
+from add.kernels.caching import njit
+from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_pairs import Shapes
+from add.kernels.contact_places import BEND, BY, GROWN, MOVED, PLACE, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.distance import SIDE
+from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
+
+#: Bit of a feature over which a line crosses one of a shape; below are the edge and the sign of n.
+CROSSES = 1 << 41
+#: Bit of a feature over which a line would cross if it were longer, or turned: it does not touch.
+OPEN = 1 << 42
+#: The bits of edge and sign.
+WHICH = 63
+#: Rows of L of a crossing: T (10-12); the change of ln W by dphi, and by the way of c; that by what P is multiplied by,
+#: the scale of the force, and whether there is a crossing; that by both half-lengths, and which numbers these are,
+#: 3 a + b; the gap.
+TWIST, TURNED, ALONG, WEIGHT, HALVES, GAP = 10, 13, 14, 15, 16, 17
+#: Rows of L.
+ROWS = 18
+#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
+SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
+#: Share of a half-length, towards an end, over which crossings fade.
+END = 0.25
+#: Sine of the angle between lines at which crossings begin to fade in, in units of the slenderness.
+STEEP = 0.4
+#: By how much n may lean out of a wedge, and over which range crossings fade there [-].
+OVER, TURNS = 0.25, 0.15
+#: Share of the least half-size of a box down to which its edges cross others.
+DEEPEST = 0.5
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def is_line(i, contacts):
+    """Whether point i stands for a line."""
+    rim = contacts.points[i, 3]
+    return rim >= 0 and contacts.rims[rim, HALF] > 0.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _share(u):
+    """Return w(u) and w'(u)/w(u)."""
+    if u >= 1.0:
+        return 1.0, 0.0
+    if u <= 0.0:
+        return 0.0, 0.0
+    return u * u * (3.0 - 2.0 * u), 6.0 * (1.0 - u) / (u * (3.0 - 2.0 * u))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _seen(R, B, X0, X1, X2):
+    """Return a direction in the frame of body B (13, 3) as the frame R (3, 3) of a shape has it."""
+    y0 = B[0, 0] * X0 + B[0, 1] * X1 + B[0, 2] * X2
+    y1 = B[1, 0] * X0 + B[1, 1] * X1 + B[1, 2] * X2
+    y2 = B[2, 0] * X0 + B[2, 1] * X1 + B[2, 2] * X2
+    return (
+        R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
+        R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
+        R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
+    )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _axis_of(kind, code):
+    """Return the axis along a line of a shape and the signs of the two that follow, zero for a core."""
+    if kind != BOX:
+        return 2, 0.0, 0.0
+    signs = (code // 9 - 1.0, code // 3 % 3 - 1.0, code % 3 - 1.0)
+    k = 0 if signs[0] == 0.0 else (1 if signs[1] == 0.0 else 2)
+    return k, signs[(k + 1) % 3], signs[(k + 2) % 3]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _crossing(kind, size, C, D, k, s_j, s_l, sigma):
+    """Return s, t, g', m and n_j, n_l of the line through C along D, all in the frame of the shape."""
+    j, l = (k + 1) % 3, (k + 2) % 3
+    y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
+    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
+    n_j, n_l = sigma * D[l] / m, -sigma * D[j] / m
+    s = (n_l * y_j - n_j * y_l) / (sigma * m)
+    return s, C[k] + s * D[k], n_j * y_j + n_l * y_l, m, n_j, n_l
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _line(i, o, contacts, frames, L):
+    """Return middle and direction of line i, and the normals of its faces (zeros: a core), in the frame of shape o."""
+    a, R, p, rim = contacts.points[i, 2], frames.shapes.R[o], frames.shapes.p[o], contacts.rims[contacts.points[i, 3]]
+    B, arms = frames.B[a], contacts.arms
+    y0, y1, y2 = B[PLACE, 0] + L[0, 0] - p[0], B[PLACE, 1] + L[0, 1] - p[1], B[PLACE, 2] + L[0, 2] - p[2]
+    C = (
+        R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
+        R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
+        R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
+    )
+    D = _seen(R, B, rim[3], rim[4], rim[5])
+    M = _seen(R, B, arms[i, 5], arms[i, 6], arms[i, 7])
+    w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
+    one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
+    two = (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
+    return C, D, one, two
+
+
+@njit(cache=True, error_model="numpy")
+def crossing_feature(i, o, reach, always, contacts, frames, L):
+    """Return the feature by which line i, at L[0] as `point_place` leaves it, crosses shape o; -1 if it does not.
+
+    Of two crossings of a line, over edges to either side of a face, each of its two points (`SLOT`) takes one. Of a
+    pair of bodies that both have lines the first one's cross the other's. ``reach`` [m] counts from the line. Where
+    ``always`` is true, what comes nearest to a crossing is returned with `OPEN`.
+    """
+    kind, size, a, b = contacts.kind[o], contacts.size[o], contacts.points[i, 2], contacts.hosts[o]
+    rim, is_edge = contacts.rims[contacts.points[i, 3]], has_corner(i, contacts)
+    if not (kind == BOX or kind == CAPSULE or kind == CYLINDER) or (is_edge and kind != BOX and b >= 0):
+        return CROSSES | OPEN if always else -1
+    both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
+    if both and is_edge == (kind == BOX) and a > b:
+        return CROSSES | OPEN | 2 * (22 if kind == BOX else SIDE) if always else -1
+    C, D, one, two = _line(i, o, contacts, frames, L)
+    half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
+    best, feature = -math.inf if always else 0.0, -1
+    if kind == BOX and not always:
+        # Beyond a slab no place of the line is near.
+        low, high = -half, half
+        for c in range(3):
+            wide = size[c] + max(reach, 0.0)
+            if abs(D[c]) > 1e-12:
+                near, far = (-wide - C[c]) / D[c], (wide - C[c]) / D[c]
+                low, high = max(low, min(near, far)), min(high, max(near, far))
+            elif abs(C[c]) > wide:
+                return -1
+        if low > high:
+            return -1
+    deepest = -DEEPEST * (min(size[0], size[1], size[2]) if kind == BOX else size[0])
+    for k in range(0 if kind == BOX else 2, 3):
+        j, l = (k + 1) % 3, (k + 2) % 3
+        if D[j] * D[j] + D[l] * D[l] <= max(slender * slender, 1e-24):
+            continue
+        h_b = size[k] if kind == BOX else size[1]
+        weight = (9, 3, 1)
+        for which in range(8 if kind == BOX else 2):
+            sigma = 1.0 if which % 2 == 1 else -1.0
+            s_j, s_l = (which // 2 % 2 * 2.0 - 1.0, which // 4 * 2.0 - 1.0) if kind == BOX else (0.0, 0.0)
+            s, t, g, m, n_j, n_l = _crossing(kind, size, C, D, k, s_j, s_l, sigma)
+            u = min((1.0 - abs(s) / half) / END, (1.0 - abs(t) / h_b) / END, (m - slender) / (2.0 * slender))
+            if u <= best or g - radius >= reach:
+                continue
+            if kind == BOX:
+                u = min(u, (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
+                side = s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
+            else:
+                u, side = (u if g > 0.0 else 0.0), 1.0
+            if is_edge:
+                u = min(u, (OVER - one[j] * n_j - one[l] * n_l) / TURNS, (OVER - two[j] * n_j - two[l] * n_l) / TURNS)
+            if u <= best or g - radius <= deepest or (side >= 0.0) != (rim[SLOT] > 0.0):
+                continue
+            code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
+            best, feature = min(u, 1.0), CROSSES | 2 * code | which % 2
+    return feature | OPEN if always and not best > 0.0 else feature
+
+
+@njit(cache=True, error_model="numpy")
+def cross(i, o, feature, contacts, frames, x, L, n):
+    """Move line i, at x and L[0] as `point_place` leaves them, to where it crosses shape o; return the gap g [m].
+
+    Fill the normal n (3,) and the rows of L from `MOVED` on: what moves with what, and the weight.
+    """
+    kind, size, R, rim = contacts.kind[o], contacts.size[o], frames.shapes.R[o], contacts.rims[contacts.points[i, 3]]
+    code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
+    k, s_j, s_l = _axis_of(kind, code)
+    j, l = (k + 1) % 3, (k + 2) % 3
+    C, D, one, two = _line(i, o, contacts, frames, L)
+    s, t, g, m, n_j, n_l = _crossing(kind, size, C, D, k, s_j, s_l, sigma)
+    slope = sigma * m
+    d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
+    d1 = R[1, 0] * D[0] + R[1, 1] * D[1] + R[1, 2] * D[2]
+    d2 = R[2, 0] * D[0] + R[2, 1] * D[1] + R[2, 2] * D[2]
+    d, g_d = (d0, d1, d2), sigma * D[k] / m
+    for r in range(3):
+        n[r] = R[r, j] * n_j + R[r, l] * n_l
+        L[BEND, r] = L[GROWN, r] = R[r, l] * n_j - R[r, j] * n_l
+        L[0, r] += s * d[r]
+        x[0, r] += s * d[r]
+        L[MOVED, r] = -d[r] / slope
+        L[BY, r] = g * (R[r, k] - g_d * L[BEND, r])
+    for r in range(3):
+        for c in range(3):
+            L[TWIST + r, c] = d[r] * R[c, k] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
+    # The weight and its logarithmic derivatives: by s, by t, and, of unit turns about the axes, by dphi.
+    half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
+    by_n = 1 if kind == BOX else 0
+    weight, by_s = _share((1.0 - abs(s) / half) / END)
+    part, by_t = _share((1.0 - abs(t) / h_b) / END)
+    weight *= part
+    part, by_m = _share((m - slender) / (2.0 * slender))
+    weight *= part
+    by_s *= -math.copysign(1.0 / (END * half), s)
+    by_t *= -math.copysign(1.0 / (END * h_b), t)
+    by_m *= -g_d * m / (2.0 * slender)
+    v_j, v_l = 0.0, 0.0
+    if by_n == 1:
+        part, by = _share((s_j * n_j + OVER) / TURNS)
+        weight, v_j = weight * part, by * s_j / TURNS
+        part, by = _share((s_l * n_l + OVER) / TURNS)
+        weight, v_l = weight * part, by * s_l / TURNS
+    v0 = (R[0, j] * v_j + R[0, l] * v_l, R[1, j] * v_j + R[1, l] * v_l, R[2, j] * v_j + R[2, l] * v_l)
+    w0 = (0.0, 0.0, 0.0)
+    if has_corner(i, contacts):
+        part, by = _share((OVER - one[j] * n_j - one[l] * n_l) / TURNS)
+        weight, by_1 = weight * part, -by / TURNS
+        part, by = _share((OVER - two[j] * n_j - two[l] * n_l) / TURNS)
+        weight, by_2 = weight * part, -by / TURNS
+        a0, a1, a2 = by_1 * one[0] + by_2 * two[0], by_1 * one[1] + by_2 * two[1], by_1 * one[2] + by_2 * two[2]
+        w0 = (
+            R[0, 0] * a0 + R[0, 1] * a1 + R[0, 2] * a2,
+            R[1, 0] * a0 + R[1, 1] * a1 + R[1, 2] * a2,
+            R[2, 0] * a0 + R[2, 1] * a1 + R[2, 2] * a2,
+        )
+    for r in range(3):
+        p, q = (r + 1) % 3, (r + 2) % 3
+        # n turns by T dphi against b, and by T dphi - dphi x n against a.
+        L[TURNED, r] = by_m * n[r] - (n[p] * w0[q] - n[q] * w0[p])
+        for c in range(3):
+            L[TURNED, r] += L[TWIST + c, r] * (v0[c] + w0[c])
+        L[ALONG, r] = by_t * R[r, k]
+    L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -by_s / slope, contacts.arms[i, 4] * weight, 1.0
+    own = int(rim[NUMBER])
+    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = -by_s * s / half, -by_t * t / h_b, 3 * own + (k if kind == BOX else 1)
+    L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
+    return L[GAP, 0]
+
+
+_ROWS, _CUBE, _NONE = types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))
+_AT = typeof(Frames(_CUBE, _NONE, Shapes(nothing().kind, _NONE, _CUBE, _NONE, _NONE, _NONE)))
+_PAIR = types.int64, types.int64
+call_crossing_feature = when_called(
+    crossing_feature, (*_PAIR, types.float64, types.boolean, typeof(nothing()), _AT, _ROWS), types.int64
+)
+call_cross = when_called(
+    cross, (*_PAIR, types.int64, typeof(nothing()), _AT, _ROWS, _ROWS, types.float64[::1]), types.float64
+)
+
+
+@njit(cache=True, error_model="numpy")
+def nearest(i, o, q, least, contacts, frames, x, L, S):
+    """Return the feature of shape o that is nearest to point i at x: with `ROLLS` where its rim does, see `rolled`.
+
+    That of a line is the one it crosses, or would: with `OPEN`.
+    """
+    if is_line(i, contacts):
+        return call_crossing_feature((i, o, math.inf, True, contacts, frames, L))
+    if contacts.points[i, 3] >= 0:
+        feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
+        if feature >= 0:
+            return feature | ROLLS
+    return feature_at(i, o, contacts, frames, x, L, False)

@@ -1,0 +1,121 @@
+"""Lines that cross, edges of boxes and axes of capsules and cylinders: places, gaps and all derivatives."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from add.contact import BodyContact
+from add.equations.kinematics import Kinematics
+from add.hard_contact.geometry import contact_term
+from add.kernels.contact_detection import frames_of
+from add.kernels.contact_lines import CROSSES, GAP, ROWS, WEIGHT, cross
+from add.kernels.contact_pairs import FEATURE, PAIR
+from add.kernels.contact_places import point_place
+from add.scene import scene_from_dict
+from add.testing import check_deciding_term, check_term
+from add.typing import FloatArray
+
+HALF = 0.5
+LONG: dict[str, dict[str, Any]] = {
+    "box": {"shape": "box", "size": [2 * HALF, 0.12, 0.16], "adjustable": True},
+    "cylinder": {"shape": "cylinder", "radius": 0.06, "half_length": HALF, "adjustable": True},
+    "capsule": {"shape": "capsule", "radius": 0.07, "half_length": 0.44, "adjustable": True},
+}
+#: Turns that lay a shape's length along x.
+LYING = {"box": Rotation.identity()} | dict.fromkeys(("cylinder", "capsule"), Rotation.from_rotvec([0, np.pi / 2, 0]))
+PAIRS = [(upper, lower) for upper in LONG for lower in LONG]
+
+
+def contact_of(upper: str, lower: str, host: str, law: str = "tanh") -> tuple[BodyContact, FloatArray]:
+    """Return the term of two long bodies, the lower one of the world or not, and its numbers."""
+    bodies = {"upper": {"type": "rigid", "geometry": LONG[upper], "density": 500, "position": [0, 0, 1]}}
+    more: dict[str, Any] = {}
+    if host == "world":
+        turn = LYING[lower].as_quat(scalar_first=True).tolist()
+        still = {key: value for key, value in LONG[lower].items() if key != "adjustable"}
+        if lower == "box":
+            still["half_size"] = [0.5 * size for size in still.pop("size")]
+        more = {"obstacles": {"lower": still | {"center": [0, 0, 0], "orientation": turn}}}
+    else:
+        bodies["lower"] = {"type": "rigid", "geometry": LONG[lower], "density": 300, "position": [0, 0, 0]}
+    contact = {"friction": 0.5, "friction_law": law, "stiffness": 4e3, "damping": 20.0}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "contact": contact, "bodies": bodies, **more}
+    built = scene_from_dict(raw).build()
+    term, _ = contact_term(built.model.system)
+    assert term is not None
+    return term, built.theta
+
+
+def laid(rng: np.random.Generator, upper: str, lower: str, host: str) -> Kinematics:
+    """Lay one on the other across, a little tilted, anywhere along both, at some depth."""
+    q = []
+    for name, crosses in ((upper, rng.uniform(0.1, 3.0)), (lower, 0.0)):
+        turns = [rng.normal(0.0, 0.15, 3), [0, 0, crosses], [rng.uniform(-0.8, 0.8), 0, 0]]
+        attitude = Rotation.from_rotvec(turns[0]) * Rotation.from_rotvec(turns[1]) * Rotation.from_rotvec(turns[2])
+        q += [*rng.uniform(-0.3, 0.3, 2), rng.uniform(0.08, 0.15), *(attitude * LYING[name]).as_rotvec()]
+    n = 6 if host == "world" else 12
+    q[6:9] = [0.0, 0.0, 0.0]
+    return Kinematics(np.array(q[:n]), rng.normal(0.0, 0.3, n), np.zeros(n), 0.0, 3)
+
+
+def weights(contact: BodyContact, kin: Kinematics, theta: FloatArray) -> FloatArray:
+    """Return the weights of the crossings of a state."""
+    arrays, motion = contact.at(theta).arrays, contact.motion(kin, theta)
+    frames, x, L, n, out = frames_of(0, motion, arrays), np.empty((1, 3)), np.zeros((ROWS, 3)), np.empty(3), []
+    for row in contact.decide(kin, theta):
+        if row[FEATURE] & CROSSES:
+            i, o = divmod(row[PAIR], contact.n_shapes)
+            point_place(i, kin.q, arrays, frames.B, x, L)
+            assert cross(i, o, row[FEATURE], arrays, frames, x, L, n) == L[GAP, 0] < arrays.arms[i, 3]
+            out.append(L[WEIGHT, 1] / arrays.arms[i, 4])
+    return np.array(out)
+
+
+def crossings(upper: str, lower: str, host: str, fades: bool, law: str = "tanh") -> Any:
+    """Return a term, its numbers and a state with a crossing that fades, or where all count in full."""
+    contact, theta = contact_of(upper, lower, host, law)
+    rng = np.random.default_rng(PAIRS.index((upper, lower)))
+    for _ in range(200):
+        kin = laid(rng, upper, lower, host)
+        found = weights(contact, kin, theta)
+        if found.size and ((found < 0.9) & (found > 0.05)).any() if fades else (found == 1.0).all() and found.size:
+            return contact, theta, kin
+    raise AssertionError("no such crossing")
+
+
+@pytest.mark.parametrize("fades", [False, True])
+@pytest.mark.parametrize("host", ["body", "world"])
+@pytest.mark.parametrize(("upper", "lower"), PAIRS)
+def test_derivatives(upper: str, lower: str, host: str, fades: bool) -> None:
+    contact, theta, kin = crossings(upper, lower, host, fades)
+    _, found = check_deciding_term(
+        contact, kin, theta, rng=np.random.default_rng(1), scales={"q": 0.002, "v": 0.05}, rtol=1e-6
+    )
+    sizes = {i for block in (contact.growth.points, contact.growth.shapes) for i in block.ravel() if i >= 0}
+    assert found.q > 0.0
+    assert sizes & set(found.parameters)
+
+
+@pytest.mark.parametrize(("upper", "lower"), PAIRS)
+def test_energy_is_the_potential_of_crossings_in_full(upper: str, lower: str) -> None:
+    contact, theta, kin = crossings(upper, lower, "body", fades=False, law="none")
+    theta = np.where(np.isin(np.arange(theta.size), np.unique(contact.pairs.k_d)), 0.0, theta)
+    branch = contact.on_branch(contact.decide(kin, theta))
+    check_term(branch, kin, theta, rng=np.random.default_rng(2), energy=True, scales={"q": 0.002}, rtol=1e-7)
+    assert contact.energy(kin, theta) > 0.0
+
+
+@pytest.mark.parametrize(("upper", "lower"), PAIRS)
+def test_both_bodies_feel_the_same(upper: str, lower: str) -> None:
+    """Whichever body's line it is: forces and torques about the origin add up to nothing."""
+    contact, theta, kin = crossings(upper, lower, "body", fades=True)
+    decision = contact.decide(kin, theta)
+    found = contact.places(kin, theta, decision)
+    out = np.zeros(12)
+    contact.decided_residual(kin, theta, out)
+    np.testing.assert_allclose(out[:3] + out[6:9], 0.0, atol=1e-12 * np.abs(found.force).max())
+    moved = contact.decide(replace(kin, q=kin.q + np.tile([0.3, -0.2, 0.7, 0, 0, 0], 2)), theta)
+    assert np.array_equal(moved, decision)
