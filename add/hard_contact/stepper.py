@@ -120,7 +120,8 @@ class ExactContact(DifferentiableStepper):
 
     def _touching_now(self, state: State, theta: FloatArray) -> IntArray:
         """Return the pairs that touch at the start."""
-        return np.flatnonzero(touches(self.pairs, _start(state), theta).gap <= TOUCHING)
+        start = _start(state)
+        return np.flatnonzero(touches(self.pairs.decided(start, theta), start, theta).gap <= TOUCHING)
 
     @staticmethod
     def _fresh(solution: Solution, had: IntArray) -> bool:

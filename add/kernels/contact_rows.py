@@ -42,7 +42,7 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
-from add.kernels.contact_lines import OPEN, is_line, nearest
+from add.kernels.contact_lines import CROSSES, OPEN, nearest
 from add.kernels.contact_places import (
     MOVED,
     OMEGA,
@@ -57,7 +57,8 @@ from add.kernels.contact_points import centre_columns, coordinate_columns, meet,
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-#: Bits of a number: the point does not roll with its rim over the shape, or does so until half as near to upright.
+#: Bits of a number: the point does not roll with its rim over the shape, or does so until half as near to upright; its
+#: line does not cross the shape, or does so wherever that may be.
 STANDS, KEEPS = 1 << 60, 1 << 61
 #: The other bits: those of point and shape.
 PAIRS = (1 << 60) - 1
@@ -72,26 +73,27 @@ def _split(number, contacts):
 
 @njit(**_JIT, forceinline=True)
 def _met(number, order, motion, contacts, frames, scratch):
-    """Evaluate a pair on the feature that is nearest: its point, shape, bodies, lever and gap."""
+    """Evaluate a pair on the feature that is nearest: point, shape, bodies, lever, gap, and whether it is `OPEN`."""
     i, o = _split(number, contacts)
     least = math.inf if number & STANDS else 0.5 * UPRIGHT if number & KEEPS else UPRIGHT
     point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
     feature = nearest(i, o, motion.q, least, contacts, frames, scratch.x, scratch.L, scratch.S)
     a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
-    return i, o, a, contacts.hosts[o], lever, math.inf if feature & OPEN else -d
+    d = -math.inf if feature & CROSSES and number & STANDS else d
+    return i, o, a, contacts.hosts[o], lever, -d, feature & OPEN != 0 and number & KEEPS == 0
 
 
 @njit(**_JIT)
 def decide_rims(motion, packed, number):
-    """Mark numbers of points of rims, at the start of a step, as `STANDS` or `KEEPS`: an unknown does not choose."""
+    """Mark numbers of points of rims and lines, at the start of a step, as `STANDS` or `KEEPS`: no unknown chooses."""
     contacts, (floats, integers) = unpacked(packed.ints, packed.floats, packed.places), new_store()
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
         i, o = _split(number[k], contacts)
-        if contacts.points[i, 3] >= 0 and not is_line(i, contacts):
+        if contacts.points[i, 3] >= 0:
             point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
             feature = nearest(i, o, motion.q, UPRIGHT, contacts, frames, scratch.x, scratch.L, scratch.S)
-            number[k] |= KEEPS if feature & ROLLS else STANDS
+            number[k] |= KEEPS if feature & ROLLS or feature & (CROSSES | OPEN) == CROSSES else STANDS
     hold(floats, integers)
 
 
@@ -99,7 +101,8 @@ def decide_rims(motion, packed, number):
 def touches(motion, packed, number, lowest, out):
     """Fill gap (m,) [m], normal and relative velocity (m, 3), place where surfaces meet, and arms (m, 2, 3) there.
 
-    With ``lowest`` gaps are infinite of what is free beside the lowest point of a rim that rolls. The velocity of the
+    With ``lowest`` gaps are infinite of lines that do not cross, and of what is free beside the lowest point of a rim
+    that rolls. The velocity of the
     material says of that one alone how its gap changes: beside it material goes down into the face where the rim does
     not.
     """
@@ -112,12 +115,12 @@ def _fill_touches(motion, contacts, number, lowest, out, floats, integers):
     gap, normal, velocity, place, arms = out
     frames, scratch = frames_of(0, motion, contacts), scratch_in(floats)
     for k in range(number.size):
-        _, _, _, _, lever, gap[k] = _met(number[k], 1, motion, contacts, frames, scratch)
+        _, _, _, _, lever, gap[k], is_open = _met(number[k], 1, motion, contacts, frames, scratch)
         for r in range(3):
             normal[k, r], velocity[k, r] = scratch.S[0, r], scratch.S[1, r]
             place[k, r] = scratch.x[0, r] - lever * scratch.S[0, r]
             arms[k, 0, r], arms[k, 1, r] = scratch.L[3, r], scratch.L[4, r]
-        if lowest and gap[k] > 0.0 and is_beside(scratch.L[MOVED], normal[k]):
+        if lowest and (is_open or (gap[k] > 0.0 and is_beside(scratch.L[MOVED], normal[k]))):
             gap[k] = math.inf
 
 
@@ -187,7 +190,10 @@ def _steps_apart(t, dt, states, theta, contacts, number, resting, touching, floa
             motion = Motion(t + k * dt, q[k], after[k] if behind else v[k], theta)
             frames, more = frames_of(0, motion, contacts), 0.0 if behind else resting
             for i in number:
-                gap, S = _met(i, 1, motion, contacts, frames, scratch)[5], scratch.S
+                _, _, _, _, _, gap, is_open = _met(i, 1, motion, contacts, frames, scratch)
+                if is_open:
+                    continue
+                S = scratch.S
                 speed = S[0, 0] * S[1, 0] + S[0, 1] * S[1, 1] + S[0, 2] * S[1, 2]
                 if gap + dt * min(speed - more, 0.0) <= touching:
                     return k
@@ -294,7 +300,7 @@ def _fill_derivatives(motion, contacts, number, centres, c, force, out, floats, 
     frames, scratch, room = frames_of(2, motion, contacts), scratch_in(floats), room_in(floats, integers)
     B, S, F, Y, E, Z, block, ends = frames.B, scratch.S, room.F, room.Y, room.E, room.Z, room.block, room.ends
     for k in range(number.size):
-        i, _, a, b, lever, _ = _met(number[k], 2, motion, contacts, frames, scratch)
+        i, _, a, b, lever, _, _ = _met(number[k], 2, motion, contacts, frames, scratch)
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, scratch.L, ends, room.dofs, room.arms)
         put(force[k], F)
         if centres:

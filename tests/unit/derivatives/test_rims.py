@@ -48,7 +48,7 @@ def on_rim(case: Case, behind: float, start: float = 2.0, tilt: float = 0.7) -> 
         return np.asarray(np.cos(angle) * low + np.sin(angle) * beside)
 
     centre = contact.arm[0] - RADIUS * at(behind)
-    rims = np.concatenate([centre + 0.3 * axis, axis, at(start)])[None]
+    rims = np.concatenate([centre + 0.3 * axis, axis, at(start), [0.0]])[None]
     arm = centre + RADIUS * at(start + behind)
     case.contact = replace(contact, arm=arm[None], rim=np.zeros(1, dtype=np.int64), rims=rims)
     return case

@@ -76,7 +76,8 @@ def test_points_follow_their_shape(kind: int) -> None:
     if kind == CAPSULE:
         own[:, :2] = 0.0
     shares = np.array(size) if kind == BOX else np.array([size[0], size[0], size[1]])
-    found = point_growth(kind, size, rotation, position, own * shares @ rotation.T + position)
+    radii = np.full(4, size[0] if kind in (SPHERE, CAPSULE) else 0.0)
+    found = point_growth(kind, size, rotation, position, own * shares @ rotation.T + position, radii)
     change = np.array([0.01, -0.02, 0.03])
     moved = np.einsum("c,pca->pa", change, found)
     axes = change if kind == BOX else np.array([change[0], change[0], change[1]])
