@@ -300,8 +300,10 @@ class ExactContactSolve:
         if carried is not None:
             near[carried.touching] = True
             force = carried.forces(pairs.n)
-        for guess in guesses[:2]:
-            near |= movable & (touches(pairs, equations.kinematics(guess), theta).gap <= 0.0)
+        gaps = [touches(pairs, equations.kinematics(guess), theta).gap for guess in guesses[:2]]
+        for gap in gaps:
+            near |= movable & (gap <= 0.0)
+        near &= np.isfinite(gaps[0])  # lines that cross no longer
         while True:
             rows = np.flatnonzero(near)
             work = ContactEquations(assembler, equations, pairs.select(rows), theta, self.options)

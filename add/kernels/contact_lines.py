@@ -18,11 +18,13 @@ edges. Towards ends, where corners take over, as lines become parallel, and as n
 the force is that of a point times
 
     W = product of w(u),   w(u) = u^2 (3 - 2 u) between 0 and 1,
-    u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, (m - `STEEP` k)/(2 `STEEP` k), (n . b + `OVER`)/`TURNS`
+    u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, (h_a - |s|)/d - 1, (h_b - |t|)/d - 1,
+        (m - `STEEP` k)/(2 `STEEP` k), (n . b + `OVER`)/`TURNS`
 
-with half-lengths h, the slenderness k of the line and normals b of the shape's faces, or -a of the line's own. Faces
-that lie on each other cross with n along the normals of both: hence `OVER`. What fades does no work of its own: energy
-is not kept to the last digit while a crossing fades.
+with half-lengths h, the depth d = r_a - g, if that is above zero, the slenderness k of the line and normals b of the
+shape's faces, or -a of the line's own. Faces that lie on each other cross with n along the normals of both: hence
+`OVER`; and where an end is nearer than a crossing is deep, the bodies part beyond the end. What fades does no work of
+its own: energy is not kept to the last digit while a crossing fades.
 """
 
 import math
@@ -142,11 +144,12 @@ def crossing_feature(i, o, reach, always, contacts, frames, L):
     """
     kind, size, a, b = contacts.kind[o], contacts.size[o], contacts.points[i, 2], contacts.hosts[o]
     rim, is_edge = contacts.rims[contacts.points[i, 3]], has_corner(i, contacts)
+    none = CROSSES | OPEN | 2 * (22 if kind == BOX else SIDE) if always else -1
     if not (kind == BOX or kind == CAPSULE or kind == CYLINDER) or (is_edge and kind != BOX and b >= 0):
-        return CROSSES | OPEN if always else -1
+        return none
     both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
     if both and is_edge == (kind == BOX) and a > b:
-        return CROSSES | OPEN | 2 * (22 if kind == BOX else SIDE) if always else -1
+        return none
     C, D, one, two = _line(i, o, contacts, frames, L)
     half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
     best, feature = -math.inf if always else 0.0, -1
@@ -176,6 +179,9 @@ def crossing_feature(i, o, reach, always, contacts, frames, L):
             u = min((1.0 - abs(s) / half) / END, (1.0 - abs(t) / h_b) / END, (m - slender) / (2.0 * slender))
             if u <= best or g - radius >= reach:
                 continue
+            depth = contacts.arms[i, 3] + radius - g
+            if depth > 0.0:
+                u = min(u, (half - abs(s)) / depth - 1.0, (h_b - abs(t)) / depth - 1.0)
             if kind == BOX:
                 u = min(u, (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
                 side = s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
@@ -187,7 +193,9 @@ def crossing_feature(i, o, reach, always, contacts, frames, L):
                 continue
             code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
             best, feature = min(u, 1.0), CROSSES | 2 * code | which % 2
-    return feature | OPEN if always and not best > 0.0 else feature
+    if feature < 0:
+        return none
+    return feature if best > 0.0 else feature | OPEN
 
 
 @njit(cache=True, error_model="numpy")
@@ -217,7 +225,8 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     for r in range(3):
         for c in range(3):
             L[TWIST + r, c] = d[r] * R[c, k] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
-    # The weight and its logarithmic derivatives: by s, by t, and, of unit turns about the axes, by dphi.
+    # The weight and its logarithmic derivatives: by s, by t, by the depth, and, of turns about the axes, by dphi.
+    L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
     half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
     by_n = 1 if kind == BOX else 0
     weight, by_s = _share((1.0 - abs(s) / half) / END)
@@ -228,6 +237,14 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     by_s *= -math.copysign(1.0 / (END * half), s)
     by_t *= -math.copysign(1.0 / (END * h_b), t)
     by_m *= -g_d * m / (2.0 * slender)
+    depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
+    if depth > 0.0:
+        part, by = _share((half - abs(s)) / depth - 1.0)
+        weight, by_half, by_d = weight * part, by_half + by / depth, -by * (half - abs(s)) / (depth * depth)
+        by_s -= math.copysign(by / depth, s)
+        part, by = _share((h_b - abs(t)) / depth - 1.0)
+        weight, by_h_b, by_d = weight * part, by_h_b + by / depth, by_d - by * (h_b - abs(t)) / (depth * depth)
+        by_t -= math.copysign(by / depth, t)
     v_j, v_l = 0.0, 0.0
     if by_n == 1:
         part, by = _share((s_j * n_j + OVER) / TURNS)
@@ -253,11 +270,10 @@ def cross(i, o, feature, contacts, frames, x, L, n):
         L[TURNED, r] = by_m * n[r] - (n[p] * w0[q] - n[q] * w0[p])
         for c in range(3):
             L[TURNED, r] += L[TWIST + c, r] * (v0[c] + w0[c])
-        L[ALONG, r] = by_t * R[r, k]
+        L[ALONG, r] = by_t * R[r, k] - by_d * n[r]
     L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -by_s / slope, contacts.arms[i, 4] * weight, 1.0
     own = int(rim[NUMBER])
-    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = -by_s * s / half, -by_t * t / h_b, 3 * own + (k if kind == BOX else 1)
-    L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
+    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * own + (k if kind == BOX else 1)
     return L[GAP, 0]
 
 

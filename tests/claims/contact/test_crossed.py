@@ -1,0 +1,91 @@
+"""Long bodies across each other, and boxes turned on boxes, stand on edges and sides that cross, without any corner."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support.run_checks import check_gradient_of_run, tight
+from support.small_models import RoughObjective
+
+from add.kernels.contact_lines import CROSSES
+from add.kernels.contact_pairs import FEATURE
+from add.scene import load_scene, scene_from_dict
+
+THICK = 0.06
+#: Geometry with its length along x, the turn that lays it so, and half of its height.
+SHAPES: dict[str, tuple[dict[str, Any], Rotation]] = {
+    "box": ({"shape": "box", "size": [1.0, 2 * THICK, 2 * THICK]}, Rotation.identity()),
+    "cylinder": ({"shape": "cylinder", "radius": THICK, "half_length": 0.5}, Rotation.from_rotvec([0, np.pi / 2, 0])),
+    "capsule": ({"shape": "capsule", "radius": THICK, "half_length": 0.44}, Rotation.from_rotvec([0, np.pi / 2, 0])),
+}
+PAIRS = [(lower, upper) for lower in SHAPES for upper in SHAPES]
+
+
+def crossed(lower: str, upper: str, turn: float, law: str, steps: int, **more: Any) -> dict[str, Any]:
+    """One long body on a floor, another one across it."""
+    bodies = {}
+    for k, (shape, angle) in enumerate(((lower, 0.0), (upper, turn))):
+        geometry, lying = SHAPES[shape]
+        attitude = (Rotation.from_rotvec([0, 0, angle]) * lying).as_quat(scalar_first=True)
+        place = {"position": [0.05 * k, 0, (1 + 2 * k) * THICK], "orientation": attitude.tolist()}
+        bodies[f"b{k}"] = {"type": "rigid", "geometry": geometry, "density": 500, **place}
+    bodies["b1"] |= more
+    time = {"dt": 0.005, "steps": steps} | ({"integrator": "bdf1"} if law == "impulse" else {})
+    return {
+        "schema": "add-scene/1", "time": time, "contact": {"friction": 0.5, "friction_law": law}, "bodies": bodies,
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "turn"), [("tanh", 1.0), ("hybrid", 0.5), ("impulse", np.pi / 2), ("exact", 0.2)])
+@pytest.mark.parametrize(("lower", "upper"), PAIRS)
+def test_they_stand(lower: str, upper: str, law: str, turn: float) -> None:
+    run = scene_from_dict(crossed(lower, upper, turn, law, 60)).build().run()
+    assert run.q[-1, 8] == pytest.approx(3 * THICK, rel=0.02)
+    assert np.abs(run.q[-1] - run.q[0])[6:8].max() < 0.02 * THICK
+
+
+@pytest.mark.parametrize(("angle", "offset"), [(10, 0), (25, 0), (46, 0), (0, 0.5), (20, 0.5)])
+def test_a_turned_box_stands_on_another(angle: float, offset: float) -> None:
+    """Of equal boxes, turned by more than some seven degrees, or off by half their half, no corner is in the other."""
+    raw = crossed("box", "box", np.radians(angle), "tanh", 80)
+    for body in raw["bodies"].values():
+        body["geometry"] = {"shape": "box", "size": [2 * THICK] * 3}
+    raw["bodies"]["b1"]["position"][:2] = [offset * THICK, 0.4 * offset * THICK]
+    run = scene_from_dict(raw).build().run()
+    assert run.q[-1, 8] == pytest.approx(3 * THICK, rel=0.01)
+    assert np.abs(run.q[-1] - run.q[0])[[6, 7, 9, 10, 11]].max() < 0.01
+
+
+@pytest.mark.parametrize("law", ["tanh", "linear", "hybrid", "impulse"])
+@pytest.mark.parametrize(("lower", "upper"), [("box", "box"), ("box", "capsule"), ("cylinder", "capsule")])
+def test_gradients(lower: str, upper: str, law: str) -> None:
+    """Whole runs, by all numbers, while one slides and turns on the other."""
+    raw = crossed(lower, upper, 0.6, law, 5, velocity=[0.3, 0.2, -0.2], angular_velocity=[0.3, 0.1, 2.0])
+    simulation = scene_from_dict(raw).build().simulation
+    run = check_gradient_of_run(
+        simulation if law == "impulse" else tight(simulation), RoughObjective(np.random.default_rng(1).normal(size=12))
+    )
+    if law != "impulse":
+        assert any((np.asarray(record.decisions[0])[:, FEATURE] & CROSSES).any() for record in run.records)
+
+
+def test_momentum_of_two_sticks_that_hit_across() -> None:
+    raw = crossed("capsule", "box", 1.2, "tanh", 60, velocity=[0, 0, -3.0], angular_velocity=[0, 1.0, 4.0])
+    raw |= {"obstacles": {}, "gravity": [0, 0, 0]}
+    raw["bodies"]["b1"]["position"][2] += THICK
+    built = scene_from_dict(raw).build()
+    run = built.run()
+    masses = [500 * (np.pi * THICK**2 * (0.88 + 4 / 3 * THICK)), 500 * 4 * THICK**2]
+    momenta = run.v[:, [2, 8]] @ masses
+    assert run.v[-1, 2] < -0.5 and np.ptp(momenta) < 1e-9 * abs(momenta[0])
+
+
+def test_the_scene_stands() -> None:
+    """A stick that falls comes to rest on top of five layers."""
+    built = load_scene("scenes/crossed_beams.json").build()
+    run = built.run()
+    heights = run.q[:, 2::6]
+    np.testing.assert_allclose(heights[-1, :8], heights[0, :8], atol=1e-3)
+    assert heights[-1, 8] == pytest.approx(0.38 + 0.04, abs=2e-3)
