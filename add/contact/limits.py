@@ -20,7 +20,6 @@ from add.contact.branches import PairContact
 from add.contact.crossings import Candidates, Primitives, candidates
 from add.contact.surfaces import ContactSurface
 from add.equations.lifted import StepLimit
-from add.kernels.contact_lines import HALF
 from add.kernels.primitives import box_gaps, may_collide, way_from
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -214,16 +213,17 @@ class CollisionLimit(StepLimit):
         return around.within(2.0 * way + 2.0 * self.least)
 
 
-def point_runs(like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray) -> tuple[IntArray, FloatArray]:
+def point_runs(
+    like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray, half_lengths: FloatArray
+) -> tuple[IntArray, FloatArray]:
     """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
 
     ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point; lines make runs of their own. The
     ball holds the whole circle of a point that rolls with a rim, row ``rim`` (n,) of ``rims``, and the whole of a line.
     """
     n = like.shape[0]
-    is_line = (rim >= 0) & (np.append(rims[:, HALF], 0.0)[rim] > 0.0)
-    like_kind = np.column_stack([like, is_line])
-    breaks = np.flatnonzero((like_kind[1:] != like_kind[:-1]).any(axis=1)) + 1
+    is_line = half_lengths > 0.0
+    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1) | (is_line[1:] != is_line[:-1])) + 1
     firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
     stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
     runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
@@ -234,7 +234,7 @@ def point_runs(like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray
         reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
         of_rim = rim[first:stop]
         if is_line[first]:
-            reach += rims[of_rim, HALF]
+            reach += half_lengths[first:stop]
         elif (of_rim >= 0).any():
             centre, axis = np.split(rims[of_rim[of_rim >= 0], :6], 2, axis=1)
             y, m = part[of_rim >= 0, :3] - centre, middle - centre

@@ -30,6 +30,7 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_detection import FIRST, meeting_pairs
+from add.kernels.contact_lines import HALF
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
@@ -158,6 +159,12 @@ class BodyContact(PairContact):
         return grown
 
     @cached_property
+    def half_lengths(self) -> FloatArray:
+        """Half the lengths (n_points,) of the lines that points stand for, zero for others [m]."""
+        rim = self.rim if self.rim.size else np.full(self.n_points, -1)
+        return np.where(rim >= 0, np.append(self.rims[:, HALF], 0.0)[rim], 0.0)
+
+    @cached_property
     def growth(self) -> Growth:
         """The derivatives of points and shapes by sizes in theta."""
         return no_growth() if self.sizes is None else self.sizes.growth
@@ -178,7 +185,7 @@ class BodyContact(PairContact):
         arms = np.column_stack([self.arm, self.radius, self.scale, corners]).astype(float)
         part = self.part if self.part.size else self.owner
         shape_part = self.shape_part if self.shape_part.size else self.shape_owner
-        runs, spheres = point_runs(np.column_stack([points[:, 1:3], part]), arms, rim, self.rims)
+        runs, spheres = point_runs(np.column_stack([points[:, 1:3], part]), arms, rim, self.rims, self.half_lengths)
         pairs, lined = self.pairs, self.lined if self.lined.size else np.zeros(self.n_shapes, dtype=bool)
         poses = np.concatenate([self.rotation, self.position[:, None], self.velocity[:, None]], axis=1)
         size = np.ascontiguousarray(self.size, dtype=float)

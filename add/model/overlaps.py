@@ -219,7 +219,8 @@ def _bodies(
     fixed[on_bodies] = ~moves[term.shape_carrier[on_bodies]]
     return _Meeting(
         points,
-        term.radius,
+        # A ball about the middle of a line is in the body up to half of its length.
+        np.where(term.half_lengths > 0.0, np.minimum(term.radius, term.half_lengths), term.radius),
         term.owner,
         np.asarray(moves[first].any(axis=1)),
         term.kind,

@@ -124,7 +124,7 @@ def test_what_is_out_of_reach_stays_away(rng: np.random.Generator) -> None:
             v *= 8.0
             v[np.add.outer(first, np.arange(3))] = 0.0
         rows = whole._beginning(place, v, 0.0, 0, theta).rows
-        at = touches(whole.pairs, rows, theta)
+        at = touches(whole.pairs, rows, theta, lowest=True)
         ahead = at.gap + dt * np.minimum((at.normal * at.velocity).sum(axis=1), 0.0)
         motion = Motion(0.0, rows.q, rows.v, theta)
         kept = in_reach(motion, pairs.packed, pairs.number, dt, 1.0, 0.0, 1e-3)

@@ -440,6 +440,6 @@ def test_a_step_without_a_solution_is_divided_whatever_the_numbers() -> None:
     """A ball between two faces of a bowl, whose force jumps."""
     scene = load_scene(SHARED / "repro" / "pile_in_bowl.json")
     run = scene.build().run()
-    assert run.n_steps == 150 and sum(bool(record.inner) for record in run.records) == 1
+    assert run.n_steps == 150 and any(record.inner for record in run.records)
     whole = apply_overrides(scene, {"time.substeps": "off"}).build()
     assert whole.run().n_steps == 150
