@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -69,10 +69,8 @@ class ImpulseContact(StepsInParts, BlockStepper):
         """Choices of the backward pass, of options that explore."""
         return self.whole.tally
 
-    @property
-    def order(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    order: ClassVar[int] = 1
 
     @property
     def dt(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -264,15 +264,11 @@ class DifferentiableStepper(Stepper, StepPart):
 
     newton: NewtonOptions
 
-    @property
-    def remembers(self) -> bool:
-        """Whether a step depends on numbers beside coordinates, velocities and theta that derivatives go through."""
-        return False
+    #: Whether a step depends on numbers beside coordinates, velocities and theta that derivatives go through.
+    remembers: ClassVar[bool] = False
 
-    @property
-    def n_history(self) -> int:
-        """Two."""
-        return 2
+    #: Two.
+    n_history: ClassVar[int] = 2
 
     @abstractmethod
     def solved_by(self, options: NewtonOptions) -> Self:

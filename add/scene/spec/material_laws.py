@@ -263,10 +263,8 @@ class HolzapfelOgdenMaterialSpec(_RubberSpec):
     a_fs: NonNegativeField = Field(description="modulus of the shear between them [Pa]")
     b_fs: PositiveField = Field(description="exponent of the shear between them [-]")
 
-    @property
-    def across(self) -> bool:
-        """True: I8 is zero at rest."""
-        return True
+    #: True: I8 is zero at rest.
+    across: ClassVar[bool] = True
 
     def model_post_init(self, context: Any) -> None:
         self.check_directions()
