@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import final
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from add.typing import FloatArray
 Seed = Callable[[State, StateTangent, FloatArray], None]
 
 
-@final
 @dataclass
 class Evaluation:
     """Value and gradient of an objective, with the states that the schedule kept.
@@ -46,7 +44,6 @@ class Evaluation:
     gradient: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Cotangents:
     """Cotangents of all states of a trajectory: derivatives of anything by its ``q`` and ``v``.
@@ -62,7 +59,6 @@ class Cotangents:
     v: FloatArray
 
 
-@final
 class _ReverseSweep:
     """A reverse sweep in progress: what it has gathered by the state that it has come to.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,6 @@ class Part(NamedTuple):
     arrays: Any
 
 
-@final
 @dataclass(frozen=True)
 class CarriedShape:
     """A signed-distance shape fixed to a body with a frame; ``kind`` and ``size`` as in `add.kernels.distance`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from add.typing import FloatArray, IntArray
 # --- The families of forces that bodies take part in: one term each for all bodies ------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Joined(Family):
     """A term whose arrays are those of all parts, one after the other; parts are tuples of them.
@@ -70,7 +69,6 @@ class Elements(NamedTuple):
     relaxed: IntArray | None = None
 
 
-@final
 @dataclass(frozen=True)
 class Elasticity(Family):
     """Elasticity of the elements of one family and one law, and their viscosity; parts are `Elements`."""
@@ -115,7 +113,6 @@ def _of_points(batch: ElementBatch, parts: Sequence[Elements]) -> ElementBatch:
 _FLAT = 1e-6
 
 
-@final
 @dataclass(frozen=True)
 class Pin:
     """Nodes whose coordinates along ``axes`` are prescribed: where they start, plus a displacement [m]."""
@@ -125,7 +122,6 @@ class Pin:
     motion: SignalParameter | None = None
 
 
-@final
 @dataclass(frozen=True)
 class NodalLoad:
     """A total force [N] shared by nodes, as it is given or such that it acts at a place X of the rest frame.
@@ -285,7 +281,6 @@ MATERIAL_SCALARS = (
 )
 
 
-@final
 @dataclass(frozen=True)
 class PointMass:
     """A mass [kg] on weighted nodes; ``parameter`` names it in theta.
@@ -300,7 +295,6 @@ class PointMass:
     axes: tuple[int, ...] = (0, 1, 2)
 
 
-@final
 @dataclass(frozen=True)
 class PointAnchor:
     """A material point held at a given place [m] by a multiplier."""
@@ -310,7 +304,6 @@ class PointAnchor:
     place: SignalParameter
 
 
-@final
 @dataclass(frozen=True)
 class NodeTie:
     """Nodes (k,) fixed to a link or a rigid body, ``carrier``; ``path`` names their frame in theta.
@@ -338,7 +331,6 @@ class TiedMass(NamedTuple):
     inertia: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Region:
     """Elements of one material.

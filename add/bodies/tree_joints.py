@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from add.typing import FloatArray, IntArray
 _X, _Y, _Z = np.eye(3)
 
 
-@final
 @dataclass(frozen=True)
 class TreeJoint:
     """A joint of a tree and the link that it carries.
@@ -76,7 +74,6 @@ LIMIT = (
 )  # fmt: skip
 
 
-@final
 @dataclass(frozen=True)
 class Graft:
     """A frame fixed to the link of a joint, with masses in it: tissue.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,6 @@ SLIDER_ROWS = (*_PLACE[:2], *_TURN)
 DISTANCE_ROWS = (LoopRow(APART, _X, _X),)
 
 
-@final
 @dataclass(frozen=True)
 class TreeLoop:
     """Rows that hold between two places.
@@ -70,7 +69,6 @@ class TreeLoop:
     rows: tuple[LoopRow, ...]
 
 
-@final
 @dataclass(frozen=True)
 class TreeCoupling:
     """An equation between coordinates of joints, by number, or sums of them; ``x`` has none where there is one only.
@@ -87,7 +85,6 @@ class TreeCoupling:
     factors: tuple[str, str] = ("", "")
 
 
-@final
 @dataclass(frozen=True)
 class TreePath:
     """A path through places: links without mass by name, segments (k, 6) and sizes (k, 2) of `add.kernels.paths`."""
@@ -102,7 +99,6 @@ class TreePath:
         return Path(places, self.segments, self.sizes * [gear, 1.0])
 
 
-@final
 @dataclass(frozen=True)
 class TreeTendon:
     """A tendon: its factors and laws are ``<path>.factors`` and so on in theta.
@@ -124,7 +120,6 @@ class TreeTendon:
     way: TreePath | None = None
 
 
-@final
 @dataclass(frozen=True)
 class ActuatorState:
     """How an actuator's activation follows its input; `add.terms.memories` has the equations.
@@ -144,7 +139,6 @@ class ActuatorState:
     limits: tuple[float, float] = (-np.inf, np.inf)
 
 
-@final
 @dataclass(frozen=True)
 class TreeDrive:
     """An actuator on a length: `LengthActuator`, its numbers ``<path>.g0`` and so on in theta.

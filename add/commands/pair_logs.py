@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, final, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -59,7 +59,6 @@ class PairLog(Generic[Seen]):
 TOO_DEEP = 0.5
 
 
-@final
 @dataclass
 class Depth:
     """The greatest depth of two bodies.
@@ -83,7 +82,6 @@ class Depth:
     wall: bool = False
 
 
-@final
 @dataclass
 class DepthLog(PairLog[Depth]):
     """Greatest depths."""
@@ -130,7 +128,6 @@ class DepthLog(PairLog[Depth]):
 BEYOND_ANGLE, BEYOND = 0.05, 0.05
 
 
-@final
 @dataclass
 class Beyond:
     """The way of a joint beyond its stop.
@@ -151,7 +148,6 @@ class Beyond:
     unit: str
 
 
-@final
 @dataclass
 class StopLog(PairLog[Beyond]):
     """Joints of trees that go far beyond stops that give way, under body and joint."""
@@ -229,7 +225,6 @@ class _Wanted:
         return pairs[np.array(kept, dtype=bool)]
 
 
-@final
 @dataclass
 class ImpactLog:
     """Impacts of the points of rigid bodies, step by step; it goes on where a run goes on.

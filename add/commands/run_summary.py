@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from add.simulation.run import Trajectory
 from add.typing import FloatArray
 
 
-@final
 @dataclass
 class WeakPair:
     """The weakly active contacts of a body and what it touches.
@@ -45,7 +44,6 @@ class WeakPair:
     margin: float = 1.0
 
 
-@final
 @dataclass
 class WeakLog(PairLog[WeakPair]):
     """Weakly active contacts.
@@ -106,7 +104,6 @@ _LOGS: dict[str, Any] = {"impacts": ImpactLog, "weak": WeakLog, "depths": DepthL
 _KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
-@final
 @dataclass
 class Tally:
     """Counts over steps.

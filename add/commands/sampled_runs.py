@@ -6,7 +6,7 @@ import base64
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -150,7 +150,6 @@ def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
     return float(sum(w * (of_run @ of_run + own @ own) for w, of_run, own in residuals))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Watched:
     """The motion of one run, and how it ended.
@@ -200,7 +199,6 @@ class Run(NamedTuple):
     failed: str = ""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Sampling(Work[int, Run]):
     """Runs a scene with the k-th of the drawn values.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -157,7 +157,6 @@ def _core(body: Body) -> IntArray:
     return np.asarray(body.mesh.cells[np.argmin(np.linalg.norm(middles - body.mesh.points.mean(axis=0), axis=1))])
 
 
-@final
 @dataclass
 class Sunk:
     """The time of the first step [s], the greatest depth of half of a body's points [m], and what helps.
@@ -171,7 +170,6 @@ class Sunk:
     through: bool = False
 
 
-@final
 @dataclass
 class SunkLog(PairLog[Sunk]):
     """Bodies half of which was below a surface, or which went through one within a step."""

@@ -4,7 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from add.scene.build.write_back import SweepAxis, sweep_axes
 from add.typing import FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Sample:
     """One sample as it stands in ``samples.jsonl``, numbers as hexadecimal floats.
@@ -65,7 +64,6 @@ class Sample:
         return cls(index, float.fromhex(line["value"]), gradient, seconds)
 
 
-@final
 @dataclass(frozen=True)
 class _Sampling(Work[tuple[int, ...], Sample]):
     """Evaluates a scene's objective at places of the grid, the other parameters at their start."""

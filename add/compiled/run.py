@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from add.typing import AnyArray, FloatArray, IntArray
 _NOTHING: FloatArray = np.zeros(0)
 
 
-@final
 class CompiledRun:
     """The compiled steps of one run; never shared between runs.
 

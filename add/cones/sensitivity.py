@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,7 +52,6 @@ class ConeKind(IntEnum):
 _ROWS = np.array([1, 1, 2, 3, 3])
 
 
-@final
 @dataclass(frozen=True)
 class Cones:
     """A product of cones; ``a + b`` has the rows of a, then those of b.
@@ -199,7 +198,6 @@ class ConeCotangent(NamedTuple):
     bound: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Sensitivity:
     """The linearised solution.

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -33,7 +33,6 @@ from add.linalg.base import LinearSolve
 from add.typing import FloatArray
 
 
-@final
 class DenseMetric(LinearSolve):
     """A full matrix A, factored once."""
 
@@ -67,7 +66,6 @@ class StepCotangent(NamedTuple):
     bound: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class ContactStep:
     """The problem of a step.
@@ -96,7 +94,6 @@ class ContactStep:
         return StepSolution(self, columns, cone)
 
 
-@final
 @dataclass(frozen=True)
 class StepSolution:
     """A solved step.
@@ -125,7 +122,6 @@ class StepSolution:
         return StepCotangent(y - self.step.metric.solve_transposed(rows.T @ c), c, bound)
 
 
-@final
 @dataclass(frozen=True)
 class QPLayer:
     """Normal impulses at given friction.
@@ -149,7 +145,6 @@ class QPLayer:
         return 0.5 * (bar.delassus + bar.delassus.T), bar.offset
 
 
-@final
 @dataclass(frozen=True)
 class QCQPLayer:
     """Friction impulses at given normal impulses.
@@ -177,7 +172,6 @@ class QCQPLayer:
         return 0.5 * (bar.delassus + bar.delassus.T), bar.offset, self.normal * bar.bound, self.mu * bar.bound
 
 
-@final
 class Certificate(NamedTuple):
     """How well velocities and impulses solve a step.
 

@@ -7,7 +7,7 @@ Erez & Todorov (IROS 2012), Tassa, Mansard & Todorov (ICRA 2014).
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,6 @@ class Iteration(NamedTuple):
     seconds: float
 
 
-@final
 @dataclass(frozen=True, repr=False)
 class ControlResult(Summarised):
     """Controls, feedback and how they were found.
@@ -106,7 +105,6 @@ class ControlResult(Summarised):
 GROWTH, LEAST, MOST = 4.0, 1e-8, 1e10
 
 
-@final
 @dataclass(frozen=True)
 class ILQR:
     """Minimise over controls with feedback along the way.
@@ -250,7 +248,6 @@ def followed(
 # stages, so that an iteration costs the cube of the run's length, nor rotations.
 
 
-@final
 @dataclass(frozen=True)
 class MultipleShooting:
     """Minimise over controls from a guess of states that no controls need to reach.

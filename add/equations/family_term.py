@@ -40,7 +40,6 @@ def plain(array: AnyArray) -> Any:
     return array if array.flags.carray else np.array(array, order="C")
 
 
-@final
 class OneFamily:
     """A family by itself, called from Python.
 

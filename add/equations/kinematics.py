@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +19,6 @@ import scipy.sparse as sp
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class Kinematics:
     """Coordinates, their rates and the time at which a residual is evaluated.
@@ -60,7 +58,6 @@ class KinematicCotangent:
         return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
-@final
 @dataclass(frozen=True)
 class Weights:
     """Factors of dr/dq, dr/dv and dr/da in a Jacobian; (1, c, c^2) is a BDF step's.
@@ -74,7 +71,6 @@ class Weights:
     multiplier: float = 0.0
 
 
-@final
 @dataclass(frozen=True)
 class Carry:
     """Numbers that a step hands on beside coordinates and velocities: what else the next step depends on.
@@ -95,7 +91,6 @@ class Carry:
 NO_CARRY = Carry(np.zeros((0, 0)))
 
 
-@final
 @dataclass(frozen=True)
 class State:
     """The numbers that the next step depends on, theta apart: the last m pairs (q, v), and the stepper's own.
@@ -118,7 +113,6 @@ class State:
     carry: Carry = NO_CARRY
 
 
-@final
 @dataclass
 class StateTangent:
     """A tangent or cotangent of a `State`: arrays of the shapes of its ``q``, ``v`` and ``carry.memory``."""
@@ -152,7 +146,6 @@ class StateTangent:
 SparseMatrix = sp.csr_array | sp.csc_array
 
 
-@final
 @dataclass(frozen=True)
 class Directions:
     """Directions of theta: the columns of a matrix.
@@ -230,7 +223,6 @@ class Directions:
         return out
 
 
-@final
 @dataclass(frozen=True)
 class Columns:
     """A matrix (n, k) most of whose columns are zero.
@@ -273,7 +265,6 @@ class Columns:
         return self.over(np.arange(k))
 
 
-@final
 @dataclass
 class StateTangents:
     """Tangents of a `State` along those of k directions that have moved it.
@@ -305,7 +296,6 @@ class StateTangents:
         return order[np.searchsorted(self.index, columns, sorter=order)]
 
 
-@final
 @dataclass(frozen=True)
 class StretchTangents:
     """Tangents of the newest pairs of consecutive states, along those of c directions that have moved any of them.
@@ -338,7 +328,6 @@ class StretchTangents:
         yield self.last
 
 
-@final
 @dataclass(frozen=True)
 class ThetaMap:
     """The derivative by theta of something with n entries, known by what it does to vectors; both parts add.

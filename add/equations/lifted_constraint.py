@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -27,7 +27,6 @@ from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class Expansion:
     """Local entries over rows of X, each spread over the coordinates that its row and column depend on.
@@ -224,7 +223,6 @@ class LiftedEquations(Constraint):
         return out[0], out[1]
 
 
-@final
 @dataclass(frozen=True)
 class LiftedConstraint(LiftedEquations):
     """Equations on rows of X as equations on q, and nothing else; attributes as in `LiftedEquations`."""
@@ -239,7 +237,6 @@ class LiftedConstraint(LiftedEquations):
 # --- Equations that hold points on rows of X = Phi(q), as equations on q ----------------------------------------------
 
 
-@final
 class LiftedStick(LiftedEquations, StickConstraint):
     """Stick constraints on rows of X as ones on q.
 

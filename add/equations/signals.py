@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -67,7 +67,6 @@ class Windowed(Signal):
 _ONE: FloatArray = np.ones(1)
 
 
-@final
 @dataclass(frozen=True)
 class Constant(Signal):
     """One row, always."""
@@ -88,7 +87,6 @@ class Constant(Signal):
         return np.zeros(times.size, dtype=np.int64), np.ones((times.size, 1))
 
 
-@final
 @dataclass(frozen=True)
 class Ramp(Signal):
     """One row, a velocity: t times the row."""
@@ -105,7 +103,6 @@ class Ramp(Signal):
         return np.ones(1)
 
 
-@final
 @dataclass(frozen=True)
 class Table(Windowed):
     """Linear interpolation between rows at ``times``; the end rows are held outside."""
@@ -136,7 +133,6 @@ class Table(Windowed):
         return out
 
 
-@final
 @dataclass(frozen=True)
 class Spline(Windowed):
     """Natural cubic spline through rows at ``times``; the end rows are held outside."""
@@ -167,7 +163,6 @@ class Spline(Windowed):
         return np.asarray(self._basis(t, 1))
 
 
-@final
 @dataclass(frozen=True)
 class Sine(Signal):
     """Rows (offset, amplitude): offset + amplitude sin(2 pi f t + phase), f in Hz, phase in rad."""
@@ -188,7 +183,6 @@ class Sine(Signal):
         return np.array([0.0, omega * np.cos(omega * t + self.phase)])
 
 
-@final
 @dataclass(frozen=True)
 class BSplineSignal(Windowed):
     """A control: n rows, each of which acts for a while only, so that thousands cost no more than a few.
@@ -271,7 +265,6 @@ class BSplineSignal(Windowed):
         return out
 
 
-@final
 @dataclass(frozen=True)
 class SignalParameter:
     """A signal and the name of its coefficients in theta."""

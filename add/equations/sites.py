@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import final
 
 import numpy as np
 
@@ -33,7 +32,6 @@ class SiteKind(IntEnum):
     SPIN = kernel.SPIN
 
 
-@final
 @dataclass(frozen=True)
 class Sites:
     """Vectors carried by bodies.
@@ -91,7 +89,6 @@ class Sites:
         return self if arity == self.arity else replace(self, arity=arity)
 
 
-@final
 @dataclass(frozen=True)
 class LawValues:
     """The numbers p (n, n_i + n_s) of a law: each linear in theta.
@@ -137,7 +134,6 @@ class LawValues:
         return cls(index.astype(np.int64), signal, rows)
 
 
-@final
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
@@ -164,7 +160,6 @@ class Evaluation:
 NO_INDICES: IntArray = np.full(3, -1, dtype=np.int64)
 
 
-@final
 @dataclass(frozen=True)
 class Site:
     """One site in the numbering of the system.
@@ -213,7 +208,6 @@ def gather(sites: Sequence[Site]) -> Sites:
 # --- Sites of bodies as a map of points: markers and targets on rigid bodies, or on bodies of any kind ----------------
 
 
-@final
 @dataclass(frozen=True)
 class SitePoints(PointMap):
     """Places of points, directions (unit vectors, rates of turning included) and weighted nodes.

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from add.kernels.trees import Tree
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class TreeEmbedding(Embedding):
     """X = origin and rotation vector of the frames of links; see `add.kernels.tree_map`.
@@ -114,7 +112,6 @@ class TreeEmbedding(Embedding):
         return place[:, :, rows, columns], rate[:, :, rows, columns]
 
 
-@final
 @dataclass(frozen=True)
 class TreePose(Pose):
     """Coordinates and their rates as they are in theta, after those of a free base.
@@ -165,7 +162,6 @@ class TreePose(Pose):
         return out
 
 
-@final
 @dataclass(frozen=True)
 class TiedNodes(Embedding):
     """Nodes in the frame (x, w) of one element of a tree: x_i = x + R(w) X_i.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import Delaunay
@@ -72,7 +72,6 @@ class PlateStencils(NamedTuple):
     shape: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Sheet:
     """A sheet at rest.

@@ -21,7 +21,7 @@ staggered projections, as in a sequence of quadratic programs (Geilinger et al. 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +45,6 @@ from add.typing import FloatArray, IntArray
 REDUNDANT = 1e-9
 
 
-@final
 class Held(NamedTuple):
     """Decisions of an earlier run in a step: branches (m,) of the pairs, and the equations of the other terms."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 # --- Which points may touch which shapes: the pairs of the penalty term that hard contact takes the place of ----------
 
 
-@final
 @dataclass(frozen=True)
 class ContactPairs:
     """Points and shapes that may touch; every row is one pair.
@@ -166,7 +165,6 @@ def _possible_pairs(arrays: Contacts) -> IntArray:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Rows:
     """Rows of contacts in velocities.
@@ -187,7 +185,6 @@ class Rows:
     matrix: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class TouchDerivatives:
     """Derivatives by p numbers of each pair: the coordinates of carrier (six) and host (six), or centres of mass.
@@ -207,7 +204,6 @@ class TouchDerivatives:
     pushed: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Touches:
     """Gaps, normals, velocities and places of pairs at one state; rows follow the pairs.

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,6 @@ from add.kernels.contact_rows import NEAR_X
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class NearPairs:
     """The pairs of a step, and what was decided about them from the state before.
@@ -92,7 +91,6 @@ def _turn(axes: FloatArray, by_normal: FloatArray) -> FloatArray:
     return np.asarray(cross_matrices(normal) @ by_normal + normal[:, :, None] * spin[:, None, :])
 
 
-@final
 @dataclass(frozen=True)
 class ImpulseRows:
     """Rows of the near pairs at the beginning of a step.
@@ -279,7 +277,6 @@ class ImpulseRows:
         return np.where(self.near.bounces, self.restitution, 0.0)
 
 
-@final
 class Approach(NamedTuple):
     """Derivatives (k, p) of how pairs approach each other.
 

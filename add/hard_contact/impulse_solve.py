@@ -9,7 +9,6 @@ G = c J K^-1 J^T, velocities per force.
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from add.typing import FloatArray, IntArray
 _UNSOLVED = 3
 
 
-@final
 @dataclass(frozen=True)
 class ImpulseStepSolution:
     """A solved step.

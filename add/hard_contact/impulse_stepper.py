@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,7 +42,6 @@ FLIGHT = 16
 _FINER = 1e-3
 
 
-@final
 @dataclass(frozen=True)
 class ImpulseContact(StepsInParts, BlockStepper):
     """Steps of contact in velocities (see `ImpulsePart`), of order one; in compiled blocks.

@@ -10,7 +10,6 @@ of the contacts on the rows of X,
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from add.hard_contact.step_rows import StepRows
 from add.typing import FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class ContactDerivatives:
     """The contacts of a finished step, ready for both directions.
@@ -121,7 +119,6 @@ class ContactDerivatives:
         return pushed, both[:, -3:].reshape(3 * self.rows.n, both.shape[2])
 
 
-@final
 @dataclass(frozen=True)
 class StepChanges:
     """The rows of a finished step, ready for both directions.

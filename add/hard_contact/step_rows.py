@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from add.typing import FloatArray, IntArray
 # --- The beginning of a step in velocities on the rows of X, where contact is written down ----------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Beginning:
     """The state that a step begins with.
@@ -145,7 +143,6 @@ class Beginning:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class JointStops:
     """Both sides of every limited coordinate.
@@ -184,7 +181,6 @@ class JointStops:
         return np.asarray(self.sign * (q[self.dof] - theta[self.limit]))
 
 
-@final
 @dataclass(frozen=True)
 class NearStops:
     """The stops of a step, and what was decided about them from the state before.
@@ -199,7 +195,6 @@ class NearStops:
     slope: FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class StopRows:
     """Rows of the near stops.
@@ -263,7 +258,6 @@ class StopRows:
         return np.asarray(-self._by_coordinate * theta_dot[self.stops.limit])
 
 
-@final
 @dataclass(frozen=True)
 class StepRows:
     """The rows J of a step, u = J v+ + shift; each contact has three of them, each stop one.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,7 +24,6 @@ MOST_SHARED = 60
 ITERATIONS, SETTLED = 500, 1e-5
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class BetweenTakes:
     """How shared numbers vary from take to take, in the units of x; NaN where takes do not tell.
@@ -230,7 +228,6 @@ MOST_POINTS = 400
 FEWER_POINTS = 150
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CloudCorrelation(Whiteness):
     """Correlation of the residuals of one take's clouds.

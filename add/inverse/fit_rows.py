@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import final
 
 import numpy as np
 from scipy.special import chdtrc
@@ -22,7 +21,6 @@ from add.typing import BoolArray, FloatArray, IntArray
 Looking = Tracking | WhitenedTracking | CloudTracking
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class FitRows:
     """Residuals of one take, rho = root * (simulated - recorded), and their derivatives by x.
@@ -279,7 +277,6 @@ class Whiteness:
         return not self.tested or self.p_value >= LEVEL
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Correlation(Whiteness):
     """Correlation of the residuals of one take.

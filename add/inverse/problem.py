@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,6 @@ class Optimizer(ABC):
         """Minimise from ``x0`` (default: the problem's start)."""
 
 
-@final
 @dataclass(frozen=True, repr=False)
 class InverseProblem(Summarised):
     """minimise sum over experiments of phi(run(theta(x))) + priors.

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.special import erf
@@ -108,7 +108,6 @@ class Leaf(Expression):
         return self
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Number(Leaf):
     """An exact number."""
@@ -130,7 +129,6 @@ class Number(Leaf):
         return np.float64(float(self.number))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Symbol(Leaf):
     """A variable or a parameter."""
@@ -147,7 +145,6 @@ class Symbol(Leaf):
         return np.float64(np.nan)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Sum(Expression):
     """constant + sum of factor * term, the terms in the order of their keys; made by `total`."""
@@ -178,7 +175,6 @@ class Sum(Expression):
         return float(self.constant) + sum(float(factor) * of(term) for factor, term in self.terms)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Product(Expression):
     """factor * prod base ** exponent, the bases in the order of their keys; made by `product`."""
@@ -220,7 +216,6 @@ class Product(Expression):
         return out
 
 
-@final
 @dataclass(frozen=True)
 class Function:
     """A function of one argument: its name, values and derivative by the argument, and how compiled code writes it."""
@@ -231,7 +226,6 @@ class Function:
     written: str = "np.{name}({x})"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Call(Expression):
     """A function of an argument; made by `call`."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -29,7 +28,6 @@ INCREMENT_TOLERANCE = 1e-11
 DEFECT_TOLERANCE = 1e-6
 
 
-@final
 @dataclass(frozen=True)
 class Rows:
     """A matrix of which three rows at a time touch few columns.
@@ -44,7 +42,6 @@ class Rows:
     blocks: FloatArray
 
 
-@final
 class AugmentedSolve(LinearSolve):
     """Solves by passes.
 

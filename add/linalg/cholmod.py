@@ -7,7 +7,7 @@ an extra (``pip install add-sim[cholmod]``), which is built against the headers 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +29,6 @@ class _Analysis(NamedTuple):
     symbolic: Any
 
 
-@final
 class Cholmod(BothWays):
     """L D L^T or L L^T by CHOLMOD where the matrix is symmetric and positive definite; otherwise the default back end.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numba import config
@@ -40,7 +40,6 @@ KEPT_ENTRIES = 10_000_000
 SMALLEST = 1e-280
 
 
-@final
 @dataclass(frozen=True)
 class Statistics:
     """Counts of the work of a back end.
@@ -80,7 +79,6 @@ class Analysis(NamedTuple):
     sizes: Sizes
 
 
-@final
 class MultifrontalLU(BothWays):
     """LU on the fronts of a nested dissection, dense BLAS inside (Duff and Reid 1983, 1984; Liu 1992).
 
@@ -241,7 +239,6 @@ def _mirror(structure: Structure) -> AnyArray:
     return structure.row_entry if same else structure.row_entry[:0]
 
 
-@final
 class DenseLU(BothWays):
     """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
 

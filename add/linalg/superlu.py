@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import final
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
@@ -48,7 +46,6 @@ def _groups(pattern: Pattern) -> IntArray:
     return np.cumsum(new) - 1
 
 
-@final
 class SparseLU(BothWays):
     """SuperLU with an ordering found once a pattern, and default partial pivoting as the fallback.
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, final
+from typing import Any
 
 #: Seconds until a signal comes again that came at a bad moment.
 AGAIN = 0.002
@@ -47,7 +47,6 @@ def _send(number: int) -> None:
         signal.raise_signal(number)
 
 
-@final
 class _Answer:
     """Turns signals into exceptions, once each; impatience does not cut what the first one began to write."""
 

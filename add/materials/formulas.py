@@ -26,7 +26,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -85,7 +85,6 @@ class LawFunctions(NamedTuple):
     linear_moduli: Callable[..., tuple[float, float]]
 
 
-@final
 @dataclass(frozen=True)
 class Material:
     """An elastic law: its name, its parameters, its compiled functions, and its formula where a scene writes that.
@@ -155,7 +154,6 @@ class Slopes(NamedTuple):
     second: tuple[Expression, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Formula:
     """A strain energy density W [J/m^3] as an expression of I1, I2, J and parameters."""

@@ -6,7 +6,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,7 +79,6 @@ class Timed(ABC):
             object.__setattr__(self, name, value)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Recording(Timed):
     """Positions of named markers at given times.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -27,7 +27,6 @@ DEEP = 0.1
 LARGE = 4.0
 
 
-@final
 @dataclass(frozen=True)
 class Overlap:
     """A body whose points start inside a shape.

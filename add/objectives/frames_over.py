@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 
@@ -28,7 +28,6 @@ def hermite(s: float, dt: float) -> StepWeights:
     )
 
 
-@final
 @dataclass(frozen=True)
 class Interpolant:
     """Weights of the two states around a time.
@@ -98,7 +97,6 @@ class Tracked(Protocol):
     def placed(self, frames: IntArray, theta: FloatArray) -> FloatArray: ...
 
 
-@final
 @dataclass(frozen=True)
 class FramesOver:
     """Points at times between consecutive states: of a run, of positions, or of one step, of displacements as well.

@@ -42,7 +42,6 @@ class Loss(ABC):
         """Return d^2 rho / d (s^2)^2, at most zero [1/m^2]."""
 
 
-@final
 @dataclass(frozen=True)
 class Huber(Loss):
     """s^2 up to k, 2 k s - k^2 beyond: as a sum of distances far off."""
@@ -59,7 +58,6 @@ class Huber(Loss):
         return np.where(squared > self.scale**2, -0.5 * self.scale / far**1.5, 0.0)
 
 
-@final
 @dataclass(frozen=True)
 class SoftL1(Loss):
     """2 k^2 (sqrt(1 + s^2 / k^2) - 1): Huber's without its corner in the second derivative."""
@@ -75,7 +73,6 @@ class SoftL1(Loss):
         return -0.5 * self.slope(squared) ** 3 / self.scale**2
 
 
-@final
 @dataclass(frozen=True)
 class Cauchy(Loss):
     """k^2 ln(1 + s^2 / k^2): a sample that is far off hardly pulls at all, and there may be several minima."""
@@ -168,7 +165,6 @@ class Regulariser(LeastSquares):
         return Columns.none()
 
 
-@final
 @dataclass(frozen=True)
 class Smoothness(Regulariser):
     """phi = sum_i |p_{i+1} - p_i|^2 over the rows of a table.
@@ -193,7 +189,6 @@ class Smoothness(Regulariser):
         return sp.csr_array(entries, shape=(before.size, theta.size))
 
 
-@final
 @dataclass(frozen=True)
 class Roughness(Regulariser):
     """The variation of a field of positive numbers between neighbouring elements, by u = ln p.
@@ -235,7 +230,6 @@ class Roughness(Regulariser):
         return sp.csr_array((slopes.ravel(), (rows, self.pairs.ravel())), shape=(len(self.pairs), theta.size))
 
 
-@final
 @dataclass(frozen=True)
 class Proximity(Regulariser):
     """phi = sum_i |p_i - p0_i|^2 over the rows of a table.

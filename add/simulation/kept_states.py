@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 _SOLVED = NewtonReport(Status.CONVERGED, 0, 0, 0.0, 0.0, 0, 0, ())
 
 
-@final
 @dataclass(frozen=True)
 class Ragged:
     """Arrays that differ in their number of rows, one behind the other; integers as narrow as they fit.
@@ -57,7 +55,6 @@ class Ragged:
         return self.values[self.ends[k] : self.ends[k + 1]].astype(self.dtype)
 
 
-@final
 @dataclass(frozen=True)
 class KeptBlock:
     """The states and decisions of a block of compiled steps.
@@ -142,7 +139,6 @@ class KeptBlock:
         return out
 
 
-@final
 @dataclass(frozen=True)
 class KeptSteps:
     """The states and decisions of consecutive steps that the terms have taken.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +30,6 @@ RK4 = Tableau(
 )
 
 
-@final
 @dataclass(frozen=True)
 class RungeKutta4(BlockStepper):
     """q' = v, M(q) v' = -r(q, v, 0), by four stages a step; the discrete adjoint goes back through these.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,6 @@ from add.simulation.stepper import Record, TakenStep
 from add.typing import FloatArray
 
 
-@final
 class StepOperator(LinearOperator):
     """A part of a step's derivative, known by its products; see `scipy.sparse.linalg.LinearOperator`."""
 
@@ -40,7 +39,6 @@ class StepOperator(LinearOperator):
         return self._step.pull(whole)[self._columns]
 
 
-@final
 @dataclass(frozen=True)
 class InputOperator:
     """The derivative of the state after a step by a block of theta, or along directions.
@@ -55,7 +53,6 @@ class InputOperator:
     v: StepOperator
 
 
-@final
 @dataclass(frozen=True)
 class StepOperators:
     """The derivatives of one step as operators; the factors behind them hold until the next step is asked for.
@@ -77,7 +74,6 @@ class StepOperators:
     parameters: Mapping[str, InputOperator] = field(default_factory=dict)
 
 
-@final
 class _LinearStep:
     """A step's derivative by all pairs of the state before it and, behind them, by the inputs, both ways."""
 

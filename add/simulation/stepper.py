@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -33,7 +33,6 @@ NO_STAGES: FloatArray = np.zeros((3, 0, 0))
 NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
 
 
-@final
 @dataclass(frozen=True)
 class Record:
     """A finished step. The backward pass never decides again.
@@ -98,7 +97,6 @@ class Record:
         return self.solution.carry
 
 
-@final
 class WeakContact(NamedTuple):
     """A contact on the border of two modes: derivatives there are one-sided.
 
@@ -115,7 +113,6 @@ class WeakContact(NamedTuple):
     margin: float
 
 
-@final
 @dataclass(frozen=True)
 class ContactForces:
     """Forces of contacts that a step has solved for.
@@ -191,7 +188,6 @@ class Stepper(ABC):
         return None
 
 
-@final
 class TakenStep(NamedTuple):
     """A finished step, or a part of one, whose derivatives are wanted.
 
@@ -215,7 +211,6 @@ class TakenStep(NamedTuple):
         return Instant(self.assembler, record.solution, record.alpha, self.theta, linearised or self.linearised)
 
 
-@final
 class TakenBlock(NamedTuple):
     """Finished steps of a compiled block whose derivatives are wanted.
 

@@ -1,7 +1,7 @@
 """Elasticity, viscosity and stiffness-proportional damping of soft bodies, of cloth and of rods."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from add.materials.strains import StrainLaw
 from add.typing import BoolArray, FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class ElementBatch:
     """The elements of one family and one law over all bodies; a group is a region, or an element with its own moduli.
@@ -115,7 +114,6 @@ def _elastic_parameters(arena, k, at, rows, forward, along, out):
 ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix, rates=True)
 
 
-@final
 @dataclass(frozen=True)
 class Elastic(FamilyTerm):
     """r = dE/dq; see `add.materials` for the laws and `add.materials.elements` for the loops.
@@ -219,7 +217,6 @@ def _viscous_parameters(arena, k, at, rows, forward, along, out):
 VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix, rates=True)
 
 
-@final
 @dataclass(frozen=True)
 class Viscous(FamilyTerm):
     """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.deformation`.
@@ -316,7 +313,6 @@ def _strained_parameters(arena, k, at, rows, forward, along, out):
 STRAINED = Kind("strained", StrainArrays, _strained_forces, _strained_parameters, _strained_matrix, rates=True)
 
 
-@final
 @dataclass(frozen=True)
 class Strained(FamilyTerm):
     """r = sum_a F_a dz_a/dq of stencils with strains z; see `add.materials.strains`.

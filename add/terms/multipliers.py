@@ -66,7 +66,6 @@ class Holonomic(Constraint):
         np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
 
 
-@final
 @dataclass(frozen=True)
 class LinkLoops(Holonomic):
     """Rows of `add.kernels.joint_laws` between two frames each; mu are forces [N] and torques [N m].
@@ -136,7 +135,6 @@ class Sums(NamedTuple):
         return np.bincount(self.row, values, n).astype(float)
 
 
-@final
 @dataclass(frozen=True)
 class JointCouplings(Holonomic):
     """c = (y - y_0) - sum_k a_k (x - x_0)^k of coordinates or sums of them (lengths of tendons); mu are their forces.
@@ -222,7 +220,6 @@ class JointCouplings(Holonomic):
         return Entries(place[there], number[there], value[there])
 
 
-@final
 @dataclass(frozen=True)
 class TiedPoints(Holonomic):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
@@ -296,7 +293,6 @@ class TiedPoints(Holonomic):
         return Entries(*(part.ravel() for part in parts))
 
 
-@final
 @dataclass(frozen=True)
 class PointConstraint(Holonomic):
     """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Required, TypedDict, final
+from typing import Any, Required, TypedDict
 
 import numpy as np
 
@@ -21,7 +21,6 @@ UNIT_WEIGHTS = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Sensitivity:
     """Arguments on which a checked term depends, so that a test can assert that it was not checked where it is idle.

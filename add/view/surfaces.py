@@ -1,6 +1,6 @@
 """Soft bodies, sheets, nets and handles in a picture, with shadows and occlusion; springs, loads and joints."""
 
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -55,7 +55,6 @@ class _Nodes(Part):
         return places, values
 
 
-@final
 class Surface(_Nodes):
     """The surface of a soft body or of a sheet.
 
@@ -89,7 +88,6 @@ class Surface(_Nodes):
         renew_normals(mesh)
 
 
-@final
 class Threads(_Nodes):
     """The springs of a sheet: all there is of a net or a rope, the border of a cloth."""
 
@@ -111,7 +109,6 @@ class Threads(_Nodes):
             self.coloured = (actor,)
 
 
-@final
 class Handles(_Nodes):
     """Nodes that no spring and no triangle holds."""
 
@@ -166,7 +163,6 @@ LIGHT = np.array([0.7, -0.8, 1.9])
 _LEAST_SLOPE = 0.5
 
 
-@final
 class Shadows(Part):
     """Shadows of bodies on planes below them: their surfaces, projected along the main light.
 
@@ -235,7 +231,6 @@ _TURNS, _PER_TURN = 9, 14
 _SLACK = 1e-6
 
 
-@final
 class Lines(Part):
     """Springs as coils and cables as threads, coloured by tension; loose cables thin and grey."""
 
@@ -311,7 +306,6 @@ def coil(ends: FloatArray, radius: float) -> FloatArray:
     return np.concatenate([ends[:1], body, ends[1:]])
 
 
-@final
 class Loads(Part):
     """Given forces as arrows; the largest of the run is 0.3 bodies long."""
 
@@ -328,7 +322,6 @@ class Loads(Part):
         self._arrows.show(ends[acting, 0], (ends[:, 1] - ends[:, 0])[acting] * (size[acting] / self._top)[:, None])
 
 
-@final
 class Joints(Part):
     """Joints as small spheres, with the axes they turn about or slide along."""
 

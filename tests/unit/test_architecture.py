@@ -346,3 +346,43 @@ def test_no_import_circles(nodes):
     graph[FACADE_MODULE] = set()
     found = circle_of(graph)
     assert not found, " -> ".join(found)
+
+
+# --- inheritance ---------------------------------------------------------------------------------------------------
+
+# Public classes that have no abstract method of their own, and yet are made to be inherited from.
+BASES = {
+    "AddError", "AroundSteps", "Cable", "ContactBranch", "DecidingJointLaw", "FamilyTerm", "InputError", "JointLaw",
+    "Leaf", "NetBody", "PairLog", "Scenery", "StickingContacts", "Whiteness",
+}  # fmt: skip
+
+
+def concrete_bases(walked: Iterable[ast.AST]) -> set[str]:
+    """Names of public classes that others inherit from though they lack nothing; objects of scene files aside."""
+    classes = [node for node in walked if isinstance(node, ast.ClassDef)]
+    abstract = {
+        node.name for node in classes
+        if any("abstractmethod" in map(ast.unparse, getattr(item, "decorator_list", ())) for item in node.body)
+        or {"ABC", "Protocol"} & {ast.unparse(base) for base in node.bases}
+    }  # fmt: skip
+    names = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for node in classes for base in node.bases}
+    own = names & {node.name for node in classes} - abstract
+    return {name for name in own if not name.startswith("_") and not name.endswith(("Spec", "Extension"))}
+
+
+def test_the_rule_of_inheritance():
+    source = """
+class Law(ABC): ...
+class Spring(Law): ...
+class _Stiff(Spring): ...
+class Harder(_Stiff): ...
+"""
+    assert concrete_bases(ast.walk(ast.parse(source))) == {"Spring"}
+
+
+def test_only_what_lacks_something_is_inherited_from(nodes):
+    """All others are final, which no decorator has to say: a method that is overridden is one that was abstract."""
+    found = concrete_bases(node for walked in nodes.values() for node in walked)
+    of_libraries = {"Env", "Function", "Reader", "VectorEnv"}
+    assert found - BASES <= of_libraries, "make it abstract, or wrap it"
+    assert found >= BASES, "no longer a base"

@@ -1,7 +1,6 @@
 """Optimisers of inverse problems, one file each; several starts of one optimisation."""
 
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from add.inverse.problem import InverseProblem
 from add.typing import FloatArray
 
 
-@final
 @dataclass(frozen=True)
 class Starts:
     """Points from which an optimiser begins: the given one, and others drawn evenly.

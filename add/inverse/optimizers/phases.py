@@ -17,7 +17,6 @@ from add.simulation.run import Observer
 from add.typing import FloatArray, IntArray
 
 
-@final
 @dataclass(frozen=True)
 class NumberOverride:
     """Values that take the place of some numbers of one experiment's scene.
@@ -52,7 +51,6 @@ def with_overrides(problem: InverseProblem, overrides: tuple[NumberOverride, ...
 _log = logging.getLogger(__name__)
 
 
-@final
 @dataclass(frozen=True)
 class LoggedEvaluation:
     """One evaluation as it is logged.
@@ -100,7 +98,6 @@ class EvaluationLog(ABC):
         """Keep an evaluation; it must survive a kill when this returns. One kept before is compared with it."""
 
 
-@final
 class MemoryLog(EvaluationLog):
     """Keeps evaluations in memory only."""
 
@@ -120,7 +117,6 @@ class MemoryLog(EvaluationLog):
         self.evaluations.append(evaluation)
 
 
-@final
 @dataclass(frozen=True)
 class Phase:
     """A stage of a continuation; it starts from the best point of the stage before.
@@ -143,7 +139,6 @@ class Phase:
     overrides: tuple[NumberOverride, ...] = ()
 
 
-@final
 @dataclass(frozen=True)
 class PhaseResult:
     """How a phase ended."""
@@ -156,7 +151,6 @@ class PhaseResult:
     evaluations: int
 
 
-@final
 @dataclass(frozen=True)
 class OptimizationResult:
     """The best point of the last phase and how each phase ended.

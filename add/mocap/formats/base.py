@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,6 @@ class Choices(NamedTuple):
     number_repeated: bool = False
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Capture:
     """A file in memory.
@@ -310,7 +309,6 @@ class Text(NamedTuple):
         return value
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Numbers of lines of a text.

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -31,7 +30,6 @@ _NONE = TreeJointSpec()
 _HELD_SLIP_SPEED = 1e-3
 
 
-@final
 @dataclass
 class TreeParts:
     """The share of one articulated body in a model."""

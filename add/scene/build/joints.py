@@ -1,7 +1,6 @@
 """Couplings of a scene as joint parts between sites, with the numbers they read."""
 
 from collections.abc import Mapping, Sequence
-from typing import final
 
 import numpy as np
 
@@ -54,7 +53,6 @@ from add.typing import FloatArray
 _End = tuple[BodySite, Input]
 
 
-@final
 class _Bodies:
     """How a place on a body is written."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,6 @@ class States(NamedTuple):
     v: Any
 
 
-@final
 @dataclass(frozen=True)
 class SceneBatch:
     """Runs of a scene with other numbers.
@@ -92,7 +91,6 @@ class SceneBatch:
         return self.batch.pushforward(theta_dots, *moved)
 
 
-@final
 @dataclass(frozen=True)
 class Rollout:
     """One run of a scene as a function of named inputs, with its derivatives both ways.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,6 @@ class StepCotangents(NamedTuple):
     inputs: dict[str, FloatArray]
 
 
-@final
 @dataclass(frozen=True)
 class Step:
     """A step that was taken, with its derivatives both ways.
@@ -147,7 +146,6 @@ class Step:
         return by_state, by_control
 
 
-@final
 class StepFunction:
     """Steps of a scene that some of its signals control and some of its numbers are inputs of.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -42,7 +42,6 @@ class LinkPlace(NamedTuple):
         return LinkPlace(self.link, *after(self[1:], place))
 
 
-@final
 @dataclass(frozen=True)
 class RobotGeometry:
     """A shape fixed to a link.
@@ -115,7 +114,6 @@ class RobotGeometry:
         return replace(self, vertices=vertices, triangles=triangles, file=f"hull of {self.file}")
 
 
-@final
 @dataclass(frozen=True)
 class RobotLink:
     """A rigid link of a robot.
@@ -144,7 +142,6 @@ class RobotLink:
         return RobotLink(self.name, self.mass, position + turn @ self.centre, inertia, collision, visual)
 
 
-@final
 @dataclass(frozen=True)
 class RobotJoint:
     """A joint between two links: its frame in the parent's frame, then the motion.
@@ -202,7 +199,6 @@ class RobotJoint:
         return {"fixed": 0, "hinge": 1, "slide": 1, "ball": 3, "free": 6}[self.kind]
 
 
-@final
 @dataclass(frozen=True)
 class RobotSegment:
     """A part of a spatial tendon between two places, straight or the shortest way around a sphere or a cylinder.
@@ -222,7 +218,6 @@ class RobotSegment:
     radius: float = 0.0
 
 
-@final
 @dataclass(frozen=True)
 class RobotTendon:
     """A tendon with a spring, damping, dry friction and limits of its length.
@@ -250,7 +245,6 @@ class RobotTendon:
     segments: tuple[RobotSegment, ...] = ()
 
 
-@final
 @dataclass(frozen=True)
 class RobotActuator:
     """A force on a length l, clamped to `force`: f = (g0 + g1 l + g2 l_dot) a + b0 + b1 l + b2 l_dot, or a muscle's.
@@ -286,7 +280,6 @@ class RobotActuator:
     muscle: tuple[float, ...] = ()
 
 
-@final
 @dataclass(frozen=True)
 class RobotLoop:
     """An equation between links or joints that the tree does not have.
@@ -314,7 +307,6 @@ class RobotLoop:
     length: float = 0.0
 
 
-@final
 @dataclass(frozen=True)
 class RobotFluid:
     """A fluid around all bodies of a file.
@@ -334,7 +326,6 @@ class RobotFluid:
     ellipsoids: tuple[tuple[str, FloatArray, FloatArray, FloatArray], ...] = ()
 
 
-@final
 @dataclass(frozen=True)
 class Robot:
     """A forest of links, parents first, depth first; `joints[k]` carries `links[k]`.

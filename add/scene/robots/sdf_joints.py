@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,7 +19,6 @@ from add.typing import FloatArray
 MODEL = frozenset({"", "__model__"})
 
 
-@final
 @dataclass
 class SdfModel:
     """A model while it is read.

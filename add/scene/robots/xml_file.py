@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 import numpy as np
@@ -24,7 +24,6 @@ _NO_BLANK = re.compile(rb'"(?=[A-Za-z_][\w.:-]*=")')
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-@final
 @dataclass(frozen=True)
 class XmlNode:
     """An element: tag, attributes, children, the line where it begins, and pieces of text in it that are not blank."""
@@ -174,7 +173,6 @@ MJCF_WORDS: Mapping[str, str] = {
 }
 
 
-@final
 @dataclass(frozen=True)
 class Source:
     """A robot's file: errors name it; what is left out is noted in `ignored`."""

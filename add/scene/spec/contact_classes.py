@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
 
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
@@ -61,7 +60,6 @@ def said_classes(spec: SceneSpec) -> dict[str, list[str]]:
     return out
 
 
-@final
 @dataclass(frozen=True)
 class ContactClasses:
     """The classes of a scene and its rows of `contact.pairs`.
