@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
+from textwrap import dedent
 from typing import NamedTuple
 
 #: Rows and characters of a row above which a summary is cut.
@@ -83,3 +84,15 @@ def few(texts: Sequence[str], most: int, what: str = "", by: str = ", ") -> str:
     ('a, b', 'a and 2 more pairs')
     """
     return by.join(texts[:most]) + (f" and {len(texts) - most} more{what}" if len(texts) > most else "")
+
+
+def described(docstring: str | None) -> tuple[str | None, dict[str, str]]:
+    """Return what a class's docstring says of it, and of each of its attributes (``a, b : text`` is of two)."""
+    about, _, section = (docstring or "").partition("Attributes\n    ----------\n")
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in dedent(section).splitlines():
+        if line[:1].strip():
+            names, line = line.partition(" : ")[0].split(", "), line.partition(" : ")[2]
+        texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
+    return about.rstrip() if texts else docstring, texts
