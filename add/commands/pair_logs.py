@@ -1,7 +1,5 @@
 """Logs of pairs of bodies over the steps of a run: depths of meshes, joints beyond their stops, shortest impacts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints

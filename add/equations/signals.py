@@ -4,8 +4,6 @@ A signal is linear in its coefficients, ``value(t) = weights(t) @ rows``; the ro
 motion is differentiable with one rule, whatever its shape in time.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
@@ -138,7 +136,7 @@ class Spline(Windowed):
     """Natural cubic spline through rows at ``times``; the end rows are held outside."""
 
     times: FloatArray
-    _basis: CubicSpline = field(init=False, repr=False)
+    _basis: "CubicSpline" = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         from scipy.interpolate import CubicSpline

@@ -1,7 +1,5 @@
 """Sources of force: smooth terms, terms with branches, equations with multipliers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -227,7 +225,7 @@ class DecidingTerm(ABC):
         return int((decision != other).sum())
 
     @property
-    def sticking(self) -> StickingTerm | None:
+    def sticking(self) -> "StickingTerm | None":
         """The term itself, if it has equations for points that stick; None if it never does."""
         return None
 

@@ -1,7 +1,5 @@
 """Steps of contact in velocities, Coulomb's cone and exact derivatives; no stiffness of contact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -76,7 +74,7 @@ class ImpulseContact(StepsInParts, BlockStepper):
         """Step [s]."""
         return self.whole.whole
 
-    def solved_by(self, options: NewtonOptions) -> ImpulseContact:
+    def solved_by(self, options: NewtonOptions) -> "ImpulseContact":
         """Return the stepper with other options of Newton's method."""
         return replace(self, whole=replace(self.whole, newton=options))
 

@@ -20,8 +20,6 @@ Where a logarithm has no value (Gent's limit), neither has the law: energy and s
 search rejects as it does inverted elements.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -161,7 +159,7 @@ class Formula:
     energy: Expression
 
     @classmethod
-    def read(cls, text: str, numbers: Mapping[str, Any] | None = None) -> Formula:
+    def read(cls, text: str, numbers: Mapping[str, Any] | None = None) -> "Formula":
         """Return the law that a text writes, with these numbers; any where none are given.
 
         Raises
@@ -188,7 +186,7 @@ class Formula:
         return out
 
     @classmethod
-    def of(cls, written: Expression) -> Formula:
+    def of(cls, written: Expression) -> "Formula":
         """Return the law of an expression that may have the names with a b, of which nothing is asked."""
         return cls(substitute(written, _ISOCHORIC))
 

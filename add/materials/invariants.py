@@ -15,8 +15,6 @@ With derivatives W_1, W_2, W_J by the invariants and H = dI2/dF / 2 = I1 F - F C
 What is zero for all deformations is left out as the law is compiled.
 """
 
-from __future__ import annotations
-
 import functools
 import keyword
 from collections.abc import Callable, Sequence
@@ -75,7 +73,7 @@ class _Acting(NamedTuple):
     volume: bool
 
     @classmethod
-    def of(cls, first: Sequence[Expression], second: Sequence[Expression]) -> _Acting:
+    def of(cls, first: Sequence[Expression], second: Sequence[Expression]) -> "_Acting":
         """Find them in W_1, W_2, W_J and W_11, W_12, W_1J, W_22, W_2J, W_JJ."""
 
         def used(*slopes: Expression) -> bool:

@@ -1,7 +1,5 @@
 """Steps of the classical Runge-Kutta method of order four, explicit in the accelerations, with exact derivatives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -58,7 +56,7 @@ class RungeKutta4(BlockStepper):
     #: It has no others.
     needs_compiled: ClassVar[bool] = True
 
-    def solved_by(self, options: NewtonOptions) -> RungeKutta4:
+    def solved_by(self, options: NewtonOptions) -> "RungeKutta4":
         """Return the stepper with other options, which it does not ask."""
         return replace(self, newton=options)
 

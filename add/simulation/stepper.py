@@ -1,7 +1,5 @@
 """The contract of a time integrator with the forward loop and the sweeps."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Self
@@ -57,7 +55,7 @@ class Record:
     alpha: tuple[float, ...]
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
-    inner: tuple[Record, ...] = ()
+    inner: "tuple[Record, ...]" = ()
     stages: FloatArray = field(default_factory=lambda: NO_STAGES)
     begun: Carry = NO_CARRY
 
