@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 from textwrap import dedent
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: Rows and characters of a row above which a summary is cut.
 MOST_ROWS, MOST_CHARACTERS = 12, 100
@@ -84,6 +84,11 @@ def few(texts: Sequence[str], most: int, what: str = "", by: str = ", ") -> str:
     ('a, b', 'a and 2 more pairs')
     """
     return by.join(texts[:most]) + (f" and {len(texts) - most} more{what}" if len(texts) > most else "")
+
+
+def fields_of(item: object, *keys: str) -> dict[str, Any]:
+    """Return some attributes by their names, as results have them."""
+    return {key: getattr(item, key) for key in keys}
 
 
 def described(docstring: str | None) -> tuple[str | None, dict[str, str]]:

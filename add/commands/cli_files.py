@@ -13,6 +13,7 @@ from add.commands import console as shared
 from add.commands.cli_runs import trajectory_of
 from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
+from add.summary import fields_of
 
 
 @click.group()
@@ -180,9 +181,7 @@ def mesh(
     console.result(
         {
             "mesh": output,
-            "nodes": quality.nodes,
-            "elements": quality.elements,
-            "volume": quality.volume,
+            **fields_of(quality, "nodes", "elements", "volume"),
             "volume_error": share,
             "worst_shape": float(quality.shapes.min()),
             "angles": [quality.smallest_angle, quality.largest_angle],

@@ -21,6 +21,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
 from add.simulation import ContactForces, WeakContact
 from add.simulation.run import Trajectory
+from add.summary import fields_of
 from add.typing import FloatArray
 
 
@@ -225,10 +226,7 @@ def summary(
         "end_time": float(trajectory.t[-1]),
         "newton": {
             "iterations_per_step": tally.iterations / tally.steps if tally.steps else 0.0,
-            "most_iterations": tally.most_iterations,
-            "factorizations": tally.factorizations,
-            "fallbacks": tally.fallbacks,
-            "divided": tally.divided,
+            **fields_of(tally, *_COUNTS[2:]),
         },
         "energy": Energies(built, theta).at(last),
         "bodies": {},
