@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
-from textwrap import dedent
+from inspect import cleandoc
 from typing import Any, NamedTuple
 
 #: Rows and characters of a row above which a summary is cut.
@@ -91,12 +91,12 @@ def fields_of(item: object, *keys: str) -> dict[str, Any]:
     return {key: getattr(item, key) for key in keys}
 
 
-def described(docstring: str | None) -> tuple[str | None, dict[str, str]]:
-    """Return what a class's docstring says of it, and of each of its attributes (``a, b : text`` is of two)."""
-    about, _, section = (docstring or "").partition("Attributes\n    ----------\n")
+def described(docstring: str | None, title: str = "Attributes") -> tuple[str | None, dict[str, str]]:
+    """Return what a docstring says, and of each name in one of its sections (``a, b : text`` is of two)."""
+    about, _, section = cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")
     texts: dict[str, str] = {}
     names: list[str] = []
-    for line in dedent(section).splitlines():
+    for line in section.splitlines():
         if line[:1].strip():
             names, line = line.partition(" : ")[0].split(", "), line.partition(" : ")[2]
         texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
