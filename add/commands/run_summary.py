@@ -14,6 +14,7 @@ from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.hard_contact import contact_term
+from add.io.runfolder import RESULT, RunFolder
 from add.joints.law_term import DecidingJointLaw
 from add.model.impacts import names, worth_saying
 from add.scene import Scene
@@ -312,3 +313,14 @@ def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, d
             wanted.append(f"<= {item.max:g}")
         out[path] = {"passed": passed, "value": number.tolist(), "expected": ", ".join(wanted)}
     return out
+
+
+def write_checked(scene: Scene, command: str, result: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+    """Return a result with its checks, written; before its file says that the run is done: one killed here goes on."""
+    try:
+        result["checks"] = checks_of(scene, command, result)
+    except InputError:
+        folder.write_json(RESULT, result)
+        raise
+    folder.write_json(RESULT, result)
+    return result

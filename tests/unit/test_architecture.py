@@ -352,8 +352,8 @@ def test_no_import_circles(nodes):
 
 # Public classes that have no abstract method of their own, and yet are made to be inherited from.
 BASES = {
-    "AddError", "AroundSteps", "Cable", "ContactBranch", "DecidingJointLaw", "FamilyTerm", "InputError", "JointLaw",
-    "Leaf", "NetBody", "PairLog", "Scenery", "StickingContacts", "Whiteness",
+    "AddError", "AroundSteps", "Cable", "ContactBranch", "DecidingJointLaw", "FamilyTerm", "Forces", "InputError",
+    "JointLaw", "Leaf", "NetBody", "PairLog", "Scenery", "StickingContacts", "Whiteness",
 }  # fmt: skip
 
 
