@@ -15,7 +15,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -180,6 +180,7 @@ def _members(inputs: Mapping[str, Any], lead: Any) -> dict[str, FloatArray]:
     return {name: array.reshape((-1, *array.shape[axes:])) for name, array in arrays.items()}
 
 
+@final
 class _Runs:
     """Runs on the host, the latest kept for the way back; callbacks may come from several threads."""
 
@@ -219,6 +220,7 @@ class _Runs:
         return batch
 
 
+@final
 class _Steps:
     """Steps on the host; the way back takes them again, to the bit. Callbacks may come from several threads."""
 

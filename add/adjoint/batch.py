@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from add.typing import FloatArray, require_count
 _T = TypeVar("_T")
 
 
+@final
 @dataclass(frozen=True)
 class BatchCotangents:
     """Gradients of every member; those of a member that failed are NaN, or zero if the cotangents of its states are.
@@ -39,6 +40,7 @@ class BatchCotangents:
     v: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Batch:
     """Runs of one simulation.

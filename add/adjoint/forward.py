@@ -18,6 +18,7 @@ observability alone (Antoulas, Approximation of large-scale dynamical systems, S
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import scipy.linalg
@@ -33,6 +34,7 @@ from add.simulation.stepper import TakenBlock, TakenStep
 from add.typing import FloatArray
 
 
+@final
 @dataclass
 class Tangents:
     """Tangents of all states of a run.
@@ -176,6 +178,7 @@ NEGLIGIBLE = 1e-13
 ROOM, SHARE = 6, 0.25
 
 
+@final
 @dataclass(frozen=True)
 class ObservedState:
     """One state and the step behind it.
@@ -198,6 +201,7 @@ class ObservedState:
     direct: Columns
 
 
+@final
 @dataclass(frozen=True)
 class ObservedRun:
     """The tangents of a run's residuals along ``n`` directions.

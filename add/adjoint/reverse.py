@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import final
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from add.typing import FloatArray
 Seed = Callable[[State, StateTangent, FloatArray], None]
 
 
+@final
 @dataclass
 class Evaluation:
     """Value and gradient of an objective, with the states that the schedule kept.
@@ -44,6 +46,7 @@ class Evaluation:
     gradient: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Cotangents:
     """Cotangents of all states of a trajectory: derivatives of anything by its ``q`` and ``v``.
@@ -59,6 +62,7 @@ class Cotangents:
     v: FloatArray
 
 
+@final
 class _ReverseSweep:
     """A reverse sweep in progress: what it has gathered by the state that it has come to.
 

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import final
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class KeptRun(ABC):
         """Yield the steps in groups, the last group first; within a group the first step is first."""
 
 
+@final
 class WholeSteps(KeptRun):
     """Keeps every step as it is."""
 
@@ -58,6 +60,7 @@ class WholeSteps(KeptRun):
         yield self._steps
 
 
+@final
 class StatesOfSteps(KeptRun):
     """Keeps states and decisions.
 
@@ -114,6 +117,7 @@ class Schedule(ABC):
         return WholeSteps()
 
 
+@final
 @dataclass(frozen=True)
 class StoreAll(Schedule):
     """Keep every state and record: no recomputation, memory grows with the run."""
@@ -123,6 +127,7 @@ class StoreAll(Schedule):
         return [(0, n_steps)]
 
 
+@final
 @dataclass(frozen=True)
 class States(Schedule):
     """Keep states and decisions alone: 2 n numbers a step, and what contacts decided.
@@ -140,6 +145,7 @@ class States(Schedule):
         return StatesOfSteps(first)
 
 
+@final
 @dataclass(frozen=True)
 class Checkpoints(Schedule):
     """Keep every ``interval``-th state and recompute between them: one more forward run, memory like its square root.

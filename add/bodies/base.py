@@ -7,7 +7,7 @@ two are the same, nodes or centre of mass and rotation vector, and there is no `
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class Part(NamedTuple):
     arrays: Any
 
 
+@final
 @dataclass(frozen=True)
 class CarriedShape:
     """A signed-distance shape fixed to a body with a frame; ``kind`` and ``size`` as in `add.kernels.distance`.

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from add.typing import FloatArray, IntArray
 # --- The families of forces that bodies take part in: one term each for all bodies ------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Joined(Family):
     """A term whose arrays are those of all parts, one after the other; parts are tuples of them.
@@ -67,6 +68,7 @@ class Elements(NamedTuple):
     relaxed: IntArray | None = None
 
 
+@final
 @dataclass(frozen=True)
 class Elasticity(Family):
     """Elasticity of the elements of one family and one law, and their viscosity; parts are `Elements`."""
@@ -111,6 +113,7 @@ def _of_points(batch: ElementBatch, parts: Sequence[Elements]) -> ElementBatch:
 _FLAT = 1e-6
 
 
+@final
 @dataclass(frozen=True)
 class Pin:
     """Nodes whose coordinates along ``axes`` are prescribed: where they start, plus a displacement [m]."""
@@ -120,6 +123,7 @@ class Pin:
     motion: SignalParameter | None = None
 
 
+@final
 @dataclass(frozen=True)
 class NodalLoad:
     """A total force [N] shared by nodes, as it is given or such that it acts at a place X of the rest frame.
@@ -279,6 +283,7 @@ MATERIAL_SCALARS = (
 )
 
 
+@final
 @dataclass(frozen=True)
 class PointMass:
     """A mass [kg] on weighted nodes; ``parameter`` names it in theta.
@@ -293,6 +298,7 @@ class PointMass:
     axes: tuple[int, ...] = (0, 1, 2)
 
 
+@final
 @dataclass(frozen=True)
 class PointAnchor:
     """A material point held at a given place [m] by a multiplier."""
@@ -302,6 +308,7 @@ class PointAnchor:
     place: SignalParameter
 
 
+@final
 @dataclass(frozen=True)
 class NodeTie:
     """Nodes (k,) fixed to a link or a rigid body, ``carrier``; ``path`` names their frame in theta.
@@ -329,6 +336,7 @@ class TiedMass(NamedTuple):
     inertia: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Region:
     """Elements of one material.

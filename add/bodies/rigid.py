@@ -1,7 +1,7 @@
 """Rigid bodies, moving obstacles, whose motion is given, and links of trees as bodies that forces act on."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -34,6 +34,7 @@ from add.terms import TreeInertia
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class RigidBody(Body):
     """A rigid body, or a moving obstacle if it is kinematic. Its frame is the one its geometry is given in.
@@ -209,6 +210,7 @@ def frame_state(kin: Kinematics, start: int) -> dict[str, Any]:
 # --- Obstacles of the world whose place and direction are parameters --------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class ObstacleBody(Body):
     """An obstacle with a frame of its own, whose pose and steady velocity stand in theta.
@@ -286,6 +288,7 @@ class ObstacleBody(Body):
         return arrays if shape.mesh is None else [*arrays, shape.mesh.row]
 
 
+@final
 @dataclass(frozen=True)
 class LinkBody(Body):
     """A link of a tree: its frame, with what it touches by. Its rows of X follow from the tree's coordinates.

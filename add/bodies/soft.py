@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 _BRANCH = (("shares", "-"), ("times", "s"))
 
 
+@final
 @dataclass(frozen=True)
 class SoftBody(NodalBody):
     """A soft body: its mesh, its law, and what is attached to it.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from add.typing import FloatArray, IntArray
 # --- Bodies of nodes on lines and sheets, with the contact and the picture of their triangles or edges ----------------
 
 
+@final
 @dataclass(frozen=True)
 class Springs(Family):
     """Laws between pairs of nodes; parts are ends (m, 2), and the columns of the law (m,) as indices in theta."""
@@ -128,6 +129,7 @@ class Seam(NamedTuple):
     pairs: IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Straining(Family):
     """Stencils of one law and one size; parts are a `Layer` in nodes of the system and indices of its parameters."""
@@ -146,6 +148,7 @@ class Straining(Family):
         ]
 
 
+@final
 @dataclass(frozen=True)
 class ThinBody(NetBody):
     """A cloth or a rod.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from add.terms.memories import Memory
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class OfCoordinates(Family):
     """Terms over q itself; a part is a term."""
@@ -58,6 +59,7 @@ class OfCoordinates(Family):
 OF_COORDINATES = OfCoordinates()
 
 
+@final
 @dataclass(frozen=True)
 class TreeBody(Body):
     """The joints of a tree: all its coordinates, inertia, weight and laws. `LinkBody` is what it carries.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from add.typing import FloatArray, IntArray
 _X, _Y, _Z = np.eye(3)
 
 
+@final
 @dataclass(frozen=True)
 class TreeJoint:
     """A joint of a tree and the link that it carries.
@@ -74,6 +76,7 @@ LIMIT = (
 )  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class Graft:
     """A frame fixed to the link of a joint, with masses in it: tissue.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -51,6 +51,7 @@ SLIDER_ROWS = (*_PLACE[:2], *_TURN)
 DISTANCE_ROWS = (LoopRow(APART, _X, _X),)
 
 
+@final
 @dataclass(frozen=True)
 class TreeLoop:
     """Rows that hold between two places.
@@ -69,6 +70,7 @@ class TreeLoop:
     rows: tuple[LoopRow, ...]
 
 
+@final
 @dataclass(frozen=True)
 class TreeCoupling:
     """An equation between coordinates of joints, by number, or sums of them; ``x`` has none where there is one only.
@@ -85,6 +87,7 @@ class TreeCoupling:
     factors: tuple[str, str] = ("", "")
 
 
+@final
 @dataclass(frozen=True)
 class TreePath:
     """A path through places: links without mass by name, segments (k, 6) and sizes (k, 2) of `add.kernels.paths`."""
@@ -99,6 +102,7 @@ class TreePath:
         return Path(places, self.segments, self.sizes * [gear, 1.0])
 
 
+@final
 @dataclass(frozen=True)
 class TreeTendon:
     """A tendon: its factors and laws are ``<path>.factors`` and so on in theta.
@@ -120,6 +124,7 @@ class TreeTendon:
     way: TreePath | None = None
 
 
+@final
 @dataclass(frozen=True)
 class ActuatorState:
     """How an actuator's activation follows its input; `add.terms.memories` has the equations.
@@ -139,6 +144,7 @@ class ActuatorState:
     limits: tuple[float, float] = (-np.inf, np.inf)
 
 
+@final
 @dataclass(frozen=True)
 class TreeDrive:
     """An actuator on a length: `LengthActuator`, its numbers ``<path>.g0`` and so on in theta.

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numba import config
@@ -177,6 +177,7 @@ def _end_with(parent: int) -> None:
 # --- Compilation: all of it at once, and the time it takes on the way -------------------------------------------------
 
 
+@final
 class Compilation(Work[int, float]):
     """Functions of `of_all_runs` by number."""
 
@@ -260,6 +261,7 @@ def kernel_clock() -> Iterator[Callable[[], float]]:
         yield lambda: clock.seconds
 
 
+@final
 class _First(Listener):
     def __init__(self, say: Callable[[], None]) -> None:
         self._say: Callable[[], None] | None = say
@@ -273,6 +275,7 @@ class _First(Listener):
         pass
 
 
+@final
 class _Clock(Listener):
     """Adds up the outermost events."""
 

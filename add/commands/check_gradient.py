@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -82,6 +82,7 @@ class ParameterCheck(NamedTuple):
     changed: int
 
 
+@final
 @dataclass(frozen=True)
 class GradientCheck:
     """The check of one experiment.

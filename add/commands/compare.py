@@ -4,7 +4,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, final, get_args
 
 import numpy as np
 
@@ -28,6 +28,7 @@ _OF_IMPULSES = ("friction_cone", "impact_time")
 MOST = 6
 
 
+@final
 @dataclass(frozen=True)
 class LawRun:
     """A scene under one law.

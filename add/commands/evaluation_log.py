@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, final
 
 import numpy as np
 from tqdm import tqdm
@@ -36,6 +36,7 @@ def _hex(values: FloatArray) -> list[str]:
     return [float(value).hex() for value in values]
 
 
+@final
 class FolderLog(EvaluationLog):
     """Evaluations in ``evaluations.jsonl``, bit by bit (hexadecimal floats), each on disk before the optimiser goes on.
 
@@ -166,6 +167,7 @@ def evaluations(
         yield progress
 
 
+@final
 class _Lines:
     """Lines of a log: number, phase, objective, parameters, time, and how long the rest may take."""
 
@@ -199,6 +201,7 @@ class _Lines:
         return few(named, MOST_NAMED)
 
 
+@final
 class _Table:
     """Evaluations as CSV: each row is on disk before the next one is computed."""
 

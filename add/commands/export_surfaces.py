@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -198,6 +198,7 @@ def _glb(path: Path, items: list[Shape], times: FloatArray) -> None:
         file.save(temporary)
 
 
+@final
 class _Binary:
     """A binary glTF in the making; ``gltf`` is the package."""
 

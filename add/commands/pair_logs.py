@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, final, get_type_hints
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class PairLog(Generic[Seen]):
 TOO_DEEP = 0.5
 
 
+@final
 @dataclass
 class Depth:
     """The greatest depth of two bodies.
@@ -81,6 +82,7 @@ class Depth:
     wall: bool = False
 
 
+@final
 @dataclass
 class DepthLog(PairLog[Depth]):
     """Greatest depths."""
@@ -127,6 +129,7 @@ class DepthLog(PairLog[Depth]):
 BEYOND_ANGLE, BEYOND = 0.05, 0.05
 
 
+@final
 @dataclass
 class Beyond:
     """The way of a joint beyond its stop.
@@ -147,6 +150,7 @@ class Beyond:
     unit: str
 
 
+@final
 @dataclass
 class StopLog(PairLog[Beyond]):
     """Joints of trees that go far beyond stops that give way, under body and joint."""
@@ -224,6 +228,7 @@ class _Wanted:
         return pairs[np.array(kept, dtype=bool)]
 
 
+@final
 @dataclass
 class ImpactLog:
     """Impacts of the points of rigid bodies, step by step; it goes on where a run goes on.

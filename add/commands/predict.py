@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,7 @@ HOLDS = 0.85
 STILL = 1e-6
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class View:
     """A scene that is run with other values of some of its numbers, and what is seen of it.
@@ -82,6 +83,7 @@ class View:
         return places(self.built.simulation, run, theta, self.points, self.times, self.clock)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Motion:
     """A motion that is predicted with the numbers of a fit.

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from add.summary import fields_of
 from add.typing import FloatArray
 
 
+@final
 @dataclass
 class WeakPair:
     """The weakly active contacts of a body and what it touches.
@@ -46,6 +47,7 @@ class WeakPair:
     margin: float = 1.0
 
 
+@final
 @dataclass
 class WeakLog(PairLog[WeakPair]):
     """Weakly active contacts.
@@ -106,6 +108,7 @@ _LOGS: dict[str, Any] = {"impacts": ImpactLog, "weak": WeakLog, "depths": DepthL
 _KINDS = {"contact": (BodyContact, MeshContact), "couplings": (DecidingJointLaw,)}
 
 
+@final
 @dataclass
 class Tally:
     """Counts over steps.

@@ -4,7 +4,7 @@ import base64
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -148,6 +148,7 @@ def _judged(objective: Objective, run: Trajectory, theta: FloatArray) -> float:
     return float(sum(w * (of_run @ of_run + own @ own) for w, of_run, own in residuals))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Watched:
     """The motion of one run, and how it ended.
@@ -197,6 +198,7 @@ class Run(NamedTuple):
     failed: str = ""
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Sampling(Work[int, Run]):
     """Runs a scene with the k-th of the drawn values.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -51,6 +51,7 @@ def fingerprint(built: BuiltScene) -> str:
     return digest.hexdigest()
 
 
+@final
 @dataclass
 class Kept:
     """A run as far as its folder keeps it; every step is looked at once.
@@ -104,6 +105,7 @@ class Kept:
         return summary(self.built, part, self.built.theta, before=self.tally, start=start)
 
 
+@final
 class Keeper:
     """An observer of steps that keeps the run now and then.
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -155,6 +155,7 @@ def _core(body: Body) -> IntArray:
     return np.asarray(body.mesh.cells[np.argmin(np.linalg.norm(middles - body.mesh.points.mean(axis=0), axis=1))])
 
 
+@final
 @dataclass
 class Sunk:
     """The time of the first step [s], the greatest depth of half of a body's points [m], and what helps.
@@ -168,6 +169,7 @@ class Sunk:
     through: bool = False
 
 
+@final
 @dataclass
 class SunkLog(PairLog[Sunk]):
     """Bodies half of which was below a surface, or which went through one within a step."""

@@ -4,7 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from add.summary import fields_of
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Sample:
     """One sample as it stands in ``samples.jsonl``, numbers as hexadecimal floats.
@@ -65,6 +66,7 @@ class Sample:
         return cls(index, float.fromhex(line["value"]), gradient, seconds)
 
 
+@final
 @dataclass(frozen=True)
 class _Sampling(Work[tuple[int, ...], Sample]):
     """Evaluates a scene's objective at places of the grid, the other parameters at their start."""

@@ -4,7 +4,7 @@ Each is one compiled call: for solvers that decide in Python, and for what is as
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -66,6 +66,7 @@ def _carry(m: int, marks: IntArray, memory: FloatArray, ends: IntArray, k: int) 
     return Carry(memory[None, number:last], (near[:k], np.zeros(k, dtype=np.int64), modes, near[k:] - m))
 
 
+@final
 class CompiledEquations:
     """Forces and matrices of a system whose matrices are dense, and of which no decision changes the pattern.
 

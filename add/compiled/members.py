@@ -5,6 +5,7 @@ taken alone, to the bit.
 """
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -99,6 +100,7 @@ def pull_back_each(arrays, routines, timing, steps, before, signals, thetas, bar
 _NOTHING: FloatArray = np.zeros(0)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Members:
     """One step of each of b states.
@@ -136,6 +138,7 @@ class Members:
         return Block(self.system, timing, one, int(self.found[k]), self.q[k], self.v[k])
 
 
+@final
 class CompiledMembers:
     """The compiled steps of many states of one system; never shared between threads.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Others(NamedTuple):
     fields: IntArray
 
 
+@final
 @dataclass(frozen=True)
 class PackedSystem:
     """A system as arrays.
@@ -193,6 +194,7 @@ def pack(system: System) -> PackedSystem:
     return _Packing(system).result()
 
 
+@final
 @dataclass
 class _Packing:
     """The families of a system in the making."""

@@ -2,7 +2,7 @@
 
 import ctypes
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numba import typeof
@@ -20,6 +20,7 @@ from add.typing import FloatArray
 _CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
+@final
 class AskedLimit:
     """A `StepLimit` that compiled functions ask, of one run: it says nothing of a step that they have not begun.
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from add.typing import AnyArray, FloatArray, IntArray
 _NOTHING: FloatArray = np.zeros(0)
 
 
+@final
 class CompiledRun:
     """The compiled steps of one run; never shared between runs.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class Stages(NamedTuple):
     values: FloatArray
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Block:
     """Consecutive steps that were found, and the newest pair (q, v) of the state before them.

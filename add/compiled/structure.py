@@ -1,7 +1,7 @@
 """Arrays beside the families of a system: coordinates, given motions, trees, rows of links, signals at many steps."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -198,6 +198,7 @@ def windows(signals: Sequence[Signal], times: FloatArray) -> Signals:
     return Signals(np.ascontiguousarray(np.concatenate(parts, axis=1)), table)
 
 
+@final
 class SignalsOfSteps:
     """Signals at the ends of steps, or at their stages, evaluated in chunks: of one run."""
 

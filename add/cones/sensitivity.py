@@ -22,7 +22,7 @@ starts where the exact one is zero may need it, and nothing else should.
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +50,7 @@ class ConeKind(IntEnum):
 _ROWS = np.array([1, 1, 2, 3, 3])
 
 
+@final
 @dataclass(frozen=True)
 class Cones:
     """A product of cones; ``a + b`` has the rows of a, then those of b.
@@ -196,6 +197,7 @@ class ConeCotangent(NamedTuple):
     bound: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Sensitivity:
     """The linearised solution.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -24,6 +25,7 @@ MOST_ITERATIONS = 20_000
 WEAK = 1e-6
 
 
+@final
 @dataclass(frozen=True)
 class ConeSolution:
     """A solution of u = G l + g, K contains l _|_ u + s(u) in K*.

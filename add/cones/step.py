@@ -20,7 +20,7 @@ and zero for a solution; V = max |v_f|, E = v_f^T A v_f.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -31,6 +31,7 @@ from add.linalg.base import LinearSolve
 from add.typing import FloatArray
 
 
+@final
 class DenseMetric(LinearSolve):
     """A full matrix A, factored once."""
 
@@ -64,6 +65,7 @@ class StepCotangent(NamedTuple):
     bound: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class ContactStep:
     """The problem of a step.
@@ -92,6 +94,7 @@ class ContactStep:
         return StepSolution(self, columns, cone)
 
 
+@final
 @dataclass(frozen=True)
 class StepSolution:
     """A solved step.
@@ -120,6 +123,7 @@ class StepSolution:
         return StepCotangent(y - self.step.metric.solve_transposed(rows.T @ c), c, bound)
 
 
+@final
 @dataclass(frozen=True)
 class QPLayer:
     """Normal impulses at given friction.
@@ -143,6 +147,7 @@ class QPLayer:
         return 0.5 * (bar.delassus + bar.delassus.T), bar.offset
 
 
+@final
 @dataclass(frozen=True)
 class QCQPLayer:
     """Friction impulses at given normal impulses.
@@ -170,6 +175,7 @@ class QCQPLayer:
         return 0.5 * (bar.delassus + bar.delassus.T), bar.offset, self.normal * bar.bound, self.mu * bar.bound
 
 
+@final
 class Certificate(NamedTuple):
     """How well velocities and impulses solve a step.
 

@@ -9,7 +9,7 @@ To first order it is T (s - r) with `add.equations.charts.Twists` at r, in which
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -22,6 +22,7 @@ from add.objectives.over_time import CoordinateErrors
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class CoordinateCost(CoordinateErrors):
     """phi = sum over steps of sum_i w_q,i (q_i - q*_i)^2 + w_v,i (v_i - v*_i)^2, from ``first`` to ``last``.
@@ -152,6 +153,7 @@ class StageModel(NamedTuple):
     upper: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Policy:
     """du = share k + K dx for every stage, and what it promises.

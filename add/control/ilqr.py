@@ -7,7 +7,7 @@ Erez & Todorov (IROS 2012), Tassa, Mansard & Todorov (ICRA 2014).
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Iteration(NamedTuple):
     seconds: float
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class ControlResult(Summarised):
     """Controls, feedback and how they were found.
@@ -105,6 +106,7 @@ class ControlResult(Summarised):
 GROWTH, LEAST, MOST = 4.0, 1e-8, 1e10
 
 
+@final
 @dataclass(frozen=True)
 class ILQR:
     """Minimise over controls with feedback along the way.
@@ -248,6 +250,7 @@ def followed(
 # stages, so that an iteration costs the cube of the run's length, nor rotations.
 
 
+@final
 @dataclass(frozen=True)
 class MultipleShooting:
     """Minimise over controls from a guess of states that no controls need to reach.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,7 @@ from add.simulation.step_jacobians import rotation_vectors
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Rollout:
     """A run with its controls and its value.
@@ -62,6 +64,7 @@ Onward = Callable[[int, State], State | None]
 Models = tuple[list["Stage"], list[StageModel], tuple[FloatArray, FloatArray]]
 
 
+@final
 @dataclass(frozen=True)
 class ControlProblem:
     """An inverse problem whose variables are controls, each of which acts in one stage of the run.
@@ -286,6 +289,7 @@ def _add_columns(matrix: sp.csc_array, index: IntArray, by: FloatArray, out: Flo
         out[matrix.indices[part]] += matrix.data[part] * factor
 
 
+@final
 @dataclass(frozen=True)
 class Stage:
     """Consecutive steps in which the same controls act.

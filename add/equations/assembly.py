@@ -9,7 +9,7 @@ over the coordinates that are not prescribed; derivatives follow from these equa
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _BY_Q = Weights(1.0, 0.0, 0.0)
 _MOST = 100
 
 
+@final
 @dataclass(frozen=True)
 class Assembly:
     """The move of a start onto equations without dependent rows.

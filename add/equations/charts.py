@@ -16,6 +16,7 @@ angular velocity there:
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import final
 
 import numpy as np
 
@@ -104,6 +105,7 @@ class Chart(Enum):
             raise InputError("no such chart", place="chart", found=repr(name), expected=choices) from None
 
 
+@final
 @dataclass(frozen=True)
 class Twists:
     """The map T of tangents of the pairs of a state (2 m n, k) to twists: [J, 0; D, J] on each (dw, d w_dot).

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class NotCompiled(Exception):
     """A system has something that compiled steps lack; the text names it."""
 
 
+@final
 @dataclass(frozen=True)
 class Kind:
     """The compiled functions of a kind of family; `add.kernels.arena` says what they take and do.
@@ -92,6 +93,7 @@ def by_signal(arrays: type, parameters: Any) -> Any:
     return inputs
 
 
+@final
 @dataclass(frozen=True)
 class Family:
     """A family of forces of one system.

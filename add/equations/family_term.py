@@ -38,6 +38,7 @@ def plain(array: AnyArray) -> Any:
     return array if array.flags.carray else np.array(array, order="C")
 
 
+@final
 class OneFamily:
     """A family by itself, called from Python.
 

@@ -49,6 +49,7 @@ class Pose(ABC):
             np.add.at(out, self.numbers, bars[0] @ by_q + bars[1] @ by_v)
 
 
+@final
 @dataclass(frozen=True)
 class BodyPose(Pose):
     """How a body of nodes starts: x = p + R X, v = velocity + omega x R (X - X_c).
@@ -118,6 +119,7 @@ def turn_slope(sign: float, w: FloatArray, u: FloatArray) -> FloatArray:
     return out
 
 
+@final
 @dataclass(frozen=True)
 class RigidPose(Pose):
     """How a rigid body starts: x = p + R X_c, w = orientation, v = velocity, w_dot = J_l^-1 omega.
@@ -177,6 +179,7 @@ class RigidPose(Pose):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class InitialState:
     """Positions and velocities of all bodies at the start.
@@ -224,6 +227,7 @@ class InitialState:
 # --- Prescribed coordinates: pinned nodes, which stay where the body starts, plus a given displacement over time ------
 
 
+@final
 @dataclass(frozen=True)
 class PinMotion:
     """A displacement shared by several prescribed coordinates.
@@ -246,6 +250,7 @@ class PinMotion:
         return (slice(None), self.signal.rates(t)) if rates else self.signal.acting(t)
 
 
+@final
 @dataclass(frozen=True)
 class Motion:
     """All prescribed coordinates over time: q_p(t) = q0_p(theta) + sum of signals."""

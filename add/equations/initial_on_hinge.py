@@ -1,6 +1,7 @@
 """How a body starts on a hinge of another one: from the other's start, an angle and a rate."""
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,6 +20,7 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.cross(a, b, axis=0)
 
 
+@final
 @dataclass(frozen=True)
 class HingedPose(Pose):
     """How a rigid body b starts that hangs on a hinge of another body a, or of the world.

@@ -10,6 +10,7 @@ derivative by them, times their rows of the directions, is all that a step adds.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Kinematics:
     """Coordinates, their rates and the time at which a residual is evaluated.
@@ -56,6 +58,7 @@ class KinematicCotangent:
         return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
+@final
 @dataclass(frozen=True)
 class Weights:
     """Factors of dr/dq, dr/dv and dr/da in a Jacobian; (1, c, c^2) is a BDF step's.
@@ -69,6 +72,7 @@ class Weights:
     multiplier: float = 0.0
 
 
+@final
 @dataclass(frozen=True)
 class Carry:
     """Numbers that a step hands on beside coordinates and velocities: what else the next step depends on.
@@ -89,6 +93,7 @@ class Carry:
 NO_CARRY = Carry(np.zeros((0, 0)))
 
 
+@final
 @dataclass(frozen=True)
 class State:
     """The numbers that the next step depends on, theta apart: the last m pairs (q, v), and the stepper's own.
@@ -111,6 +116,7 @@ class State:
     carry: Carry = NO_CARRY
 
 
+@final
 @dataclass
 class StateTangent:
     """A tangent or cotangent of a `State`: arrays of the shapes of its ``q``, ``v`` and ``carry.memory``."""
@@ -144,6 +150,7 @@ class StateTangent:
 SparseMatrix = sp.csr_array | sp.csc_array
 
 
+@final
 @dataclass(frozen=True)
 class Directions:
     """Directions of theta: the columns of a matrix.
@@ -221,6 +228,7 @@ class Directions:
         return out
 
 
+@final
 @dataclass(frozen=True)
 class Columns:
     """A matrix (n, k) most of whose columns are zero.
@@ -263,6 +271,7 @@ class Columns:
         return self.over(np.arange(k))
 
 
+@final
 @dataclass
 class StateTangents:
     """Tangents of a `State` along those of k directions that have moved it.
@@ -294,6 +303,7 @@ class StateTangents:
         return order[np.searchsorted(self.index, columns, sorter=order)]
 
 
+@final
 @dataclass(frozen=True)
 class StretchTangents:
     """Tangents of the newest pairs of consecutive states, along those of c directions that have moved any of them.
@@ -326,6 +336,7 @@ class StretchTangents:
         yield self.last
 
 
+@final
 @dataclass(frozen=True)
 class ThetaMap:
     """The derivative by theta of something with n entries, known by what it does to vectors; both parts add.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from add.errors import InputError
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Entry:
     """A named block of a flat vector.
@@ -86,6 +88,7 @@ class _Layout:
         return next(entry for entry in self._entries.values() if entry.start <= index < entry.stop)
 
 
+@final
 class ParameterLayout(_Layout):
     """Places of the differentiable physical numbers in theta (or of a scene's numbers in s)."""
 
@@ -97,6 +100,7 @@ class ParameterLayout(_Layout):
         return f"{entry.name}{suffix}"
 
 
+@final
 class DofLayout(_Layout):
     """Places of the bodies' coordinates in q, or of their rows in X; a block of nodes has shape (n, 3) [m].
 
@@ -119,6 +123,7 @@ class DofLayout(_Layout):
         return f"{entry.name}/node {node}/{'xyz'[axis]}"
 
 
+@final
 @dataclass(frozen=True)
 class DofPartition:
     """Free and prescribed coordinates.

@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -88,6 +89,7 @@ class Embedding(ABC):
         return np.stack([x for x, _ in moved]), np.stack([rate for _, rate in moved])
 
 
+@final
 @dataclass(frozen=True)
 class LiftedState:
     """A state of motion on the rows of X, and the derivatives of the lift there.
@@ -105,6 +107,7 @@ class LiftedState:
     q: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Carried:
     """Rows of X that follow from the coordinates of another body.
@@ -122,6 +125,7 @@ class Carried:
     rows: IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Lift:
     """All rows of X: those that are q itself, then the rows of each embedding; carried ones lie among the first.

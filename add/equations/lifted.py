@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 MOST_EXPANSIONS = 8
 
 
+@final
 @dataclass(frozen=True)
 class LiftedTerm(Term):
     """A term on rows of X as a term on q.
@@ -100,6 +102,7 @@ class LiftedTerm(Term):
         return self.inner.energy(self.lift.kinematics(kin, theta), theta)
 
 
+@final
 @dataclass(frozen=True)
 class LiftedDecidingTerm(StickingTerm):
     """A term with branches on rows of X as one on q.
@@ -240,6 +243,7 @@ class StepLimit(ABC):
 _MOST_ROUNDS = 8
 
 
+@final
 @dataclass(frozen=True)
 class AllLimits(StepLimit):
     """Several limits at once.
@@ -274,6 +278,7 @@ class AllLimits(StepLimit):
 MOST_TESTS = 12
 
 
+@final
 @dataclass(frozen=True)
 class LiftedLimit(StepLimit):
     """The limit of a way of q by straight ways of X between its ends.

@@ -13,7 +13,7 @@ over the coordinates that these rows depend on: of links, the joints that carry 
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -25,6 +25,7 @@ from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Expansion:
     """Local entries over rows of X, each spread over the coordinates that its row and column depend on.
@@ -221,6 +222,7 @@ class LiftedEquations(Constraint):
         return out[0], out[1]
 
 
+@final
 @dataclass(frozen=True)
 class LiftedConstraint(LiftedEquations):
     """Equations on rows of X as equations on q, and nothing else; attributes as in `LiftedEquations`."""
@@ -235,6 +237,7 @@ class LiftedConstraint(LiftedEquations):
 # --- Equations that hold points on rows of X = Phi(q), as equations on q ----------------------------------------------
 
 
+@final
 class LiftedStick(LiftedEquations, StickConstraint):
     """Stick constraints on rows of X as ones on q.
 

@@ -14,6 +14,7 @@ from add.equations.lift import Lift
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class LiftedStates:
     """k states of motion on the rows of X, and the derivatives of the lift there.
@@ -163,6 +164,7 @@ class LinearPoints(PointMap):
         self.pull(xv_bar, out.v)
 
 
+@final
 @dataclass(frozen=True)
 class NodePoints(LinearPoints):
     """The points are nodes: J selects.
@@ -200,6 +202,7 @@ class NodePoints(LinearPoints):
         return np.arange(3 * self.nodes.size), self._dofs.ravel(), np.ones(3 * self.nodes.size)
 
 
+@final
 @dataclass(frozen=True)
 class WeightedPoints(LinearPoints):
     """Every point is a weighted sum of nodes: x_p = sum_k w_pk x_nodes[p, k].
@@ -242,6 +245,7 @@ class WeightedPoints(LinearPoints):
         return rows.ravel(), cols.ravel(), np.broadcast_to(self.weights[:, :, None], shape).ravel()
 
 
+@final
 @dataclass(frozen=True)
 class LiftedPoints(PointMap):
     """Points on rows of X as points on q.

@@ -6,7 +6,7 @@ motion is differentiable with one rule, whatever its shape in time.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -65,6 +65,7 @@ class Windowed(Signal):
 _ONE: FloatArray = np.ones(1)
 
 
+@final
 @dataclass(frozen=True)
 class Constant(Signal):
     """One row, always."""
@@ -85,6 +86,7 @@ class Constant(Signal):
         return np.zeros(times.size, dtype=np.int64), np.ones((times.size, 1))
 
 
+@final
 @dataclass(frozen=True)
 class Ramp(Signal):
     """One row, a velocity: t times the row."""
@@ -101,6 +103,7 @@ class Ramp(Signal):
         return np.ones(1)
 
 
+@final
 @dataclass(frozen=True)
 class Table(Windowed):
     """Linear interpolation between rows at ``times``; the end rows are held outside."""
@@ -131,6 +134,7 @@ class Table(Windowed):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class Spline(Windowed):
     """Natural cubic spline through rows at ``times``; the end rows are held outside."""
@@ -161,6 +165,7 @@ class Spline(Windowed):
         return np.asarray(self._basis(t, 1))
 
 
+@final
 @dataclass(frozen=True)
 class Sine(Signal):
     """Rows (offset, amplitude): offset + amplitude sin(2 pi f t + phase), f in Hz, phase in rad."""
@@ -181,6 +186,7 @@ class Sine(Signal):
         return np.array([0.0, omega * np.cos(omega * t + self.phase)])
 
 
+@final
 @dataclass(frozen=True)
 class BSplineSignal(Windowed):
     """A control: n rows, each of which acts for a while only, so that thousands cost no more than a few.
@@ -263,6 +269,7 @@ class BSplineSignal(Windowed):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class SignalParameter:
     """A signal and the name of its coefficients in theta."""

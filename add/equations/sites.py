@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import final
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class SiteKind(IntEnum):
     SPIN = kernel.SPIN
 
 
+@final
 @dataclass(frozen=True)
 class Sites:
     """Vectors carried by bodies.
@@ -87,6 +89,7 @@ class Sites:
         return self if arity == self.arity else replace(self, arity=arity)
 
 
+@final
 @dataclass(frozen=True)
 class LawValues:
     """The numbers p (n, n_i + n_s) of a law: each linear in theta.
@@ -132,6 +135,7 @@ class LawValues:
         return cls(index.astype(np.int64), signal, rows)
 
 
+@final
 class Evaluation:
     """Sites and law values at one state: what the kernels of one call share."""
 
@@ -158,6 +162,7 @@ class Evaluation:
 NO_INDICES: IntArray = np.full(3, -1, dtype=np.int64)
 
 
+@final
 @dataclass(frozen=True)
 class Site:
     """One site in the numbering of the system.
@@ -206,6 +211,7 @@ def gather(sites: Sequence[Site]) -> Sites:
 # --- Sites of bodies as a map of points: markers and targets on rigid bodies, or on bodies of any kind ----------------
 
 
+@final
 @dataclass(frozen=True)
 class SitePoints(PointMap):
     """Places of points, directions (unit vectors, rates of turning included) and weighted nodes.

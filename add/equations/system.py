@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
+from typing import final
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from add.summary import Summarised, Summary
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class System(Summarised):
     """Everything that makes forces, and the layout of the numbers it acts on.
@@ -164,6 +166,7 @@ class System(Summarised):
         return Columns(index, values @ directions.block(entries, index))
 
 
+@final
 class BranchEquations:
     """r(q, v, a, mu; theta, t) = 0 and c(q, v; theta, t) = 0 with every decision made.
 

@@ -288,6 +288,7 @@ class Constraint(ABC):
         rows += change[n:]
 
 
+@final
 @dataclass(frozen=True)
 class StickOperators:
     """The linearised rows of a `StickConstraint`; m coordinates a point.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from add.kernels.trees import Tree
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class TreeEmbedding(Embedding):
     """X = origin and rotation vector of the frames of links; see `add.kernels.tree_map`.
@@ -112,6 +114,7 @@ class TreeEmbedding(Embedding):
         return place[:, :, rows, columns], rate[:, :, rows, columns]
 
 
+@final
 @dataclass(frozen=True)
 class TreePose(Pose):
     """Coordinates and their rates as they are in theta, after those of a free base.
@@ -162,6 +165,7 @@ class TreePose(Pose):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class TiedNodes(Embedding):
     """Nodes in the frame (x, w) of one element of a tree: x_i = x + R(w) X_i.

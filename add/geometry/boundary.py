@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy import sparse
@@ -294,6 +294,7 @@ def validate(mesh: SoftMesh) -> Validated:
     return Validated(mesh, n_dropped, int(inverted.sum()), kept)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class MeshQuality:
     """Shape of the elements of a mesh of tetrahedra.

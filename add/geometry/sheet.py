@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial import Delaunay
@@ -72,6 +72,7 @@ class PlateStencils(NamedTuple):
     shape: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Sheet:
     """A sheet at rest.

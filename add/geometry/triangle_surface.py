@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,6 +119,7 @@ def cylinder_surface(radius: float, half_length: float) -> TriangleSurface:
     return TriangleSurface(points, np.concatenate(sides).astype(np.int64))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class CollisionMesh:
     """A closed mesh as a collision shape; see `add.kernels.mesh_distance`.
@@ -236,6 +237,7 @@ def _unit(vectors: FloatArray) -> FloatArray:
 SMALL_HOLE = 0.5
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Repaired:
     """A closed surface, and what was done to make it one.

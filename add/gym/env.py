@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Self
+from typing import Any, Self, final
 
 import gymnasium
 import numpy as np
@@ -27,6 +27,7 @@ from add.simulation.run import Trajectory
 from add.typing import NAMED, SCENE, FloatArray, as_numbers, require_kind
 
 
+@final
 @dataclass
 class HeldAction:
     """An action while it is held.

@@ -1,7 +1,7 @@
 """Many episodes of one scene at once, whose steps are taken in one compiled call."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 import gymnasium
 import numpy as np
@@ -20,6 +20,7 @@ from add.typing import BoolArray, FloatArray, as_numbers
 Outcome = tuple[FloatArray, float, bool, bool, dict[str, Any]]
 
 
+@final
 class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """Copies of an environment whose episodes run side by side; their numbers are those of single ones, to the bit.
 

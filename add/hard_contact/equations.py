@@ -19,7 +19,7 @@ staggered projections, as in a sequence of quadratic programs (Geilinger et al. 
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +43,7 @@ from add.typing import FloatArray, IntArray
 REDUNDANT = 1e-9
 
 
+@final
 class Held(NamedTuple):
     """Decisions of an earlier run in a step: branches (m,) of the pairs, and the equations of the other terms."""
 

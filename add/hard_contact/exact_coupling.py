@@ -14,6 +14,7 @@ A step hands its contacts on to the next (`ContactState`), with forces, branches
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from add.solve.step_matrix import Assembler
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class ContactState:
     """The k pairs that were near a step, at its end.
@@ -82,6 +84,7 @@ class ContactState:
         return int(np.count_nonzero(self.branch == branch))
 
 
+@final
 @dataclass(frozen=True)
 class CarriedContacts:
     """Pairs near a step, in the numbering of its `ContactPairs`.
@@ -134,6 +137,7 @@ class CarriedContacts:
         return out
 
 
+@final
 class ExactCoupling(Coupling):
     """The contacts of a finished step, ready for both directions.
 
@@ -261,6 +265,7 @@ class ExactCoupling(Coupling):
 # --- The implicit solve of a step with exact contact: over the pairs that are near, until none is passed through ------
 
 
+@final
 @dataclass(frozen=True)
 class ExactContactSolve:
     """r(q, v, a) - sum_i G_i^T F_i = 0 with 0 <= g _|_ F_n >= 0 and Coulomb's law at the end of the step.

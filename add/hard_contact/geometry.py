@@ -7,7 +7,7 @@ without its law. A force F on the point acts on its carrier a as (F, J_a^T (l_a 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 # --- Which points may touch which shapes: the pairs of the penalty term that hard contact takes the place of ----------
 
 
+@final
 @dataclass(frozen=True)
 class ContactPairs:
     """Points and shapes that may touch; every row is one pair.
@@ -163,6 +164,7 @@ def _possible_pairs(arrays: Contacts) -> IntArray:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Rows:
     """Rows of contacts in velocities.
@@ -183,6 +185,7 @@ class Rows:
     matrix: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class TouchDerivatives:
     """Derivatives by p numbers of each pair: the coordinates of carrier (six) and host (six), or centres of mass.
@@ -202,6 +205,7 @@ class TouchDerivatives:
     pushed: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Touches:
     """Gaps, normals, velocities and places of pairs at one state; rows follow the pairs.

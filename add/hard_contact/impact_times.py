@@ -15,6 +15,7 @@ these are at the beginning. A tree of links is one body: an impact of a link mov
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -55,6 +56,7 @@ def one_time(tau: FloatArray, dofs: IntArray, n: int, dt: float) -> BoolArray:
     return np.asarray((last - first <= _AT_ONCE * dt)[group])
 
 
+@final
 @dataclass(frozen=True)
 class ImpactTimes:
     """The timed impacts of a step.
@@ -196,6 +198,7 @@ def resting_speed(system: System, theta: FloatArray, dt: float) -> float:
     return 2.0 * dt * math.hypot(*layout.view(theta, "gravity")) if "gravity" in layout else 0.0
 
 
+@final
 class NearSearch:
     """Contacts that touch before a step or would be passed through in it; pairs first, then stops.
 

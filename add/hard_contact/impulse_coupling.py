@@ -12,6 +12,7 @@ is handed on. It is a heuristic and no derivative: forward tangents do not exist
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -48,6 +49,7 @@ def kept_of(carry: Carry) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     return pair, number, modes, carry.memory[0, first:last]
 
 
+@final
 @dataclass(frozen=True)
 class CarriedImpulses:
     """Contacts of a step: for its derivatives, and for where the solver of the next step begins.
@@ -119,6 +121,7 @@ class CarriedImpulses:
 _NOTHING = 1e-9
 
 
+@final
 class ChoiceTally:
     """Steps with contact that were pulled back, and those in which the other modes were taken."""
 
@@ -151,6 +154,7 @@ def wanted_modes(G: FloatArray, cotangent: FloatArray, cones: Cones, modes: IntA
     return np.where(cones.kind == FREE, modes, out)
 
 
+@final
 @dataclass
 class ImpulseCoupling(Coupling):
     """The contacts and stops of a finished step, ready for both directions.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 
@@ -40,6 +41,7 @@ GAIN = 1e-5
 GAIN_SWINGING, TURN = 1e-3, 0.1
 
 
+@final
 @dataclass(frozen=True)
 class ImpulsePart(StepPart):
     """r(q, v, a) - J^T F = 0 with Signorini's law in velocities and Coulomb's cone (see `impulse_rows`).

@@ -23,7 +23,7 @@ where n is near x. Cones do not care for it, pyramids do.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from add.kernels.contact_rows import NEAR_X
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class NearPairs:
     """The pairs of a step, and what was decided about them from the state before.
@@ -89,6 +90,7 @@ def _turn(axes: FloatArray, by_normal: FloatArray) -> FloatArray:
     return np.asarray(cross_matrices(normal) @ by_normal + normal[:, :, None] * spin[:, None, :])
 
 
+@final
 @dataclass(frozen=True)
 class ImpulseRows:
     """Rows of the near pairs at the beginning of a step.
@@ -275,6 +277,7 @@ class ImpulseRows:
         return np.where(self.near.bounces, self.restitution, 0.0)
 
 
+@final
 class Approach(NamedTuple):
     """Derivatives (k, p) of how pairs approach each other.
 

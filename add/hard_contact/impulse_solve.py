@@ -9,6 +9,7 @@ G = c J K^-1 J^T, velocities per force.
 
 import math
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from add.typing import FloatArray, IntArray
 _UNSOLVED = 3
 
 
+@final
 @dataclass(frozen=True)
 class ImpulseStepSolution:
     """A solved step.

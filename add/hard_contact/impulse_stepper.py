@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -40,6 +40,7 @@ FLIGHT = 16
 _FINER = 1e-3
 
 
+@final
 @dataclass(frozen=True)
 class ImpulseContact(StepsInParts, BlockStepper):
     """Steps of contact in velocities (see `ImpulsePart`), of order one; in compiled blocks.

@@ -18,6 +18,7 @@ Options of exact contact, and of contact by impulses, are values beside it.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import final
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class Branch(IntEnum):
     SLIP = 2
 
 
+@final
 @dataclass(frozen=True)
 class Contacts:
     """Arguments of the law for m contacts.
@@ -56,6 +58,7 @@ class Contacts:
     rho_t: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class LawDerivatives:
     """Derivatives of phi: by_force, by_normal, by_velocity (m, 3, 3) and by_gap (m, 3)."""
@@ -165,6 +168,7 @@ def feasible(at: Contacts, branch: IntArray) -> FloatArray:
     return normal[:, None] * n + factor[:, None] * tangential
 
 
+@final
 @dataclass(frozen=True)
 class ExactOptions:
     """Stopping rules, and the way on where Newton cycles.
@@ -193,6 +197,7 @@ class ExactOptions:
     sweeps: int = 400
 
 
+@final
 @dataclass(frozen=True)
 class ImpulseOptions:
     """Numbers of the contact law of `ImpulseContact`.

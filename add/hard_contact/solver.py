@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from add.typing import FloatArray, IntArray
 MAX_HALVINGS = 4
 
 
+@final
 @dataclass(frozen=True)
 class ContactSolution:
     """The end of a step; rows of the forces follow the pairs that it was solved with.

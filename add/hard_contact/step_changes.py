@@ -10,6 +10,7 @@ of the contacts on the rows of X,
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from add.hard_contact.step_rows import StepRows
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class ContactDerivatives:
     """The contacts of a finished step, ready for both directions.
@@ -119,6 +121,7 @@ class ContactDerivatives:
         return pushed, both[:, -3:].reshape(3 * self.rows.n, both.shape[2])
 
 
+@final
 @dataclass(frozen=True)
 class StepChanges:
     """The rows of a finished step, ready for both directions.

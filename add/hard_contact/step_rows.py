@@ -18,6 +18,7 @@ and dX, dV, d(P^T f) by theta where Phi depends on it. For all other bodies X is
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from add.typing import FloatArray, IntArray
 # --- The beginning of a step in velocities on the rows of X, where contact is written down ----------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Beginning:
     """The state that a step begins with.
@@ -141,6 +143,7 @@ class Beginning:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class JointStops:
     """Both sides of every limited coordinate.
@@ -179,6 +182,7 @@ class JointStops:
         return np.asarray(self.sign * (q[self.dof] - theta[self.limit]))
 
 
+@final
 @dataclass(frozen=True)
 class NearStops:
     """The stops of a step, and what was decided about them from the state before.
@@ -193,6 +197,7 @@ class NearStops:
     slope: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class StopRows:
     """Rows of the near stops.
@@ -256,6 +261,7 @@ class StopRows:
         return np.asarray(-self._by_coordinate * theta_dot[self.stops.limit])
 
 
+@final
 @dataclass(frozen=True)
 class StepRows:
     """The rows J of a step, u = J v+ + shift; each contact has three of them, each stop one.

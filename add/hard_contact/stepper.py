@@ -1,6 +1,7 @@
 """Steps of contact without penalties: BDF with complementarity at the end of the step."""
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 
@@ -24,6 +25,7 @@ SETTLING = 2
 TOUCHING = 1e-9
 
 
+@final
 @dataclass(frozen=True)
 class ExactContact(DifferentiableStepper):
     """One step of r(q, v, a) - sum_i G_i^T F_i = 0 with 0 <= g _|_ F_n >= 0 and Coulomb's law at its end.

@@ -11,7 +11,7 @@ Riccati recursion where every number acts in one step. Work grows with the steps
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -39,6 +39,7 @@ class _Eliminated(NamedTuple):
     others: IntArray
 
 
+@final
 class AlongTime(NormalEquations):
     """N of one run and of residuals of the numbers alone.
 
@@ -135,6 +136,7 @@ class AlongTime(NormalEquations):
         return out
 
 
+@final
 class _Front:
     """H and -g of the cost to go z.H z/2 - g.z over z = (y, o)."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -24,6 +25,7 @@ MOST_SHARED = 60
 ITERATIONS, SETTLED = 500, 1e-5
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class BetweenTakes:
     """How shared numbers vary from take to take, in the units of x; NaN where takes do not tell.
@@ -228,6 +230,7 @@ MOST_POINTS = 400
 FEWER_POINTS = 150
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class CloudCorrelation(Whiteness):
     """Correlation of the residuals of one take's clouds.

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import scipy.linalg
@@ -20,6 +20,7 @@ from add.summary import counted
 from add.typing import BoolArray, FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Experiment:
     """One run of the inverse problem.
@@ -134,6 +135,7 @@ class Evaluator(ABC):
 # The normal equations are those of Gauss-Newton, J^T J s = -J^T rho with damping, whole or by their structure in time.
 
 
+@final
 @dataclass(frozen=True)
 class Residuals:
     """rho with phi = rho . rho, and the runs that it was found on.
@@ -161,6 +163,7 @@ class Residuals:
         return float(self.rho @ self.rho)
 
 
+@final
 @dataclass(frozen=True)
 class Jacobian:
     """d rho / dx: the rows of the runs are dense, those of the parameters alone sparse.
@@ -231,6 +234,7 @@ class NormalEquations(ABC):
         """
 
 
+@final
 class WholeNormal(NormalEquations):
     """N as a matrix.
 

@@ -1,6 +1,7 @@
 """Residuals of a fit with their derivatives, each labelled by its take, its frame and its series."""
 
 from dataclasses import dataclass, field, replace
+from typing import final
 
 import numpy as np
 from scipy.special import chdtrc
@@ -19,6 +20,7 @@ from add.typing import BoolArray, FloatArray, IntArray
 Looking = Tracking | WhitenedTracking | CloudTracking
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class FitRows:
     """Residuals of one take, rho = root * (simulated - recorded), and their derivatives by x.
@@ -275,6 +277,7 @@ class Whiteness:
         return not self.tested or self.p_value >= LEVEL
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Correlation(Whiteness):
     """Correlation of the residuals of one take.

@@ -31,6 +31,7 @@ class Transform(ABC):
         """Return dp/dy."""
 
 
+@final
 @dataclass(frozen=True)
 class Linear(Transform):
     """p = y."""
@@ -48,6 +49,7 @@ class Linear(Transform):
         return np.ones_like(y)
 
 
+@final
 @dataclass(frozen=True)
 class Log(Transform):
     """p = exp(y): positive, steps are relative."""
@@ -67,6 +69,7 @@ class Log(Transform):
         return self.forward(y)
 
 
+@final
 @dataclass(frozen=True)
 class Softplus(Transform):
     """p = ln(1 + exp(y)): positive, but nearly linear away from zero."""
@@ -106,6 +109,7 @@ class DesignMap(ABC):
         return np.asarray(self.jacobian(x) @ x_dot)
 
 
+@final
 @dataclass(frozen=True)
 class Composed(DesignMap):
     """The maps one after the other, the first applied first."""
@@ -135,6 +139,7 @@ class Composed(DesignMap):
         return product
 
 
+@final
 @dataclass(frozen=True)
 class Transformed(DesignMap):
     """p_i = T_i(scale_i x_i).
@@ -179,6 +184,7 @@ class Transformed(DesignMap):
         return sp.diags_array(self.scale * self._each("slope", self.scale * x), format="csr")
 
 
+@final
 @dataclass(frozen=True)
 class Injection(DesignMap):
     """Puts entries into a base vector: y = base, y[target_k] = factor_k x[source_k]; a source may serve many targets.
@@ -221,6 +227,7 @@ class Injection(DesignMap):
         return sp.csr_array((factors, (self.target, self.source)), shape=(self.base.size, self.n_in))
 
 
+@final
 @dataclass(frozen=True)
 class DesignParameter:
     """A physical number, or vector, that the optimiser changes.
@@ -275,6 +282,7 @@ class DesignParameter:
         return slice(self.first, self.first + self.n)
 
 
+@final
 @dataclass(frozen=True)
 class Prior:
     """weight * sum ((p - mean) / sigma)^2 over entries of the physical values [-]."""

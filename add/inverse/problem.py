@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,6 +51,7 @@ class Optimizer(ABC):
         """Minimise from ``x0`` (default: the problem's start)."""
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class InverseProblem(Summarised):
     """minimise sum over experiments of phi(run(theta(x))) + priors.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -27,6 +27,7 @@ NEAR = 0.05
 MOST_EVALUATIONS, TOLERANCE = 40, 1e-7
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Refit:
     """The numbers that a fit with another discretisation comes to.
@@ -222,6 +223,7 @@ def bootstrap(problem: InverseProblem, x: FloatArray, found: Uncertainty, draws:
 LOWEST, HIGHEST = 0.5, 4.0
 
 
+@final
 @dataclass(frozen=True)
 class Extrapolated:
     """The limit of a sequence, and how far it is known.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -22,6 +22,7 @@ def scale_for(transform: Transform, value: float, error: float) -> Transform:
     return Linear() if error > abs(value) else transform
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Uncertain:
     """Numbers of one fit with what is known of their errors, on the scales y = T^-1(p) that they were fitted on.
@@ -165,6 +166,7 @@ MOST_STRETCHES = 20
 LEAST = 0.5
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Discrepancy:
     """A correlated misfit: residual = delta(t) + e, delta Gaussian with a size that changes over time, e white.

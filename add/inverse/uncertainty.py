@@ -5,7 +5,7 @@ Combinations of parameters that the data hardly see, and which of some candidate
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import stdtrit
@@ -32,6 +32,7 @@ BLIND = 1e-12
 COVERAGE = 0.95
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
     """Uncertainty of a least-squares fit at its minimum; NaN where the data say nothing, or a bound holds a number.

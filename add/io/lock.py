@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, final
 
 from add.errors import InputError
 from add.machine.files import open_regular
@@ -26,6 +26,7 @@ _BYTES = 4096
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
+@final
 @dataclass(frozen=True)
 class Holder:
     """The process that works in a run folder.
@@ -61,6 +62,7 @@ class Holder:
         return self.host == platform.node() and not _lives(self.pid)
 
 
+@final
 class FolderLock:
     """The lock of a run folder, held by one process; held twice by the same object, it is free after the second end.
 
@@ -185,6 +187,7 @@ TEMPORARY = ".add-"
 FULL = {errno.ENOSPC: "no space left on device", errno.EDQUOT: "disk quota exceeded"}
 
 
+@final
 class CannotWrite(InputError):
     """A file cannot be written: the disk is full, or the folder is closed. What was computed may be worth keeping."""
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, final
 
 import numpy as np
 
@@ -53,6 +53,7 @@ _MOST_JSON = 2**27
 _MEMORY = 16.0
 
 
+@final
 class RunFolder:
     """The folder of a run.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from add.typing import FloatArray, IntArray
 TIMES, PATH = Kept(("m",), "s"), Kept(("m", 3), "m")
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class RunData(Part):
     """All that is kept of a run; k states of n coordinates.

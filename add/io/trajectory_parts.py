@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, final, get_origin, get_type_hints
 
 import numpy as np
 
@@ -130,6 +130,7 @@ class _Nodal(_Named):
         return slice(self.start, self.start + 3 * self.n_nodes)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class BodyData(_Nodal):
     """A soft body: where it is in q, its rest mesh and its elastic law.
@@ -189,6 +190,7 @@ class BodyData(_Nodal):
         return SoftMesh(self.rest, self.cells, FAMILIES[self.family])
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class MassSpringData(_Nodal):
     """A body of point masses and springs: where it is in q and what to draw.
@@ -217,6 +219,7 @@ class MassSpringData(_Nodal):
         return {"gradients": len(self.triangles) if len(self.gradients) else 0}
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class SolidData(_Named):
     """A rigid body, or one with a given motion: where it is in q and what to draw.
@@ -258,6 +261,7 @@ class SolidData(_Named):
         return slice(self.start, self.start + 6)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class ObstacleData(_Named):
     """A shape of the world, x = R X + p + t V.
@@ -290,6 +294,7 @@ class ObstacleData(_Named):
         _shape_code(self.kind, 0, self._place(), "obstacle")
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class LineData(Part):
     """A spring, a cable or a given force over the k states of a run.
@@ -312,6 +317,7 @@ class LineData(Part):
         _choice(self.kind, ("spring", "cable", "load"), self._place("kind"))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class JointData(Part):
     """A joint over the k states of a run.
@@ -328,6 +334,7 @@ class JointData(Part):
     axis: Annotated[FloatArray, Kept(("k", 3))]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class ContactData(Part):
     """Contacts of rigid bodies over the k states of a run, which act on points that are no nodes.
@@ -371,6 +378,7 @@ class ContactData(Part):
         return slice(int(self.offsets[k]), int(self.offsets[k + 1])) if len(self.offsets) else slice(0, 0)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class GoalData(Part):
     """The goal of an objective: points, or a body in another pose.

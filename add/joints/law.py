@@ -6,7 +6,7 @@ r = -J^T f(y, y_dot; p), f (n, arity, 3) forces on the sites of n interactions; 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numba import types
@@ -88,6 +88,7 @@ def rows_of(codes):
     return rows[:count]
 
 
+@final
 @dataclass(frozen=True)
 class Law:
     """A local law: forces f on the r sites of an interaction from their y and rates, and its branches.

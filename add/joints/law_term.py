@@ -86,6 +86,7 @@ class JointLaw(_OverSites, FamilyTerm):
         return self.law.energy(at.y.reshape(self.sites.n, self.sites.arity, 3), at.p, self.codes)
 
 
+@final
 @dataclass(frozen=True)
 class JointBranch(JointLaw):
     """One branch of a law with branches.
@@ -161,6 +162,7 @@ class DecidingJointLaw(_OverSites, DecidingTerm):
 # --- Laws of joints by formula: of the distance of two places, or of the angle of a hinge -----------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Measure:
     """The quantity that a formula is of.
@@ -197,6 +199,7 @@ LINE = Measure(("l", "l_dot"), True, (PLACE, PLACE), _length, line_law)
 TURN = Measure(("angle", "rate"), False, (VECTOR, VECTOR, VECTOR), _angle, angle_law)
 
 
+@final
 @dataclass(frozen=True)
 class JointFormula:
     """A kind of coupling: what it stores, and what else resists, as texts; either may be empty.
@@ -299,6 +302,7 @@ def _law(formula: JointFormula) -> Law:
     return Law(name, force, derivatives, slots, n, reads_rates=by_rate != ZERO, energy=energy)
 
 
+@final
 @dataclass(frozen=True)
 class FormulaJoint(JointLaw):
     """Forces by a formula: f = -F dx/dy on the sites y, x the distance of two places or the angle of a hinge.

@@ -5,7 +5,7 @@ which a system adds them up.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ def _bond_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
     return float(0.5 * p[:, 0] @ ((y[:, 0] - y[:, 1]) ** 2).sum(axis=1))
 
 
+@final
 @dataclass(frozen=True)
 class Spring(JointLaw):
     """Central force between two places, f_a = -(k (l - L) + c l_dot) n = -f_b, n the unit vector from b to a.
@@ -61,6 +62,7 @@ class Cable(DecidingJointLaw):
         return {"taut": len(decision), "slack": self.sites.n - len(decision)}
 
 
+@final
 @dataclass(frozen=True)
 class ClippedCable(Cable):
     """A cable that its damping may not make push, either: no force where k (l - L) + c l_dot < 0."""
@@ -80,6 +82,7 @@ class ClippedCable(Cable):
         return super().describe(decision) | {"clipped": int((decision[:, 2] == springs.CLIPPED).sum())}
 
 
+@final
 @dataclass(frozen=True)
 class ElasticJoint(JointLaw):
     """Two sites held together, E = k/2 |y_a - y_b|^2, f_a = -k (y_a - y_b) - c (y_dot_a - y_dot_b) = -f_b.
@@ -111,6 +114,7 @@ def _limit_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
     return float((0.5 * p[:, 0] * excess**2)[codes != 0].sum())
 
 
+@final
 @dataclass(frozen=True)
 class AngularDamping(JointLaw):
     """Torque -k_md (omega_a - omega_b) on a, the opposite on b; sites (spin a, spin b).
@@ -121,6 +125,7 @@ class AngularDamping(JointLaw):
     law: ClassVar[Law] = Law("AngularDamping", springs.bond_force, springs.bond_derivatives, (TURNING, TURNING), 2)
 
 
+@final
 @dataclass(frozen=True)
 class JointFriction(JointLaw):
     """Torque -(c s + tau_c tanh(s / s_0)) u on a, the opposite on b, s = u . (omega_a - omega_b).
@@ -134,6 +139,7 @@ class JointFriction(JointLaw):
     )
 
 
+@final
 @dataclass(frozen=True)
 class Slider(JointLaw):
     """Place a stays on the line through place b along u, E = k/2 |eps|^2, eps = d - u (u . d), d = y_a - y_b.
@@ -145,6 +151,7 @@ class Slider(JointLaw):
     law: ClassVar[Law] = Law("Slider", *joints.SLIDER, (PLACE, PLACE, VECTOR), 2, energy=_slider_energy)
 
 
+@final
 @dataclass(frozen=True)
 class AngleLimit(DecidingJointLaw):
     """Penalty torque on the angle phi = atan2(e_2 . m, e_1 . m) of a hinge outside lo <= phi <= hi.
@@ -174,6 +181,7 @@ def _motor_energy(y: FloatArray, p: FloatArray, codes: AnyArray) -> float:
     return float(0.5 * p[:, 0] @ (d**2).sum(axis=1))
 
 
+@final
 @dataclass(frozen=True)
 class Motor(JointLaw):
     """Direction m of b is drawn to the one at angle phi(t) in a, E = k/2 |cos(phi) e_1 + sin(phi) e_2 - m|^2.
@@ -190,6 +198,7 @@ class Motor(JointLaw):
     )  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class AxisTorque(JointLaw):
     """Torque tau(t) u on a, -tau(t) u on b; sites (spin a, spin b, direction u). Columns: of the signal tau [N m]."""
@@ -201,6 +210,7 @@ class AxisTorque(JointLaw):
     )  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class PointForce(JointLaw):
     """Given force F(t) in world axes on a place, or torque on a spin; one site. It keeps its direction.
@@ -218,6 +228,7 @@ class PointForce(JointLaw):
 # --- air and fluids ---------------------------------------------------------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Drag(JointLaw):
     """Drag of a body as a whole, F = rho C A |u| u / 2 at a place that moves with v, u = w(t) - v; one site.
@@ -228,6 +239,7 @@ class Drag(JointLaw):
     law: ClassVar[Law] = Law("Drag", *air.DRAG, (PLACE,), 6, driven=True)
 
 
+@final
 @dataclass(frozen=True)
 class AxialDrag(JointLaw):
     """Drag along one axis u of a body, F = -(c + b |s|) s u, s = u . (v - w); of a spin the torque, s = u . omega.
@@ -247,6 +259,7 @@ ELLIPSOID_NUMBERS = (
 )  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class EllipsoidInFluid(JointLaw):
     """Drag, lift and added mass of an ellipsoid, see `add.kernels.air.ellipsoid`.
@@ -258,6 +271,7 @@ class EllipsoidInFluid(JointLaw):
     law: ClassVar[Law] = Law("EllipsoidInFluid", *air.ELLIPSOID, (PLACE, TURNING, VECTOR, VECTOR), 19, driven=True)
 
 
+@final
 @dataclass(frozen=True)
 class AirOnFaces(JointLaw):
     """Pressure and friction on triangles, a third on each corner, see `add.kernels.air.faces`; three sites.
@@ -268,6 +282,7 @@ class AirOnFaces(JointLaw):
     law: ClassVar[Law] = Law("AirOnFaces", *air.FACES, (PLACE, PLACE, PLACE), 6, driven=True)
 
 
+@final
 @dataclass(frozen=True)
 class AirOnClosedFaces(JointLaw):
     """The same on triangles, turned outward, that bound a volume: pressure acts from outside alone."""
@@ -284,6 +299,7 @@ TERMS: tuple[type[JointLaw] | type[DecidingJointLaw] | JointFormula, ...] = (
 # --- Couplings as values between bodies; gathered into one term a kind ------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class BodySite:
     """A vector that a body carries, or that stands in the world.
@@ -305,6 +321,7 @@ class BodySite:
     weights: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
+@final
 @dataclass(frozen=True)
 class JointPart:
     """One spring, part of a joint or force; or many alike, as the air on the faces of a surface.
@@ -324,6 +341,7 @@ class JointPart:
     drive: SignalParameter | None = None
 
 
+@final
 @dataclass(frozen=True)
 class HingeStart:
     """The start of a body on a hinge: at an angle and a rate against the other. Names are blocks of theta.

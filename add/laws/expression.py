@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from scipy.special import erf
@@ -106,6 +106,7 @@ class Leaf(Expression):
         return self
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Number(Leaf):
     """An exact number."""
@@ -127,6 +128,7 @@ class Number(Leaf):
         return np.float64(float(self.number))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Symbol(Leaf):
     """A variable or a parameter."""
@@ -143,6 +145,7 @@ class Symbol(Leaf):
         return np.float64(np.nan)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Sum(Expression):
     """constant + sum of factor * term, the terms in the order of their keys; made by `total`."""
@@ -173,6 +176,7 @@ class Sum(Expression):
         return float(self.constant) + sum(float(factor) * of(term) for factor, term in self.terms)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Product(Expression):
     """factor * prod base ** exponent, the bases in the order of their keys; made by `product`."""
@@ -214,6 +218,7 @@ class Product(Expression):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class Function:
     """A function of one argument: its name, values and derivative by the argument, and how compiled code writes it."""
@@ -224,6 +229,7 @@ class Function:
     written: str = "np.{name}({x})"
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Call(Expression):
     """A function of an argument; made by `call`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -28,6 +29,7 @@ INCREMENT_TOLERANCE = 1e-11
 DEFECT_TOLERANCE = 1e-6
 
 
+@final
 @dataclass(frozen=True)
 class Rows:
     """A matrix of which three rows at a time touch few columns.
@@ -42,6 +44,7 @@ class Rows:
     blocks: FloatArray
 
 
+@final
 class AugmentedSolve(LinearSolve):
     """Solves by passes.
 

@@ -5,7 +5,7 @@ an extra (``pip install add-sim[cholmod]``), which is built against the headers 
 """
 
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ class _Analysis(NamedTuple):
     symbolic: Any
 
 
+@final
 class Cholmod(BothWays):
     """L D L^T or L L^T by CHOLMOD where the matrix is symmetric and positive definite; otherwise the default back end.
 

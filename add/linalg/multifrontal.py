@@ -6,7 +6,7 @@ Hard matrices are left to SuperLU.
 import logging
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numba import config
@@ -38,6 +38,7 @@ KEPT_ENTRIES = 10_000_000
 SMALLEST = 1e-280
 
 
+@final
 @dataclass(frozen=True)
 class Statistics:
     """Counts of the work of a back end.
@@ -77,6 +78,7 @@ class Analysis(NamedTuple):
     sizes: Sizes
 
 
+@final
 class MultifrontalLU(BothWays):
     """LU on the fronts of a nested dissection, dense BLAS inside (Duff and Reid 1983, 1984; Liu 1992).
 
@@ -237,6 +239,7 @@ def _mirror(structure: Structure) -> AnyArray:
     return structure.row_entry if same else structure.row_entry[:0]
 
 
+@final
 class DenseLU(BothWays):
     """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
 

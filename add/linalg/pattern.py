@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, pairwise
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from add.typing import AnyArray, FloatArray, IntArray
 _pattern_ids = count()
 
 
+@final
 @dataclass(frozen=True)
 class Pattern:
     """The sparsity of a square matrix in compressed columns, and where every local entry goes.
@@ -132,6 +133,7 @@ FEW = 1000
 MOST_PATTERNS = 64
 
 
+@final
 class PatternCache(Generic[Made]):
     """The patterns of branches, or what is made of them, that were asked for last, by what their structure depends on.
 

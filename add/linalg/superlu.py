@@ -1,5 +1,7 @@
 """SuperLU with an ordering found once a pattern: what the multifrontal back end falls back on."""
 
+from typing import final
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
@@ -44,6 +46,7 @@ def _groups(pattern: Pattern) -> IntArray:
     return np.cumsum(new) - 1
 
 
+@final
 class SparseLU(BothWays):
     """SuperLU with an ordering found once a pattern, and default partial pivoting as the fallback.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, final
 
 #: Seconds until a signal comes again that came at a bad moment.
 AGAIN = 0.002
@@ -45,6 +45,7 @@ def _send(number: int) -> None:
         signal.raise_signal(number)
 
 
+@final
 class _Answer:
     """Turns signals into exceptions, once each; impatience does not cut what the first one began to write."""
 

@@ -24,7 +24,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numba import types
@@ -83,6 +83,7 @@ class LawFunctions(NamedTuple):
     linear_moduli: Callable[..., tuple[float, float]]
 
 
+@final
 @dataclass(frozen=True)
 class Material:
     """An elastic law: its name, its parameters, its compiled functions, and its formula where a scene writes that.
@@ -152,6 +153,7 @@ class Slopes(NamedTuple):
     second: tuple[Expression, ...]
 
 
+@final
 @dataclass(frozen=True)
 class Formula:
     """A strain energy density W [J/m^3] as an expression of I1, I2, J and parameters."""

@@ -7,6 +7,7 @@ length at rest; `add.materials.strain_loops` makes forces and matrices of them.
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from add.materials.formulas import Modulus
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Strain:
     """The strains of a kind of stencil.
@@ -52,6 +54,7 @@ LENGTH = Strain("length", ("stretch",), ("rate",), (1.0,), strains.length_value,
 TURN = Strain("turn", ("cosine",), ("rate",), (1.0,), strains.turn_value, strains.turn_second)
 
 
+@final
 @dataclass(frozen=True)
 class StrainLaw:
     """An energy W of strains and a resistance R of their rates, by formula.

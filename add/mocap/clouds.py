@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import final
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from add.machine.files import most_of_memory, read_regular, read_text
 from add.typing import BoolArray, FloatArray
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Clouds:
     """Points by frame.

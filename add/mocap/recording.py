@@ -4,7 +4,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,6 +77,7 @@ class Timed(ABC):
             object.__setattr__(self, name, value)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Recording(Timed):
     """Positions of named markers at given times.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ def off_unit(quaternion: FloatArray) -> int | None:
     return int(bad[0]) if len(bad) else None
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class PoseRecording(Timed):
     """Position and orientation of a body's frame, every frame of them; a point X of the body is at x + R(q) X.
@@ -165,6 +166,7 @@ def _positive(covariance: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (covariance + covariance.transpose(0, 2, 1)))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class AngleRecording(Timed):
     """Angles at given times; every method returns a new recording, the arrays are private read-only copies.
@@ -241,6 +243,7 @@ class Event(NamedTuple):
     time: float
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Take:
     """The content of one file of a capture system.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -147,6 +147,7 @@ def contact_pairs(bodies: Sequence[str], shapes: Sequence[str], contact: Contact
     return list(out)
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class Model(Summarised):
     """A system with what is needed to start it, read it and draw it.

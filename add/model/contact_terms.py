@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from add.kernels.shape_codes import BOX, CYLINDER
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Obstacle:
     """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`.
@@ -48,6 +49,7 @@ class Obstacle:
 ShapeName = tuple[str, int]
 
 
+@final
 @dataclass(frozen=True)
 class MeshModel:
     """Contact of meshes with each other.
@@ -64,6 +66,7 @@ class MeshModel:
     itself: tuple[str, ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class ContactModel:
     """Contact settings that are not differentiated.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -110,6 +111,7 @@ def restitution_of_law(
     return float(max(-impact.y[1, -1], 0.0) / speed)
 
 
+@final
 @dataclass(frozen=True)
 class Pair:
     """A body of one mass and what it meets, with the numbers of a head-on impact.
@@ -152,6 +154,7 @@ class Pair:
         )  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class Impact:
     """An impact of a pair, expected or seen.

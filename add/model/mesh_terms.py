@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from itertools import combinations, combinations_with_replacement, product
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ COEFFICIENTS = (
 )
 
 
+@final
 class MeetingMeshes(NamedTuple):
     """Bodies that meet by their meshes.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -27,6 +27,7 @@ DEEP = 0.1
 LARGE = 4.0
 
 
+@final
 @dataclass(frozen=True)
 class Overlap:
     """A body whose points start inside a shape.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from add.terms import Chamber, Pressure, TiedPoints
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Reaction:
     """Force and torque of a coupling on one body, in world axes.

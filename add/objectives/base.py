@@ -4,6 +4,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,6 +80,7 @@ class Objective(ABC):
         raise TypeError(f"{type(self).__name__} is not a sum of squares")
 
 
+@final
 @dataclass(frozen=True)
 class StateRows:
     """The derivatives of the r residuals of one state.
@@ -194,6 +196,7 @@ class LeastSquares(Objective):
         return sp.csr_array((0, theta.size))
 
 
+@final
 @dataclass(frozen=True)
 class WeightedSum(Objective):
     """sum_i w_i phi_i."""
@@ -290,6 +293,7 @@ def _all() -> FloatArray:
     return np.ones(1)
 
 
+@final
 @dataclass(frozen=True)
 class Placement:
     """y' = c + t + s R(w) (y - c): recorded points y in the scene, by seven entries of theta.
@@ -355,6 +359,7 @@ class Placement:
         theta_bar[self.entries] += bar.ravel() @ self.jacobian(y, theta).reshape(-1, 7)
 
 
+@final
 @dataclass
 class Origin:
     """The places of the points of one run at the time from which displacements count.

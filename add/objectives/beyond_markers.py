@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy import sparse
@@ -68,6 +68,7 @@ def closest_points(points: FloatArray, vertices: FloatArray, triangles: IntArray
     return Closest(chosen, weights[first], normals, signed)
 
 
+@final
 @dataclass(frozen=True)
 class CloudTracking(LeastSquares):
     """phi = sum_fp w rho(s^2), s the signed distance of recorded point p of frame f from the surface [m^2].
@@ -230,6 +231,7 @@ def whitening(arms: FloatArray, places: FloatArray, covariance: FloatArray) -> F
     return out.reshape(6, 3 * n)
 
 
+@final
 @dataclass(frozen=True)
 class WhitenedTracking(LeastSquares):
     """phi = w sum_f rho(r_f^T r_f), r_f = W_f d_f: distances of points, whitened frame by frame [-].

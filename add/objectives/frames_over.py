@@ -1,7 +1,7 @@
 """Frames of a recording over states of a run, all at once, interpolated between steps: residuals and tangents."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ def hermite(s: float, dt: float) -> StepWeights:
     )
 
 
+@final
 @dataclass(frozen=True)
 class Interpolant:
     """Weights of the two states around a time.
@@ -95,6 +96,7 @@ class Tracked(Protocol):
     def placed(self, frames: IntArray, theta: FloatArray) -> FloatArray: ...
 
 
+@final
 @dataclass(frozen=True)
 class FramesOver:
     """Points at times between consecutive states: of a run, of positions, or of one step, of displacements as well.

@@ -28,6 +28,7 @@ class Measure(ABC):
         """Return its derivative by the place (3,) [m]."""
 
 
+@final
 @dataclass(frozen=True)
 class SquaredDistance(Measure):
     """|P (x - y)|^2.
@@ -51,6 +52,7 @@ class SquaredDistance(Measure):
         return np.asarray(2.0 * self.projector @ (x - self.target))
 
 
+@final
 @dataclass(frozen=True)
 class Surface:
     """An obstacle of the world with a given velocity; kind and size as in `add.kernels.distance`, no mesh."""
@@ -69,6 +71,7 @@ class Surface:
         return float(gap), self.rotation @ normal
 
 
+@final
 @dataclass(frozen=True)
 class Gap(Measure):
     """max(sign (g - reach), 0)^2, g the signed distance from a surface.
@@ -141,6 +144,7 @@ class _OverTime(Objective):
         self.points.vjp(self._kin(state), theta, x_bar, np.zeros((1, 3)), Along(bar.q[0], bar.v[0], theta_bar))
 
 
+@final
 @dataclass
 class SoftMinimumMemory:
     """The measures of one run by their steps."""
@@ -156,6 +160,7 @@ class SoftMinimumMemory:
         return float(lowest - temperature * np.log(np.exp((lowest - d) / temperature).mean()))
 
 
+@final
 @dataclass(frozen=True)
 class SoftMinimum(_OverTime):
     """phi = -tau ln(mean over steps of exp(-d_k / tau)), d_k the measure at the end of step k.
@@ -216,6 +221,7 @@ class SoftMinimum(_OverTime):
         return self.memory
 
 
+@final
 @dataclass(frozen=True)
 class MeanOverTime(_OverTime):
     """phi = mean over steps of the measure. Attributes as those of `SoftMinimum`; ``count`` steps make the mean."""
@@ -291,6 +297,7 @@ class CoordinateErrors(LeastSquares):
         return Columns(tangents.index[order], found[2][:, None] * rows[:, order])
 
 
+@final
 @dataclass(frozen=True)
 class OneStep(CoordinateErrors):
     """Mean over the steps k of the squared errors of a prediction.

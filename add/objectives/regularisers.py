@@ -42,6 +42,7 @@ class Loss(ABC):
         """Return d^2 rho / d (s^2)^2, at most zero [1/m^2]."""
 
 
+@final
 @dataclass(frozen=True)
 class Huber(Loss):
     """s^2 up to k, 2 k s - k^2 beyond: as a sum of distances far off."""
@@ -58,6 +59,7 @@ class Huber(Loss):
         return np.where(squared > self.scale**2, -0.5 * self.scale / far**1.5, 0.0)
 
 
+@final
 @dataclass(frozen=True)
 class SoftL1(Loss):
     """2 k^2 (sqrt(1 + s^2 / k^2) - 1): Huber's without its corner in the second derivative."""
@@ -73,6 +75,7 @@ class SoftL1(Loss):
         return -0.5 * self.slope(squared) ** 3 / self.scale**2
 
 
+@final
 @dataclass(frozen=True)
 class Cauchy(Loss):
     """k^2 ln(1 + s^2 / k^2): a sample that is far off hardly pulls at all, and there may be several minima."""
@@ -165,6 +168,7 @@ class Regulariser(LeastSquares):
         return Columns.none()
 
 
+@final
 @dataclass(frozen=True)
 class Smoothness(Regulariser):
     """phi = sum_i |p_{i+1} - p_i|^2 over the rows of a table.
@@ -189,6 +193,7 @@ class Smoothness(Regulariser):
         return sp.csr_array(entries, shape=(before.size, theta.size))
 
 
+@final
 @dataclass(frozen=True)
 class Roughness(Regulariser):
     """The variation of a field of positive numbers between neighbouring elements, by u = ln p.
@@ -230,6 +235,7 @@ class Roughness(Regulariser):
         return sp.csr_array((slopes.ravel(), (rows, self.pairs.ravel())), shape=(len(self.pairs), theta.size))
 
 
+@final
 @dataclass(frozen=True)
 class Proximity(Regulariser):
     """phi = sum_i |p_i - p0_i|^2 over the rows of a table.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import final
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Tracking(LeastSquares):
     """phi = sum_fp w_fp rho(d^T d), d = P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2]; rho(s^2) = s^2 without a loss.

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from add.inverse import InverseProblem, PhasedOptimizer
 from add.io.lock import replacing
@@ -18,6 +18,7 @@ from add.summary import Summary, counted
 __all__ = ["Scene", "apply_overrides", "experiment_scenes", "load_scene", "scene_from_dict"]
 
 
+@final
 class Scene(SceneSpec):
     """A valid scene: what is simulated, what is measured, what is fitted.
 

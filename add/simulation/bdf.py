@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, overload
+from typing import Self, final, overload
 
 import numpy as np
 
@@ -127,6 +127,7 @@ def sound(system: System, piece: Block | tuple[State, Record]) -> Block | tuple[
     )
 
 
+@final
 class Records(Sequence[Record]):
     """The records of a run: of single steps, and of blocks, whose records are made where they are asked for."""
 
@@ -192,6 +193,7 @@ def _compiled(assembler: Assembler, record: Record) -> CompiledRun | None:
     return None if record.mu.size else assembler.compiled
 
 
+@final
 @dataclass(frozen=True)
 class BDF(BlockStepper):
     """Backward differentiation (see `BDFFormula`), each step solved by Newton's method.

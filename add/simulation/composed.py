@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,6 +98,7 @@ def _aside(assembler: Assembler, record: Record) -> Assembler:
     return (assembler.copy() or assembler) if record.inner else assembler
 
 
+@final
 @dataclass(frozen=True)
 class RecordedStates:
     """Coordinates and velocities at the steps of a simulation.
@@ -124,6 +125,7 @@ class RecordedStates:
         return State(like.t, like.step, self.q[rows] + dt * late[:, None] * self.v[0], self.v[rows])
 
 
+@final
 @dataclass(frozen=True)
 class Restarted(AroundSteps):
     """Any steps, each from the recorded state before it: x_k = step(recorded x_(k-1); theta).
@@ -192,6 +194,7 @@ class Restarted(AroundSteps):
 _BEGAN, _WENT_ON = ((np.array([k], dtype=np.int64),) for k in (1, 0))
 
 
+@final
 @dataclass(frozen=True)
 class Remembering(AroundSteps):
     """Steps of ``inner`` with memories; `State.carry` has that after a step, `Record.begun` that which it has read.

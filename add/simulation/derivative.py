@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from add.solve.step_matrix import Assembler
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Solution:
     """A solution of the equations of one instant, with the decisions made there; no derivative decides again.
@@ -77,6 +78,7 @@ class Solution:
         return Weights(1.0, self.c, self.c * self.c, 1.0)
 
 
+@final
 @dataclass(frozen=True)
 class NewtonSolve:
     """Newton's method with its fallbacks (see `add.solve.fallbacks`).
@@ -176,6 +178,7 @@ class Coupling(ABC):
         """
 
 
+@final
 @dataclass(frozen=True)
 class Linearised:
     """A solution, ready for both derivatives.
@@ -206,6 +209,7 @@ def linearise(assembler: Assembler, solution: Solution, theta: FloatArray) -> Li
     return Linearised(branch, factors)
 
 
+@final
 @dataclass(frozen=True)
 class Instant:
     """A solved instant whose derivatives are wanted.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,6 +30,7 @@ TURN, ARM = 0.1, 10.0
 MOST = 64
 
 
+@final
 @dataclass(frozen=True)
 class Impacts:
     """The measure of whether the impacts of a step, and the swings of links in it, are resolved.

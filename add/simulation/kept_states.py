@@ -8,6 +8,7 @@ the last bit. Where it is not (a stepper that does not begin at the state before
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 _SOLVED = NewtonReport(Status.CONVERGED, 0, 0, 0.0, 0.0, 0, 0, ())
 
 
+@final
 @dataclass(frozen=True)
 class Ragged:
     """Arrays that differ in their number of rows, one behind the other; integers as narrow as they fit.
@@ -53,6 +55,7 @@ class Ragged:
         return self.values[self.ends[k] : self.ends[k + 1]].astype(self.dtype)
 
 
+@final
 @dataclass(frozen=True)
 class KeptBlock:
     """The states and decisions of a block of compiled steps.
@@ -137,6 +140,7 @@ class KeptBlock:
         return out
 
 
+@final
 @dataclass(frozen=True)
 class KeptSteps:
     """The states and decisions of consecutive steps that the terms have taken.

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 Observer = Callable[[State, Record], None]
 
 
+@final
 @dataclass(frozen=True)
 class Replay:
     """The decisions of an earlier run, to be held instead of deciding."""
@@ -42,6 +43,7 @@ class Replay:
     records: Sequence[Record]
 
 
+@final
 @dataclass(repr=False)
 class Trajectory(Summarised):
     """States and records of a run.
@@ -120,6 +122,7 @@ class Trajectory(Summarised):
         return Summary("Trajectory", tuple(rows))
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class Simulation(Summarised):
     """A system, a way to start, a way to step, and for how long. Keeps no state: runs do not meet.

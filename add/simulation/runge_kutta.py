@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -28,6 +28,7 @@ RK4 = Tableau(
 )
 
 
+@final
 @dataclass(frozen=True)
 class RungeKutta4(BlockStepper):
     """q' = v, M(q) v' = -r(q, v, 0), by four stages a step; the discrete adjoint goes back through these.

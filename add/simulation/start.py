@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Start(ABC):
         """Return the tangents of (q0, v0), (2 n, k)."""
 
 
+@final
 @dataclass(frozen=True)
 class GivenStart(Start):
     """Bodies start where and as fast as theta says; prescribed coordinates follow their motion."""
@@ -98,6 +99,7 @@ class GivenStart(Start):
         return push([ThetaMap(jvp, vjp)], 2 * n, directions)
 
 
+@final
 @dataclass(frozen=True)
 class EquilibriumStart(Start):
     """Bodies start at rest in static equilibrium, f(q0) = 0, v0 = 0, found from the given pose.
@@ -167,6 +169,7 @@ class StartUp(Enum):
     STRAIGHT_LINE = "history q - dt v, v (order 1; the scenes of Geilinger et al. 2020)"
 
 
+@final
 @dataclass(frozen=True)
 class BDFFormula:
     """v = c (q - sum alpha_k q_k), a = c (v - sum alpha_k v_k), c = 1/(beta dt).

@@ -9,6 +9,7 @@ those of the step's equations on the branch that the record keeps, J u_dot = -(w
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +36,7 @@ from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class Step:
     """One step with the states around it.
@@ -51,6 +53,7 @@ class Step:
     after: State
 
 
+@final
 @dataclass(frozen=True)
 class InputJacobian:
     """The derivative of the state after a step by numbers that act in it.
@@ -68,6 +71,7 @@ class InputJacobian:
     v: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class StepJacobians:
     """The derivatives of one step.
@@ -118,6 +122,7 @@ class StepJacobians:
         return self._blocks(1, 1)
 
 
+@final
 class StepDerivatives:
     """Derivatives of the steps of one simulation with one theta; keeps patterns from step to step.
 
@@ -257,6 +262,7 @@ def block_directions(system: System, names: Sequence[str]) -> dict[str, Directio
 # --- The equations of motion at one state as matrices: mass, bias, and their derivatives ------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class Dynamics:
     """r(q, v, a) = M a + bias with all forces in it, those of contact on the branch that holds at the state.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from add.simulation.stepper import Record, TakenStep
 from add.typing import FloatArray
 
 
+@final
 class StepOperator(LinearOperator):
     """A part of a step's derivative, known by its products; see `scipy.sparse.linalg.LinearOperator`."""
 
@@ -37,6 +38,7 @@ class StepOperator(LinearOperator):
         return self._step.pull(whole)[self._columns]
 
 
+@final
 @dataclass(frozen=True)
 class InputOperator:
     """The derivative of the state after a step by a block of theta, or along directions.
@@ -51,6 +53,7 @@ class InputOperator:
     v: StepOperator
 
 
+@final
 @dataclass(frozen=True)
 class StepOperators:
     """The derivatives of one step as operators; the factors behind them hold until the next step is asked for.
@@ -72,6 +75,7 @@ class StepOperators:
     parameters: Mapping[str, InputOperator] = field(default_factory=dict)
 
 
+@final
 class _LinearStep:
     """A step's derivative by all pairs of the state before it and, behind them, by the inputs, both ways."""
 

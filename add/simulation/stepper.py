@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ NO_STAGES: FloatArray = np.zeros((3, 0, 0))
 NO_CHARTS: IntArray = np.zeros(0, dtype=np.int64)
 
 
+@final
 @dataclass(frozen=True)
 class Record:
     """A finished step. The backward pass never decides again.
@@ -95,6 +96,7 @@ class Record:
         return self.solution.carry
 
 
+@final
 class WeakContact(NamedTuple):
     """A contact on the border of two modes: derivatives there are one-sided.
 
@@ -111,6 +113,7 @@ class WeakContact(NamedTuple):
     margin: float
 
 
+@final
 @dataclass(frozen=True)
 class ContactForces:
     """Forces of contacts that a step has solved for.
@@ -186,6 +189,7 @@ class Stepper(ABC):
         return None
 
 
+@final
 class TakenStep(NamedTuple):
     """A finished step, or a part of one, whose derivatives are wanted.
 
@@ -209,6 +213,7 @@ class TakenStep(NamedTuple):
         return Instant(self.assembler, record.solution, record.alpha, self.theta, linearised or self.linearised)
 
 
+@final
 class TakenBlock(NamedTuple):
     """Finished steps of a compiled block whose derivatives are wanted.
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
@@ -42,6 +43,7 @@ def whole_steps(stepper: Stepper) -> Stepper:
     return stepper.inner if isinstance(stepper, Substeps) else stepper
 
 
+@final
 @dataclass(frozen=True)
 class Substeps(AroundSteps, StepsInParts, BlockStepper):
     """Steps of ``inner``, of which those that are too long are divided into 4, 16 or 64 parts.

@@ -1,7 +1,7 @@
 """Elasticity, viscosity and stiffness-proportional damping of soft bodies, of cloth and of rods."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from add.materials.strains import StrainLaw
 from add.typing import BoolArray, FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class ElementBatch:
     """The elements of one family and one law over all bodies; a group is a region, or an element with its own moduli.
@@ -114,6 +115,7 @@ def _elastic_parameters(arena, k, at, rows, forward, along, out):
 ELASTIC = Kind("elastic", _Arrays, _elastic_forces, _elastic_parameters, _elastic_matrix, rates=True)
 
 
+@final
 @dataclass(frozen=True)
 class Elastic(FamilyTerm):
     """r = dE/dq; see `add.materials` for the laws and `add.materials.elements` for the loops.
@@ -217,6 +219,7 @@ def _viscous_parameters(arena, k, at, rows, forward, along, out):
 VISCOUS = Kind("viscous", _Viscous, _viscous_forces, _viscous_parameters, _viscous_matrix, rates=True)
 
 
+@final
 @dataclass(frozen=True)
 class Viscous(FamilyTerm):
     """First Piola stress F (eta D + zeta <tr D> I), see `add.kernels.deformation`.
@@ -313,6 +316,7 @@ def _strained_parameters(arena, k, at, rows, forward, along, out):
 STRAINED = Kind("strained", StrainArrays, _strained_forces, _strained_parameters, _strained_matrix, rates=True)
 
 
+@final
 @dataclass(frozen=True)
 class Strained(FamilyTerm):
     """r = sum_a F_a dz_a/dq of stencils with strains z; see `add.materials.strains`.

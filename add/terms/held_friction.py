@@ -169,6 +169,7 @@ class HeldFriction(StickingTerm):
         return np.asarray(other[decision & STICKS != 0] & STICKS != 0)
 
 
+@final
 @dataclass(frozen=True)
 class HeldResistance(HeldFriction):
     """Damping, and dry friction that holds, of hinges and slides.
@@ -213,6 +214,7 @@ class HeldResistance(HeldFriction):
         return Torques((d * v + tau * friction)[:, None], (d + tau * slope)[:, None, None], by)
 
 
+@final
 @dataclass(frozen=True)
 class HeldBalls(HeldFriction):
     """Dry friction that holds, of balls; J = J_l(w) of their rotation vectors w.
@@ -271,6 +273,7 @@ def _times(blocks: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray((blocks @ vectors[:, :, None])[:, :, 0])
 
 
+@final
 @dataclass(frozen=True)
 class HeldBranch(Term):
     """The resistance of what slips or creeps; the joints that stick have their reactions elsewhere."""
@@ -314,6 +317,7 @@ class HeldBranch(Term):
             out[self.whole.dofs] += slope * theta_dot[index][:, None]
 
 
+@final
 class HeldEquations(StickingRows):
     """omega = 0 of the joints that stick; mu is minus the torque or force that holds [N m, N].
 

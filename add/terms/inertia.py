@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -78,6 +78,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
 KIND = Kind("inertia", _Arrays, _forces, _parameters, _jacobian)
 
 
+@final
 @dataclass(frozen=True)
 class Inertia(FamilyTerm):
     """r = M (a + alpha v), M = sum over node pairs of theta[density] * mass.
@@ -162,6 +163,7 @@ def _gravity_parameters(arena, k, at, rows, forward, along, out):
 GRAVITY = Kind("gravity", _Weights, _gravity_forces, _gravity_parameters)
 
 
+@final
 @dataclass(frozen=True)
 class Gravity(FamilyTerm):
     """r = -m g at every node, m = theta[density] * mass (row sums of the mass matrix).
@@ -280,6 +282,7 @@ def _water_parameters(arena, k, at, rows, forward, along, out):
 WATER = Kind("added_mass", _Water, _water_forces, _water_parameters, _water_jacobian)
 
 
+@final
 @dataclass(frozen=True)
 class AddedMass(FamilyTerm):
     """r = rho d (A . b) A/(3 |A|) on each corner of each face, b the mean of the accelerations of its corners.

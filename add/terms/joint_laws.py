@@ -22,6 +22,7 @@ from add.terms.lengths import AxisLaw
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class JointSprings(AxisLaw):
     """r = k (q - rest) on every coordinate.
@@ -50,6 +51,7 @@ class JointSprings(AxisLaw):
         return float(0.5 * theta[self.stiffness] @ (kin.q[self.dof] - theta[self.rest]) ** 2)
 
 
+@final
 @dataclass(frozen=True)
 class JointResistance(AxisLaw):
     """r = d v + tau tanh(v / v_s) on every coordinate: damping, and dry friction without a jump.
@@ -75,6 +77,7 @@ class JointResistance(AxisLaw):
         return np.stack([self.damping, self.friction, self.slip], axis=1)
 
 
+@final
 @dataclass(frozen=True)
 class JointLimits(AxisLaw):
     """r = k (s(q - upper) - s(lower - q)) + d v s' beyond the limits of coordinates.
@@ -218,6 +221,7 @@ class BallLaw(FamilyTerm):
         return Family(KIND, arrays, dense_blocks(self.dofs))
 
 
+@final
 @dataclass(frozen=True)
 class BallLaws(BallLaw):
     """r_w = J_l(w)^T (d omega + I omega_dot), omega = J_l(w) w_dot: damping and armature of ball joints.
@@ -245,6 +249,7 @@ class BallLaws(BallLaw):
         return float(0.5 * theta[self.armature] @ np.array(squares))
 
 
+@final
 @dataclass(frozen=True)
 class BallFriction(BallLaw):
     """r_w = J_l(w)^T tau tanh(|omega| / s) omega / |omega|, omega = J_l(w) w_dot.
@@ -267,6 +272,7 @@ class BallFriction(BallLaw):
         return self.friction, self.slip
 
 
+@final
 @dataclass(frozen=True)
 class BallLimits(BallLaw):
     """r_w = (k s(e) + d e' s'(e)) w / |w|, e = |w| - upper: a stop for the angle by which a ball is turned.

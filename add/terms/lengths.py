@@ -266,6 +266,7 @@ class AxisLaw(FamilyTerm):
         return Family(LAWS, _Laws(*entries, *self.arrays), (self.dof, self.dof))
 
 
+@final
 @dataclass(frozen=True)
 class LengthActuator:
     """A force on one length, affine in it and its rate or a Hill muscle's: `add.kernels.muscles`.
@@ -310,6 +311,7 @@ def _family(
     return Family(of_drive, of_drive.arrays(*arrays), pattern, law.signal, followers=1)
 
 
+@final
 @dataclass(frozen=True)
 class OnLengths(FamilyTerm):
     """Forces on lengths, each by itself, as forces on coordinates: r = C^T r_l(C q, C q').
@@ -351,6 +353,7 @@ class Path(NamedTuple):
     sizes: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class OnPaths(FamilyTerm):
     """Forces on lengths of paths through points, each by itself: r = (dl/dX)^T r_l(l, l').

@@ -1,7 +1,7 @@
 """Loads that vary in time on nodes, and actuators on places: a force and a torque that a link carries along."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -69,6 +69,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
 KIND = Kind("nodal_force", _Arrays, _forces, _parameters, inputs=by_signal(_Arrays, _parameters))
 
 
+@final
 @dataclass(frozen=True)
 class NodalForce(FamilyTerm):
     """r = -share_i F(t): a total force F(t) [N] spread over nodes; dead, it keeps its direction.
@@ -158,6 +159,7 @@ def _actuator(own, l, at, asked, length, rate, p, out):
 WRENCHES = length_kind("wrench", _Places, _wrench, _actuator, driven=True)
 
 
+@final
 @dataclass(frozen=True)
 class Wrench(FamilyTerm):
     """r = -f g of an actuator on a place, g = (R g_f, J_l^T R g_t): its length is zero, its rate s = g . (x', w').

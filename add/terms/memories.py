@@ -96,6 +96,7 @@ def _branch(tau: float, dt: float) -> tuple[_Branch, _Branch]:
     return _Branch(a, e * a + phi - e, e, phi), _Branch(*(by_x * slope for slope in slopes))
 
 
+@final
 @dataclass(frozen=True)
 class Relaxation(Memory):
     """The stress that the branches of one body remember; numbers of a branch are those of all points in turn.
@@ -319,6 +320,7 @@ class Following(Memory):
         return self._pulled(m, at[1], bar, bars[1], step)
 
 
+@final
 @dataclass(frozen=True)
 class Activation(Following):
     """a' = (u - a)/tau of a muscle; tau = t_r (1/2 + 3a/2) while a rises, t_f/(1/2 + 3a/2) while it falls.
@@ -348,6 +350,7 @@ class Activation(Following):
         return after(*after(a, by_a, 0.5 * dt), dt)
 
 
+@final
 @dataclass(frozen=True)
 class Lag(Following):
     """a' = (u - a)/tau, exact for the u of the middle of a step; a of a state of None is u there."""
@@ -360,6 +363,7 @@ class Lag(Following):
         return u + (a - u) * left, np.array([left, 1.0 - left, (a - u) * left * dt / times[0] ** 2])
 
 
+@final
 @dataclass(frozen=True)
 class Integral(Following):
     """a' = u, by the middle of a step; a of a state of None is zero."""

@@ -66,6 +66,7 @@ class Holonomic(Constraint):
         np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
 
 
+@final
 @dataclass(frozen=True)
 class LinkLoops(Holonomic):
     """Rows of `add.kernels.joint_laws` between two frames each; mu are forces [N] and torques [N m].
@@ -135,6 +136,7 @@ class Sums(NamedTuple):
         return np.bincount(self.row, values, n).astype(float)
 
 
+@final
 @dataclass(frozen=True)
 class JointCouplings(Holonomic):
     """c = (y - y_0) - sum_k a_k (x - x_0)^k of coordinates or sums of them (lengths of tendons); mu are their forces.
@@ -220,6 +222,7 @@ class JointCouplings(Holonomic):
         return Entries(place[there], number[there], value[there])
 
 
+@final
 @dataclass(frozen=True)
 class TiedPoints(Holonomic):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
@@ -293,6 +296,7 @@ class TiedPoints(Holonomic):
         return Entries(*(part.ravel() for part in parts))
 
 
+@final
 @dataclass(frozen=True)
 class PointConstraint(Holonomic):
     """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].

@@ -1,7 +1,7 @@
 """Muscles: tension along fibres of tissue and along lines through it, and cells that take a volume."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from scipy.special import erf
@@ -21,6 +21,7 @@ from add.terms.pressure import signal_value
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class FibreLines:
     """Lines, each of segments y_s = sum_a share_sa x_a, with the stretch l = sum_s |y_s| and the energy weight W(l).
@@ -104,6 +105,7 @@ def _tension(own, l, at, asked, length, rate, p, out):
 KIND = length_kind("muscle", _Arrays, _stretch, _tension, driven=True)
 
 
+@final
 @dataclass(frozen=True)
 class Muscle(FamilyTerm):
     """r = weight T(l, dl/dt, a) dl/dx of lines that share one activation a(t); `add.kernels.muscles` has the laws.
@@ -244,6 +246,7 @@ _CELLS = Kind(
 )
 
 
+@final
 @dataclass(frozen=True)
 class VolumetricActuator(FamilyTerm):
     """r = dE/dq, E = sum of the volumes times k/2 (J - a)^2 over cells that share one a(t).

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -67,6 +67,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
 KIND = Kind("pressure", _Arrays, _forces, _parameters, _jacobian, by_signal(_Arrays, _parameters))
 
 
+@final
 @dataclass(frozen=True)
 class Pressure(FamilyTerm):
     """r = -p(t) A/3 on each corner of each triangle: p [Pa] above that around, on a surface closed or open.
@@ -130,6 +131,7 @@ class Filling(ABC):
         """Return the energy stored at a volume [J]."""
 
 
+@final
 @dataclass(frozen=True)
 class GivenVolume(Filling):
     """V*(t) - V = 0: a liquid that does not give way, pumped in and out.
@@ -154,6 +156,7 @@ class GivenVolume(Filling):
         return 0.0
 
 
+@final
 @dataclass(frozen=True)
 class IsothermalGas(Filling):
     """p_0 V_0 - (p + p_atm) V = 0, over a pressure: a gas at one temperature, n R T = p_0 V_0.
@@ -190,6 +193,7 @@ class IsothermalGas(Filling):
         return float(-content * np.log(volume / rest) + theta[self.atmosphere] * (volume - rest))
 
 
+@final
 @dataclass(frozen=True)
 class Chamber(Constraint):
     """r = -p dV/dx and the equation of what fills a closed surface, over A_0 [m]; the multiplier is p L_0 / P [m].

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -56,6 +56,7 @@ def _parameters(arena, k, at, rows, forward, along, out):
 KIND = Kind("rigid_inertia", _Arrays, _forces, _parameters, _jacobian)
 
 
+@final
 @dataclass(frozen=True)
 class RigidInertia(FamilyTerm):
     """r_x = m a_x and r_w = J_l^T (I_w omega_dot + omega x I_w omega); see `add.kernels.rigid_inertia`.
@@ -93,6 +94,7 @@ class RigidInertia(FamilyTerm):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class TreeInertia(Term):
     """r = M(q) a + bias(q, v) by the recursion of Newton and Euler; see `add.kernels.tree_dynamics`.

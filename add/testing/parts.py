@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Required, TypedDict
+from typing import Any, Required, TypedDict, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ UNIT_WEIGHTS = {
 }
 
 
+@final
 @dataclass(frozen=True)
 class Sensitivity:
     """Arguments on which a checked term depends, so that a test can assert that it was not checked where it is idle.

@@ -6,6 +6,7 @@ A body's frame is given by its position p and its rotation vector w at the start
 """
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -43,6 +44,7 @@ def tilt_between(start: FloatArray, direction: FloatArray) -> FloatArray:
     return np.arctan2(sine, cosine) / sine * (axes @ axis)
 
 
+@final
 @dataclass(frozen=True)
 class TiltedDirection(Rule):
     """(t, d, e1, e2) -> exp([t1 e1 + t2 e2]x) d: a unit vector, turned about two axes across it.
@@ -68,6 +70,7 @@ class TiltedDirection(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class TiltVector(Rule):
     """(t, e1, e2) -> t1 e1 + t2 e2: the rotation vector of the tilt of `TiltedDirection` [rad]."""
@@ -85,6 +88,7 @@ class TiltVector(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class CarriedDirection(Rule):
     """(w_a, e, w_b) -> R_b^T R_a e: a direction of body a in the frame of body b, for rotation vectors w."""
@@ -106,6 +110,7 @@ class CarriedDirection(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class AxesAcross(Rule):
     """d -> (e1, e2): axes across a unit vector, e1 = (h - (h . d) d) / |...|, e2 = d x e1, h the x or y axis."""
@@ -136,6 +141,7 @@ class AxesAcross(Rule):
 # --- Rules of places: where a point of one body is in the frame of another, and how far two points are apart ----------
 
 
+@final
 @dataclass(frozen=True)
 class PlaceOnOther(Rule):
     """(p_a, w_a, X_a, p_b, w_b) -> R_b^T (p_a + R_a X_a - p_b): a place of body a in the frame of body b [m]."""
@@ -163,6 +169,7 @@ class PlaceOnOther(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class Distance(Rule):
     """(p_a, w_a, X_a, p_b, w_b, X_b) -> |p_a + R_a X_a - p_b - R_b X_b| [m]; at distance zero the slope is set to 0."""
@@ -192,6 +199,7 @@ class Distance(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True)
 class PoseOnOther(Rule):
     """(p_a, w_a, p_b, w_b, c) -> R_b^T (p_a - p_b) - c and log(R_b^T R_a): body a's frame, from c in that of body b."""
@@ -219,6 +227,7 @@ class PoseOnOther(Rule):
         return out
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class LinkPose(Rule):
     """Placements and coordinates of a tree -> origin [m] and rotation vector [rad] of the frame of one link.

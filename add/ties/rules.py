@@ -10,6 +10,7 @@ here are of materials, contacts and solids: moduli, the damping that gives a res
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +37,7 @@ class Rule(ABC):
         """Return the derivatives (m, n_out, n_in) at x (m, n_in)."""
 
 
+@final
 @dataclass(frozen=True)
 class Extended(DesignMap):
     """z = [s; theta; constants], theta with its copies of numbers.
@@ -65,6 +67,7 @@ class Extended(DesignMap):
         return sp.csr_array(sp.vstack([sp.eye_array(n), self.copies.jacobian(x), nothing]))
 
 
+@final
 @dataclass(frozen=True)
 class Tie(DesignMap):
     """z -> z with z[outputs_i] = rule(z[inputs_i]) for m sets of entries; the others stay.
@@ -105,6 +108,7 @@ class Tie(DesignMap):
         return sp.csr_array((entries, places), shape=(x.size, x.size))
 
 
+@final
 @dataclass(frozen=True)
 class Selected(DesignMap):
     """The entries z[start:stop].
@@ -152,6 +156,7 @@ def copies_of(ties: Composed, places: IntArray) -> Injection | None:
     return replace(copies, source=copies.source[own], target=copies.target[own], factor=factor)
 
 
+@final
 @dataclass(frozen=True)
 class LameFromYoung(Rule):
     """(E, nu) -> (mu, lambda): mu = E / (2 (1 + nu)), lambda = E nu / ((1 + nu) (1 - 2 nu))."""
@@ -170,6 +175,7 @@ class LameFromYoung(Rule):
         return np.stack([np.stack(by_mu, axis=1), np.stack(by_lambda, axis=1)], axis=1)
 
 
+@final
 @dataclass(frozen=True)
 class FlatLoss(Rule):
     """(loss factor) -> shares g_i of branches of relaxing stress whose loss factor is that at 1/tau_i of every one.
@@ -200,6 +206,7 @@ class FlatLoss(Rule):
         return np.stack([np.linalg.solve(lost + loss * slow, 1.0 - slow @ g)[:, None] for loss, g in own])
 
 
+@final
 @dataclass(frozen=True)
 class WeightedSum(Rule):
     """(x_1, ..., x_n) -> weights . x + offset, clipped to limits."""
@@ -219,6 +226,7 @@ class WeightedSum(Rule):
         return np.where(free, np.array(self.weights), 0.0)
 
 
+@final
 @dataclass(frozen=True)
 class Line(Rule):
     """x -> slopes x + offsets, several numbers of one."""
@@ -235,6 +243,7 @@ class Line(Rule):
         return np.tile(np.array(self.slopes)[:, None], (x.shape[0], 1, 1))
 
 
+@final
 @dataclass(frozen=True)
 class DampingFromRestitution(Rule):
     """(e, k_n, m_a, m_b) -> k_d of one of the points that touch at once; m_b is infinite where nothing gives way.
@@ -305,6 +314,7 @@ SOLIDS: dict[str, tuple[Polynomial, ...]] = {
 MASS, INERTIA = slice(0, 1), slice(1, 7)
 
 
+@final
 @dataclass(frozen=True)
 class SolidMass(Rule):
     """(density or mass, sizes) -> mass [kg] and inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz [kg m^2], or one of both.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ DIRECTIONS = {
 }  # fmt: skip
 
 
+@final
 @dataclass(frozen=True)
 class Look:
     """The contents and the style of a picture.

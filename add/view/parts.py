@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class Moment(NamedTuple):
         return self.between(values[self.before], values[self.after])
 
 
+@final
 @dataclass(frozen=True)
 class Canvas:
     """The canvas of the parts, and the sizes they go by.
@@ -119,6 +120,7 @@ def not_in_front(actor: Any) -> None:
     actor.mapper.SetRelativeCoincidentTopologyLineOffsetParameters(1.0, 4.0)
 
 
+@final
 class Glyphs:
     """Arrows at places, before what lies there; they get new places and lengths with the time.
 
@@ -158,6 +160,7 @@ def pose(rotation: FloatArray, position: FloatArray) -> FloatArray:
 # --- Markers and recorded places in a picture -------------------------------------------------------------------------
 
 
+@final
 class Points(Part):
     """Markers with their whole paths as lines, targets the same; between the two of a name, their residual."""
 

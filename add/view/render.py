@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,6 +192,7 @@ def screenshot(
     return path
 
 
+@final
 class Camera:
     """Pictures of one state after another, from where the first was seen.
 

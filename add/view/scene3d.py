@@ -1,6 +1,6 @@
 """The picture of a run: bodies, joints, obstacles, markers, forces, axes and scale as actors that follow the time."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ _COLOUR = "#202124"
 _LEFT, _BOTTOM, _WIDEST = 0.13, 0.045, 0.16
 
 
+@final
 class Scale(Part):
     """Three axes, and a bar of a round length at the depth of what the camera looks at."""
 
@@ -73,6 +74,7 @@ class Scale(Part):
         )  # fmt: skip
 
 
+@final
 class Arrows(Part):
     """Contact forces on nodes and at the contacts of rigid bodies; the largest of the run is 0.3 bodies long."""
 
@@ -111,6 +113,7 @@ def contact_forces(data: RunData, k: int) -> tuple[FloatArray, FloatArray]:
 # --- Obstacles in a picture -------------------------------------------------------------------------------------------
 
 
+@final
 class World(Part):
     """All obstacles; those with a velocity move."""
 
@@ -172,6 +175,7 @@ COLOUR_MAPS = {
 BAR_WIDTH = 0.055
 
 
+@final
 class Scene3D:
     """The actors of a run in a pyvista plotter.
 

@@ -1,6 +1,6 @@
 """Surfaces and lines of simple shapes and of given meshes, as pyvista wants them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -156,6 +156,7 @@ def _lifted(lines: "pyvista.PolyData") -> "pyvista.PolyData":
 # --- Rigid bodies and moving obstacles in a picture, and the poses they should take -----------------------------------
 
 
+@final
 class Solid(Part):
     """A rigid body with lines that show how it is turned; grey if its motion is given."""
 

@@ -1,6 +1,6 @@
 """Soft bodies, sheets, nets and handles in a picture, with shadows and occlusion; springs, loads and joints."""
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from scipy import sparse
@@ -55,6 +55,7 @@ class _Nodes(Part):
         return places, values
 
 
+@final
 class Surface(_Nodes):
     """The surface of a soft body or of a sheet.
 
@@ -88,6 +89,7 @@ class Surface(_Nodes):
         renew_normals(mesh)
 
 
+@final
 class Threads(_Nodes):
     """The springs of a sheet: all there is of a net or a rope, the border of a cloth."""
 
@@ -109,6 +111,7 @@ class Threads(_Nodes):
             self.coloured = (actor,)
 
 
+@final
 class Handles(_Nodes):
     """Nodes that no spring and no triangle holds."""
 
@@ -163,6 +166,7 @@ LIGHT = np.array([0.7, -0.8, 1.9])
 _LEAST_SLOPE = 0.5
 
 
+@final
 class Shadows(Part):
     """Shadows of bodies on planes below them: their surfaces, projected along the main light.
 
@@ -231,6 +235,7 @@ _TURNS, _PER_TURN = 9, 14
 _SLACK = 1e-6
 
 
+@final
 class Lines(Part):
     """Springs as coils and cables as threads, coloured by tension; loose cables thin and grey."""
 
@@ -306,6 +311,7 @@ def coil(ends: FloatArray, radius: float) -> FloatArray:
     return np.concatenate([ends[:1], body, ends[1:]])
 
 
+@final
 class Loads(Part):
     """Given forces as arrows; the largest of the run is 0.3 bodies long."""
 
@@ -322,6 +328,7 @@ class Loads(Part):
         self._arrows.show(ends[acting, 0], (ends[:, 1] - ends[:, 0])[acting] * (size[acting] / self._top)[:, None])
 
 
+@final
 class Joints(Part):
     """Joints as small spheres, with the axes they turn about or slide along."""
 

@@ -5,7 +5,7 @@ import os
 import sys
 import time as clock
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 from add.errors import InputError
 from add.io.trajectory_data import RunData
@@ -59,6 +59,7 @@ def _window(size: tuple[int, int], instead: str) -> Any:
     return plotter
 
 
+@final
 class Screen:
     """A window that shows one state after another, from where the first was seen.
 
@@ -96,6 +97,7 @@ class Screen:
         self.plotter.close()
 
 
+@final
 class Player:
     """The widgets and keys of the window, over a `Scene3D`."""
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import Any, Generic
+from typing import Any, Generic, final
 
 from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker
 from distributed.comm import get_address_host_port
@@ -64,6 +64,7 @@ def _version() -> str:
     return __version__
 
 
+@final
 class _Cluster(Workers):
     """The workers of a Dask cluster, those that come later included.
 
@@ -86,6 +87,7 @@ class _Cluster(Workers):
                 self._client.unregister_worker_plugin(name)
 
 
+@final
 class _Prepared(WorkerPlugin, Generic[Task, Result]):  # type: ignore[misc]
     """The work of a session in one worker, prepared by its first task. Dask gives plugins to later workers, too."""
 
@@ -107,6 +109,7 @@ def _perform(name: str, task: Task) -> Answer[Any]:
     return answer(lambda: get_worker().plugins[name].perform(task))
 
 
+@final
 class _Remote(Session[Task, Result]):
     """A work that the workers of a cluster know by its name."""
 

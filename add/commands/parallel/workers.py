@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 from add.adjoint import Evaluation
 from add.errors import AddError, InputError, SolverError
@@ -32,6 +32,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+@final
 class WorkerLost(AddError, RuntimeError):
     """A worker ended before its task."""
 
@@ -145,6 +146,7 @@ def finished_with(
     return finish("done")
 
 
+@final
 @dataclass(frozen=True)
 class LocalProcesses(Workers):
     """Processes of this machine, as many as there are tasks at most.
@@ -174,6 +176,7 @@ class LocalProcesses(Workers):
             session.close()
 
 
+@final
 class _Here(Session[Task, Result]):
     """The process itself."""
 
@@ -187,6 +190,7 @@ class _Here(Session[Task, Result]):
             yield task, self._function(task)
 
 
+@final
 class _Processes(Session[Task, Result]):
     """Processes at the other ends of pipes, started when there is something to do."""
 
@@ -340,6 +344,7 @@ def evaluated_by(workers: Workers, scene: Scene, problem: InverseProblem) -> Ite
         yield replace(problem, evaluator=_BySession(session))
 
 
+@final
 @dataclass(frozen=True)
 class _Evaluating(Work[EvaluationRequest, Evaluation | SolverError]):
     """Evaluates one experiment. An optimiser goes on after a run that failed: that is a result here."""
@@ -358,6 +363,7 @@ class _Evaluating(Work[EvaluationRequest, Evaluation | SolverError]):
         return evaluate
 
 
+@final
 class _BySession(Evaluator):
     def __init__(self, session: Session[EvaluationRequest, Evaluation | SolverError]) -> None:
         self._session = session

@@ -1,6 +1,7 @@
 """Optimisers of inverse problems, one file each; several starts of one optimisation."""
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from add.inverse.problem import InverseProblem
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class Starts:
     """Points from which an optimiser begins: the given one, and others drawn evenly.

@@ -10,6 +10,7 @@ from add.inverse.optimizers.phases import PhasedOptimizer, PhaseResult, PhaseRun
 from add.typing import FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class RateSchedule:
     """The rate of evaluation k: rate * decay^floor(k / every).
@@ -81,6 +82,7 @@ class _Descent(PhasedOptimizer):
         return run.result("the evaluations are used up", True, first)
 
 
+@final
 @dataclass(frozen=True)
 class GradientDescent(_Descent):
     """m <- momentum m + g, x <- x - rate m (heavy ball; Polyak 1964).
@@ -99,6 +101,7 @@ class GradientDescent(_Descent):
         return -m, (m,)
 
 
+@final
 @dataclass(frozen=True)
 class Adam(_Descent):
     """Steps by running means of the gradient and its square (Kingma and Ba 2015), both corrected for their start.
@@ -130,6 +133,7 @@ class Adam(_Descent):
 # --- L-BFGS-B over the phases of an optimisation ----------------------------------------------------------------------
 
 
+@final
 @dataclass(frozen=True)
 class LBFGSB(PhasedOptimizer):
     """L-BFGS-B (SciPy) over the phases.

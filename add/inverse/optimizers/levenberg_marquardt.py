@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ JUMPS, EQUAL = 6, 1e-8
 UNKEPT = 0.01
 
 
+@final
 @dataclass(frozen=True)
 class LevenbergMarquardt(PhasedOptimizer):
     """Minimises rho(x) . rho(x) by steps (J^T J + damping I) s = -J^T rho within bounds.

@@ -17,6 +17,7 @@ from add.simulation.run import Observer
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class NumberOverride:
     """Values that take the place of some numbers of one experiment's scene.
@@ -51,6 +52,7 @@ def with_overrides(problem: InverseProblem, overrides: tuple[NumberOverride, ...
 _log = logging.getLogger(__name__)
 
 
+@final
 @dataclass(frozen=True)
 class LoggedEvaluation:
     """One evaluation as it is logged.
@@ -98,6 +100,7 @@ class EvaluationLog(ABC):
         """Keep an evaluation; it must survive a kill when this returns. One kept before is compared with it."""
 
 
+@final
 class MemoryLog(EvaluationLog):
     """Keeps evaluations in memory only."""
 
@@ -117,6 +120,7 @@ class MemoryLog(EvaluationLog):
         self.evaluations.append(evaluation)
 
 
+@final
 @dataclass(frozen=True)
 class Phase:
     """A stage of a continuation; it starts from the best point of the stage before.
@@ -139,6 +143,7 @@ class Phase:
     overrides: tuple[NumberOverride, ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class PhaseResult:
     """How a phase ended."""
@@ -151,6 +156,7 @@ class PhaseResult:
     evaluations: int
 
 
+@final
 @dataclass(frozen=True)
 class OptimizationResult:
     """The best point of the last phase and how each phase ended.

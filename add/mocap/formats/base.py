@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Choices(NamedTuple):
     number_repeated: bool = False
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Capture:
     """A file in memory.
@@ -307,6 +308,7 @@ class Text(NamedTuple):
         return value
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Numbers of lines of a text.

@@ -13,7 +13,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -102,6 +102,7 @@ _BLOCK = 512
 _COUNTED = 65535
 
 
+@final
 class C3D(Format):
     """C3D."""
 

@@ -7,7 +7,7 @@ the type `Marker` were measured: those of rigid bodies' and bones' markers are w
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class _Columns(NamedTuple):
     axis: Sequence[str]
 
 
+@final
 class MotiveCSV(Format):
     """OptiTrack Motive CSV."""
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import hypot
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ _COVARIANCE = tuple(f"cov_{i}{j}" for i in range(1, 7) for j in range(i, 7))
 _ANGLE, _RATE = "_rad", "_rad_s"
 
 
+@final
 class PlainCSV(Format):
     """Comma-separated columns with their units."""
 

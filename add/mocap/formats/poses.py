@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _POSES = {"PoseStamped": ("pose",), "PoseWithCovarianceStamped": ("pose", "pose"
 _READ = ("JointState", *_POSES, "Odometry", "TransformStamped", "TFMessage", "WrenchStamped", "Float64")
 
 
+@final
 @dataclass
 class _Found:
     """Content of the messages, by name; times are on the clock of the file [ns]; frames are those of poses."""
@@ -40,6 +41,7 @@ class _Found:
     ahead: list[int] = field(default_factory=list)
 
 
+@final
 class MCAP(Format):
     """Messages of ROS 2 (CDR with its schema in the file) or of JSON with the same fields, by the names of their types.
 
@@ -241,6 +243,7 @@ class _Pose(NamedTuple):
     score: float | None
 
 
+@final
 class PoseJSON(Format):
     """An object with the unit of length, the order of quaternions and a list of frames.
 

@@ -7,7 +7,7 @@ and time or not.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class _Header(NamedTuple):
     data: int
 
 
+@final
 class QualisysTSV(Format):
     """Qualisys QTM TSV."""
 
@@ -194,6 +195,7 @@ def _is_number(cell: str) -> bool:
 # --- TRC files (Motion Analysis, OpenSim, Motive, Vicon): three lines of keys, two of columns, one row a frame --------
 
 
+@final
 class TRC(Format):
     """Track Row Column file."""
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -97,6 +97,7 @@ def track_names(raw: Sequence[str], places: Sequence[str], choices: Choices) -> 
     return Names(tuple(names), tuple(lacking))
 
 
+@final
 @dataclass
 class Draft:
     """Draft of a `Take` while its file is read: remarks, unit, axis that points up, rate and markers.

@@ -13,7 +13,7 @@ Frame 1 is at t = 0, also where an export begins later.
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class _Section(NamedTuple):
     last: int
 
 
+@final
 class ViconCSV(Format):
     """Vicon Nexus CSV."""
 

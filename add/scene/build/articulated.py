@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -30,6 +31,7 @@ _NONE = TreeJointSpec()
 _HELD_SLIP_SPEED = 1e-3
 
 
+@final
 @dataclass
 class TreeParts:
     """The share of one articulated body in a model."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from add.typing import FloatArray
 ORDERS = {"bdf1": 1, "bdf2": 2, "rk4": 4}
 
 
+@final
 @dataclass(frozen=True, repr=False)
 class BuiltScene(Summarised):
     """A scene ready to run.

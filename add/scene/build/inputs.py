@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +36,7 @@ def arrays_of(values: Values) -> dict[str, FloatArray]:
     return {name: as_numbers(name, value) for name, value in values.items()}
 
 
+@final
 @dataclass(frozen=True)
 class Inputs:
     """Places of inputs, one after the other as a caller named them.

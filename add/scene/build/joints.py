@@ -1,6 +1,7 @@
 """Couplings of a scene as joint parts between sites, with the numbers they read."""
 
 from collections.abc import Mapping, Sequence
+from typing import final
 
 import numpy as np
 
@@ -53,6 +54,7 @@ from add.typing import FloatArray
 _End = tuple[BodySite, Input]
 
 
+@final
 class _Bodies:
     """How a place on a body is written."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -41,6 +41,7 @@ class Seen(NamedTuple):
         return Kinematics(state.q[0], state.v[0], np.zeros_like(state.q[0]), state.t, state.step)
 
 
+@final
 @dataclass(frozen=True)
 class Observations:
     """Several observations as one vector.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ class States(NamedTuple):
     v: Any
 
 
+@final
 @dataclass(frozen=True)
 class SceneBatch:
     """Runs of a scene with other numbers.
@@ -91,6 +92,7 @@ class SceneBatch:
         return self.batch.pushforward(theta_dots, *moved)
 
 
+@final
 @dataclass(frozen=True)
 class Rollout:
     """One run of a scene as a function of named inputs, with its derivatives both ways.

@@ -1,7 +1,7 @@
 """From a trajectory to the arrays of a run folder, from which runs are drawn: bodies, joints, goals, energies."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -52,6 +52,7 @@ from add.terms import (
 from add.typing import FloatArray, IntArray
 
 
+@final
 class JointTracks:
     """Follows springs, cables, given forces and joints over the kept states.
 
@@ -138,6 +139,7 @@ class JointTracks:
         }
 
 
+@final
 class ContactTracks:
     """Follows the contacts of points on rigid bodies, and pairs of meshes; those of other nodes are forces on nodes."""
 
@@ -216,6 +218,7 @@ _PICTURES: dict[str, type] = {"bodies": BodyData, "sheets": MassSpringData, "sol
 _OF_TREES = (BallLimits, JointLimits, JointSprings, OnLengths, TreeInertia)
 
 
+@final
 class Energies:
     """Energies of a scene by kind [J]: "kinetic", and what its terms store; "coupling" is that of springs and joints.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ Rows = Mapping[str, FloatArray]
 Bounds = tuple[ArrayLike, ArrayLike]
 
 
+@final
 class StepArguments:
     """The controls and inputs that a step of a scene is taken with.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from add.simulation.bdf import BDF, record_of, state_after
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class StepBatch:
     """Steps that were taken, one a member.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ class StepCotangents(NamedTuple):
     inputs: dict[str, FloatArray]
 
 
+@final
 @dataclass(frozen=True)
 class Step:
     """A step that was taken, with its derivatives both ways.
@@ -144,6 +145,7 @@ class Step:
         return by_state, by_control
 
 
+@final
 class StepFunction:
     """Steps of a scene that some of its signals control and some of its numbers are inputs of.
 

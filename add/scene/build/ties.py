@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class Copy(NamedTuple):
     factor: FloatArray
 
 
+@final
 @dataclass(frozen=True)
 class SceneParameter:
     """One number or array of a scene and what of theta it sets.
@@ -102,6 +103,7 @@ def turn_of(body: str | None) -> str | FloatArray:
 MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
 
 
+@final
 @dataclass
 class SceneParts:
     """The share of the parts of a scene in the model and in its numbers, in the making.

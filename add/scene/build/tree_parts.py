@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -55,6 +56,7 @@ STORED = 0.3
 GRAVITY = 9.81
 
 
+@final
 @dataclass
 class TreeExtras:
     """Parts of a tree, the ``body`` at a path of the scene, beside its joints.

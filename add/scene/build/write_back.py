@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -196,6 +196,7 @@ MOST_SAMPLES = 10_000
 _FORM = "PATH, PATH=low:high or PATH=low:high:n"
 
 
+@final
 @dataclass(frozen=True)
 class SweepAxis:
     """One design variable and the values that it takes.

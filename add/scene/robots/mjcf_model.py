@@ -7,7 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from add.typing import FloatArray, IntArray
 _SHORT = 1e-6
 
 
+@final
 @dataclass(frozen=True)
 class Mjcf:
     """A compiled MuJoCo model of a file: its arrays, and names of its objects by number.

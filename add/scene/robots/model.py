@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -40,6 +40,7 @@ class LinkPlace(NamedTuple):
         return LinkPlace(self.link, *after(self[1:], place))
 
 
+@final
 @dataclass(frozen=True)
 class RobotGeometry:
     """A shape fixed to a link.
@@ -112,6 +113,7 @@ class RobotGeometry:
         return replace(self, vertices=vertices, triangles=triangles, file=f"hull of {self.file}")
 
 
+@final
 @dataclass(frozen=True)
 class RobotLink:
     """A rigid link of a robot.
@@ -140,6 +142,7 @@ class RobotLink:
         return RobotLink(self.name, self.mass, position + turn @ self.centre, inertia, collision, visual)
 
 
+@final
 @dataclass(frozen=True)
 class RobotJoint:
     """A joint between two links: its frame in the parent's frame, then the motion.
@@ -197,6 +200,7 @@ class RobotJoint:
         return {"fixed": 0, "hinge": 1, "slide": 1, "ball": 3, "free": 6}[self.kind]
 
 
+@final
 @dataclass(frozen=True)
 class RobotSegment:
     """A part of a spatial tendon between two places, straight or the shortest way around a sphere or a cylinder.
@@ -216,6 +220,7 @@ class RobotSegment:
     radius: float = 0.0
 
 
+@final
 @dataclass(frozen=True)
 class RobotTendon:
     """A tendon with a spring, damping, dry friction and limits of its length.
@@ -243,6 +248,7 @@ class RobotTendon:
     segments: tuple[RobotSegment, ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class RobotActuator:
     """A force on a length l, clamped to `force`: f = (g0 + g1 l + g2 l_dot) a + b0 + b1 l + b2 l_dot, or a muscle's.
@@ -278,6 +284,7 @@ class RobotActuator:
     muscle: tuple[float, ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class RobotLoop:
     """An equation between links or joints that the tree does not have.
@@ -305,6 +312,7 @@ class RobotLoop:
     length: float = 0.0
 
 
+@final
 @dataclass(frozen=True)
 class RobotFluid:
     """A fluid around all bodies of a file.
@@ -324,6 +332,7 @@ class RobotFluid:
     ellipsoids: tuple[tuple[str, FloatArray, FloatArray, FloatArray], ...] = ()
 
 
+@final
 @dataclass(frozen=True)
 class Robot:
     """A forest of links, parents first, depth first; `joints[k]` carries `links[k]`.

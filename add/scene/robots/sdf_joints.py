@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,6 +19,7 @@ from add.typing import FloatArray
 MODEL = frozenset({"", "__model__"})
 
 
+@final
 @dataclass
 class SdfModel:
     """A model while it is read.

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, final
 from urllib.parse import unquote
 
 import numpy as np
@@ -34,6 +34,7 @@ from add.typing import FloatArray
 # --- Meshes that a robot's file names, found by package or path, read and scaled; simple solids -----------------------
 
 
+@final
 @dataclass(frozen=True)
 class MeshFiles:
     """Files beside a robot's file.

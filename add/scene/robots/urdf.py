@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import final
 
 import numpy as np
 
@@ -71,6 +72,7 @@ _ATTRIBUTES = {
 _SAID = frozenset({"robot", "link", "joint", "visual", "collision", "geometry"})
 
 
+@final
 @dataclass(frozen=True)
 class UrdfOptions:
     """How to read a URDF, see `add.scene.robots.read_robot`."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, final
 from xml.parsers import expat
 
 import numpy as np
@@ -22,6 +22,7 @@ _NO_BLANK = re.compile(rb'"(?=[A-Za-z_][\w.:-]*=")')
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
+@final
 @dataclass(frozen=True)
 class XmlNode:
     """An element: tag, attributes, children, the line where it begins, and pieces of text in it that are not blank."""
@@ -171,6 +172,7 @@ MJCF_WORDS: Mapping[str, str] = {
 }
 
 
+@final
 @dataclass(frozen=True)
 class Source:
     """A robot's file: errors name it; what is left out is noted in `ignored`."""

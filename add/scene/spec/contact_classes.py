@@ -9,6 +9,7 @@ their own, classes of nodes and of frames are parted, by `COMMON_NODES` in their
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import final
 
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.bodies import SoftBodySpec
@@ -58,6 +59,7 @@ def said_classes(spec: SceneSpec) -> dict[str, list[str]]:
     return out
 
 
+@final
 @dataclass(frozen=True)
 class ContactClasses:
     """The classes of a scene and its rows of `contact.pairs`.

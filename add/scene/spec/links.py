@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import final
 
 import numpy as np
 from pydantic import BaseModel
@@ -41,6 +42,7 @@ from add.ties import unit_vector
 from add.typing import FloatArray, IntArray
 
 
+@final
 @dataclass(frozen=True)
 class LinkOf:
     """A link of an articulated body, where bodies are asked for by name."""

@@ -5,7 +5,7 @@ cannot contain such brackets.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, Union, get_args
+from typing import Annotated, Any, NamedTuple, Union, final, get_args
 
 from pydantic import Discriminator, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
@@ -28,6 +28,7 @@ class Chosen(NamedTuple):
     context: dict[str, Any]
 
 
+@final
 class Branches:
     """Behind a union, `Annotated[A | B, by_key("a", "b")]`: how a value chooses among its members."""
 
