@@ -11,8 +11,6 @@ The simulator runs on the host by `jax.pure_callback`; derivatives are those of 
 JAX's own error, whose text has that of `add`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import OrderedDict
@@ -142,7 +140,7 @@ def step(
     return call
 
 
-def _on_host(host: _Runs | _Steps, out: jax.ShapeDtypeStruct) -> Callable[[Any, Any], States]:
+def _on_host(host: "_Runs | _Steps", out: jax.ShapeDtypeStruct) -> Callable[[Any, Any], States]:
     """Return (lead, inputs) -> `States` on the host; ``lead`` has the axes that are mapped over, and no derivative."""
 
     @jax.custom_vjp

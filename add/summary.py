@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
+from inspect import cleandoc
+from typing import Any, NamedTuple
 
 #: Rows and characters of a row above which a summary is cut.
 MOST_ROWS, MOST_CHARACTERS = 12, 100
@@ -83,3 +84,20 @@ def few(texts: Sequence[str], most: int, what: str = "", by: str = ", ") -> str:
     ('a, b', 'a and 2 more pairs')
     """
     return by.join(texts[:most]) + (f" and {len(texts) - most} more{what}" if len(texts) > most else "")
+
+
+def fields_of(item: object, *keys: str) -> dict[str, Any]:
+    """Return some attributes by their names, as results have them."""
+    return {key: getattr(item, key) for key in keys}
+
+
+def described(docstring: str | None, title: str = "Attributes") -> tuple[str | None, dict[str, str]]:
+    """Return what a docstring says, and of each name in one of its sections (``a, b : text`` is of two)."""
+    about, _, section = cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")
+    texts: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line[:1].strip():
+            names, line = line.partition(" : ")[0].split(", "), line.partition(" : ")[2]
+        texts |= {name: f"{texts.get(name, '')} {line.strip()}".strip() for name in names}
+    return about.rstrip() if texts else docstring, texts

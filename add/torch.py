@@ -10,8 +10,6 @@ Derivatives are those of `add.scene.build.rollouts` and `add.scene.build.steps`;
 the bit. There are no second derivatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any

@@ -8,35 +8,3 @@ from add.bodies.thin import Layer, MassSpringBody, NetBody, Seam, ThinBody
 from add.bodies.tree import TreeBody
 from add.bodies.tree_joints import Graft, TreeJoint
 from add.bodies.tree_parts import TreeDrive
-
-__all__ = [
-    "Block",
-    "Body",
-    "CarriedShape",
-    "ContactMesh",
-    "ContactPoints",
-    "Family",
-    "Graft",
-    "Layer",
-    "Layouts",
-    "LinkBody",
-    "MassSpringBody",
-    "NetBody",
-    "NodalBody",
-    "NodalLoad",
-    "NodeTie",
-    "ObstacleBody",
-    "Part",
-    "Picture",
-    "Pin",
-    "PointAnchor",
-    "PointMass",
-    "Region",
-    "RigidBody",
-    "Seam",
-    "SoftBody",
-    "ThinBody",
-    "TreeBody",
-    "TreeDrive",
-    "TreeJoint",
-]

@@ -4,8 +4,6 @@ A body owns one block of q and one of the rows X = Phi(q) on which forces act (`
 two are the same, nodes or centre of mass and rotation vector, and there is no `embedding`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -189,7 +187,7 @@ class Body(ABC):
         """Return its rows of X as functions of its coordinates; None where they are the same."""
         return None
 
-    def tied_rows(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Carried]:
+    def tied_rows(self, at: Layouts, bodies: "Mapping[str, Body]") -> list[Carried]:
         """Return its rows of X that follow from coordinates of other ``bodies``, which are known by name."""
         return []
 
@@ -224,7 +222,7 @@ class Body(ABC):
         """Return what it remembers from step to step."""
         return []
 
-    def constraints(self, at: Layouts, bodies: Mapping[str, Body]) -> list[Constraint]:
+    def constraints(self, at: Layouts, bodies: "Mapping[str, Body]") -> list[Constraint]:
         """Return what holds it exactly."""
         return []
 

@@ -1,7 +1,5 @@
 """Families of forces, and bodies whose coordinates are places of nodes, with what hangs on nodes and their parts."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -149,7 +147,7 @@ class NodalLoad:
     place: str | None = None
 
     @classmethod
-    def at_place(cls, nodes: IntArray, points: FloatArray, force: SignalParameter, place: str) -> NodalLoad:
+    def at_place(cls, nodes: IntArray, points: FloatArray, force: SignalParameter, place: str) -> "NodalLoad":
         """Return a load whose force and torque at rest are those of its force at a place.
 
         Of all shares that sum to one and have their mean place at X, those with the least squares: with the mean X_m of
@@ -332,7 +330,7 @@ class TiedMass(NamedTuple):
     """
 
     name: str
-    region: Region
+    region: "Region"
     mass: float
     centre: FloatArray
     inertia: FloatArray

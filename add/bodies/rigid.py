@@ -236,10 +236,8 @@ class ObstacleBody(Body):
     shape: CarriedShape
     by_mesh: bool = False
 
-    @property
-    def moves(self) -> bool:
-        """No force moves it."""
-        return False
+    #: No force moves it.
+    moves: ClassVar[bool] = False
 
     @property
     def shapes(self) -> tuple[CarriedShape, ...]:

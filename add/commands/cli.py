@@ -38,7 +38,7 @@ from add.commands.console import (
 )
 from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
-from add.summary import counted
+from add.summary import counted, described
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -127,9 +127,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 @click.option("--states", is_flag=True, help="Store states and decisions alone: less memory, for long runs.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that share the experiments [default: none].")
 @click.option("--cluster", metavar="ADDRESS", help="Share the experiments among the workers of this Dask scheduler.")
-@click.option(
-    "--log/--no-log", default=None, help="A line for each evaluation [default: where standard error is no terminal]."
-)
+@click.option("--log/--no-log", default=None)
 @click.option("--csv", "as_csv", is_flag=True, help="Write the evaluations to evaluations.csv in the run folder, too.")
 @shared.strict
 def optimize(
@@ -145,7 +143,12 @@ def optimize(
     as_csv: bool,
     **kept: bool,
 ) -> None:
-    """Fit or optimise what SCENE asks for."""
+    """Fit or optimise what SCENE asks for.
+
+    Options
+    -------
+    --log : A line for each evaluation [default: where standard error is no terminal].
+    """
     from add.adjoint import Checkpoints, States
     from add.commands.evaluation_log import evaluations
     from add.commands.folders import run_in
@@ -231,15 +234,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
 
 @cli.command(short_help="Sample the objective of SCENE and its gradient on a grid.")
 @shared.scene
-@click.option(
-    "--parameter",
-    "parameters",
-    multiple=True,
-    required=True,
-    metavar="PATH[=LOW:HIGH[:N]]",
-    help="One of the scene's `parameters`, or a component of it as bodies.ball.velocity.0; once or twice. "
-    "[default: from bound to bound, 21 values]",
-)
+@click.option("--parameter", "parameters", multiple=True, required=True, metavar="PATH[=LOW:HIGH[:N]]")
 @click.option("-o", "--output", help="Run folder [default: runs/NAME_sweep for the file NAME.json].")
 @shared.force
 @shared.workers
@@ -253,7 +248,13 @@ def sweep(
     jobs: int | None,
     cluster: str | None,
 ) -> None:
-    """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on."""
+    """Sample the objective of SCENE and its gradient on a grid; a sweep that was interrupted goes on.
+
+    Options
+    -------
+    --parameter : One of the scene's `parameters`, or a component of it as bodies.ball.velocity.0; once or twice.
+        [default: from bound to bound, 21 values]
+    """
     from add.commands.sweep import sweep_scene
     from add.scene.build.write_back import sweep_axes
 
@@ -308,6 +309,20 @@ def version(console: Console) -> None:
 
     console.say(__version__)
     console.result(versions())
+
+
+def _take_help(group: click.Group) -> None:
+    """Give options the help that stands in the docstrings of their commands, where it is longer than a line."""
+    for command in group.commands.values():
+        command.help, texts = described(command.help, "Options")
+        for option in command.params:
+            for flag in texts.keys() & option.opts:
+                option.help = texts[flag]  # type: ignore[attr-defined]
+        if isinstance(command, click.Group):
+            _take_help(command)
+
+
+_take_help(cli)
 
 
 def _stopped(stop: BaseException | None, kept: str = "") -> int:

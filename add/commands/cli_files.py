@@ -13,6 +13,7 @@ from add.commands import console as shared
 from add.commands.cli_runs import trajectory_of
 from add.commands.console import Console, named_value, require_new, tell
 from add.errors import InputError, naming
+from add.summary import fields_of
 
 
 @click.group()
@@ -96,14 +97,16 @@ def convert(
 @recording.command(short_help="Draw FILE over time.")
 @shared.strict
 @_reading
-@click.option(
-    "-o", "--output", type=click.Path(), help="Picture, .png or .svg [default: NAME.png here for the file NAME]."
-)
-@click.option(
-    "--track", "names", multiple=True, help="Draw this marker or signal; may be repeated [default: the first ten]."
-)
+@click.option("-o", "--output", type=click.Path())
+@click.option("--track", "names", multiple=True)
 def plot(console: Console, take: Any, output: str | None, names: tuple[str, ...]) -> None:
-    """Draw when each track of FILE was seen, and its coordinates and signals over time."""
+    """Draw when each track of FILE was seen, and its coordinates and signals over time.
+
+    Options
+    -------
+    --output : Picture, .png or .svg [default: NAME.png here for the file NAME].
+    --track : Draw this marker or signal; may be repeated [default: the first ten].
+    """
     from add.plot.files import plot_take
 
     console.files([plot_take(take, output or f"{Path(take.source).stem}.png", names)])
@@ -130,9 +133,7 @@ def _length(context: click.Context, option: click.Parameter, value: str | None) 
 @click.argument("surface", type=click.Path())
 @click.option("--edge", required=True, callback=_length, help="Length of the element edges, such as 5mm.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Mesh file, such as specimen.msh, in metres.")
-@click.option(
-    "--unit", type=click.Choice(list(_UNITS)), default="m", show_default=True, help="Of the surface's numbers."
-)
+@click.option("--unit", type=click.Choice(list(_UNITS)), default="m", show_default=True)
 @click.option("--tolerance", callback=_length, help="How far the boundary may move [default: 1/1000 of the diagonal].")
 @click.option("--fill-holes", is_flag=True, help="Close holes of any size.")
 @click.option("--picture", type=click.Path(), help="Draw the mesh and its quality (.png or .svg).")
@@ -150,6 +151,10 @@ def mesh(
     """Repair SURFACE (STL, OBJ, PLY, OFF), fill it with tetrahedra and say how good they are.
 
     Needs the extra: pip install 'add-sim[mesh]'.
+
+    Options
+    -------
+    --unit : Of the surface's numbers.
     """
     from add.geometry import SoftMesh
     from add.geometry.boundary import mesh_quality
@@ -180,9 +185,7 @@ def mesh(
     console.result(
         {
             "mesh": output,
-            "nodes": quality.nodes,
-            "elements": quality.elements,
-            "volume": quality.volume,
+            **fields_of(quality, "nodes", "elements", "volume"),
             "volume_error": share,
             "worst_shape": float(quality.shapes.min()),
             "angles": [quality.smallest_angle, quality.largest_angle],
@@ -202,24 +205,11 @@ _NO_LIMIT = "this is no limit of a signal"
 @click.option("--markers", is_flag=True, help="Export the simulated markers of a run: .c3d, .trc or .csv.")
 @click.option("--vtk", is_flag=True, help="Export the motion of a run for ParaView: .pvd, with VTU files in a folder.")
 @click.option("--surfaces", is_flag=True, help="Export the surfaces of a run over time: .usdc, .usda, .glb, .obj.")
-@click.option(
-    "--rate", type=float, help="Samples a second [Hz], such as 125 [default, not of controls: the steps of the run]."
-)
+@click.option("--rate", type=float)
 @click.option("--signal", "names", multiple=True, metavar="NAME", help="A signal to export [default: all].")
-@click.option(
-    "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
-    help="Values that a signal must keep, in its unit [default, of a position servo: the joint's range].",
-)  # fmt: skip
-@click.option(
-    "--max-rate",
-    "rates",
-    multiple=True,
-    metavar="NAME=RATE",
-    help="Largest change in a signal's unit a second [default, of a position servo: what the robot's file says].",
-)
-@click.option(
-    "-o", "--output", required=True, type=click.Path(), help="File to write, such as controls.csv or controls.mcap."
-)
+@click.option("--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH")
+@click.option("--max-rate", "rates", multiple=True, metavar="NAME=RATE")
+@click.option("-o", "--output", required=True, type=click.Path())
 @shared.strict
 def export(
     console: Console,
@@ -239,6 +229,13 @@ def export(
     --markers: capture files that `add recording` and other programs read. --vtk: bodies with displacement, velocity,
     contact force, strain and stress. --surfaces: USD (.usdc, .usda), glTF with animation (.glb), or a folder of OBJ
     files, one a moment.
+
+    Options
+    -------
+    --rate : Samples a second [Hz], such as 125 [default, not of controls: the steps of the run].
+    --limit : Values that a signal must keep, in its unit [default, of a position servo: the joint's range].
+    --max-rate : Largest change in a signal's unit a second [default, of a position servo: what the robot's file says].
+    --output : File to write, such as controls.csv or controls.mcap.
     """
     from add.commands.export import Limits, beyond_limits, limits_of_servos, motion_with, sampled_controls, scene_of
     from add.mocap.write import write_mcap, write_signals

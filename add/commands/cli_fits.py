@@ -42,18 +42,16 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
 
 @click.command(short_help="Run SCENE under several friction laws.")
 @shared.scene
-@click.option(
-    "--laws",
-    default="linear,tanh,hybrid,impulse,exact",
-    show_default=True,
-    metavar="LAW,LAW,...",
-    help="Friction laws to run it under.",
-)
+@click.option("--laws", default="linear,tanh,hybrid,impulse,exact", show_default=True, metavar="LAW,LAW,...")
 @shared.console
 def compare(console: Console, scene: str, laws: str) -> None:
     """Run SCENE under several friction laws: where bodies end, the objective's gradient and times, side by side.
 
     A law that the scene cannot run under is named with the reason; the integrator is changed where a law asks for it.
+
+    Options
+    -------
+    --laws : Friction laws to run it under.
     """
     from add.commands.compare import compare_laws, comparison_text, require_laws
 
@@ -71,16 +69,8 @@ def compare(console: Console, scene: str, laws: str) -> None:
 @shared.scene
 @click.option("-o", "--output", help="Run folder of the fit [default: runs/NAME for the file NAME.json].")
 @click.option("--time-levels", type=click.IntRange(0, 6), default=2, show_default=True, help="Halvings of the step.")
-@click.option(
-    "--mesh-levels", type=click.IntRange(0, 4), default=1, show_default=True, help="Halvings of the mesh width."
-)
-@click.option(
-    "--finer",
-    multiple=True,
-    type=click.Path(),
-    help="A JSON file of overrides that give the same bodies a finer mesh, instead of halved meshes; may be repeated, "
-    "each finer than the one before.",
-)
+@click.option("--mesh-levels", type=click.IntRange(0, 4), default=1, show_default=True)
+@click.option("--finer", multiple=True, type=click.Path())
 @shared.strict
 def converge(
     console: Console, scene: str, output: str | None, time_levels: int, mesh_levels: int, finer: tuple[str, ...]
@@ -89,6 +79,12 @@ def converge(
 
     The change enters the error bars of the run: discretisation.json, result.json and the report of its folder. What
     it will take is said first; a study that was stopped goes on with the same command.
+
+    Options
+    -------
+    --mesh-levels : Halvings of the mesh width.
+    --finer : A JSON file of overrides that give the same bodies a finer mesh, instead of halved meshes; may be
+        repeated, each finer than the one before.
     """
     from add.commands.converge import Levels, converge_scene
 
@@ -122,13 +118,7 @@ def convergence_lines(found: dict[str, Any]) -> list[str]:
 @click.command("next", short_help="Say which motion to record next.")
 @shared.run
 @click.argument("scenes", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--vary",
-    "variations",
-    multiple=True,
-    metavar="PATH=A,B,...",
-    help="Try each scene with these values of a number, such as bodies.block.position.2=0.1,0.3.",
-)
+@click.option("--vary", "variations", multiple=True, metavar="PATH=A,B,...")
 @click.option("--parameter", "parameters", multiple=True, help="A number of the fit to look at [default: all].")
 @click.option("--for", "number", metavar="LABEL", help="Sort by this number alone.")
 @shared.strict
@@ -141,6 +131,10 @@ def next_take(
     Each is run once with the fitted numbers. From the slopes of its markers, the noise that the fit left over and the
     errors of the fit follow the errors of both together; where a motion starts is taken as known, and what steps and
     meshes are off is left out: no recording narrows it.
+
+    Options
+    -------
+    --vary : Try each scene with these values of a number, such as bodies.block.position.2=0.1,0.3.
     """
     from add.commands.next_take import next_takes
     from add.scene import apply_overrides
@@ -176,35 +170,13 @@ def next_take(
 @shared.run
 @shared.scene
 @shared.numbers
-@click.option(
-    "--start",
-    type=click.Path(),
-    metavar="RUN",
-    help="A fit of where this motion starts, such as of its first moments: the start goes along with its errors.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    help="Table to write, such as prediction.csv; with --samples the run "
-    "folder [default: runs/NAME_predicted for the file NAME.json].",
-)
+@click.option("--start", type=click.Path(), metavar="RUN")
+@click.option("-o", "--output", type=click.Path())
 @click.option("--picture", type=click.Path(), help="Draw the coordinates with their 95 % band (.png or .svg).")
-@click.option(
-    "--samples",
-    type=click.IntRange(min=2),
-    help="Run SCENE with so many draws of the numbers: bands that need "
-    "no straight line, and how likely the run ends one way or another.",
-)
+@click.option("--samples", type=click.IntRange(min=2))
 @click.option("--seed", type=click.IntRange(min=0), help="Of the draws [default: 0].")
 @click.option("--level", type=click.FloatRange(0.5, 0.999), help="Share that the wider band holds [default: 0.9].")
-@click.option(
-    "--side",
-    "sides",
-    multiple=True,
-    metavar="MARKER.AXIS=VALUE",
-    help="How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.",
-)
+@click.option("--side", "sides", multiple=True, metavar="MARKER.AXIS=VALUE")
 @click.option("--discrepancy", is_flag=True, help="Widen the bands by what the fit left over, as a correlated misfit.")
 @shared.workers
 @shared.force
@@ -216,6 +188,15 @@ def predict(
     """Simulate SCENE with the numbers that the fit in RUN found, with what their errors make of the markers' motion.
 
     In a straight line, or with --samples from many runs; one of those that was interrupted goes on.
+
+    Options
+    -------
+    --start : A fit of where this motion starts, such as of its first moments: the start goes along with its errors.
+    --output : Table to write, such as prediction.csv; with --samples the run folder [default: runs/NAME_predicted for
+        the file NAME.json].
+    --samples : Run SCENE with so many draws of the numbers: bands that need no straight line, and how likely the run
+        ends one way or another.
+    --side : How likely a marker ends beyond a value [m], such as tip.x=0.3; may be repeated.
     """
     loaded = loaded_scene(console, scene)
     fit, begun = existing(run), None if start is None else existing(start)

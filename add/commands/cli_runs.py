@@ -136,38 +136,19 @@ def _size(context: click.Context, option: click.Parameter, value: str | None) ->
     type=click.Choice(["displacement", "speed", "strain", "stress", "contact"]),
     default="displacement",
     show_default=True,
-    help="What colours the bodies: way from the start, speed, largest strain, von Mises stress, or contact force.",
 )
-@click.option(
-    "--camera",
-    default="fit",
-    show_default=True,
-    metavar="PLACE",
-    help="Where the camera stands: fit, front, back, left, right, top, or a direction x,y,z; with 'follow' before it, "
-    "as in 'follow front', it moves with the bodies.",
-)
-@click.option(
-    "--size",
-    callback=_size,
-    metavar="WxH",
-    help="Of pictures and films, in pixels [default: 1280x800, of films 1280x720].",
-)
+@click.option("--camera", default="fit", show_default=True, metavar="PLACE")
+@click.option("--size", callback=_size, metavar="WxH")
 @click.option("--edges", is_flag=True, help="Draw the edges of the elements on the surface.")
-@click.option(
-    "--forces/--no-forces", "arrows", default=None, help="Contact forces as arrows [default: with --quantity contact]."
-)
+@click.option("--forces/--no-forces", "arrows", default=None)
 @click.option("--plain", is_flag=True, help="Without shadows and ambient occlusion: faster.")
-@click.option(
-    "--live", is_flag=True, help="Follow a run that is going on: the window grows as its states are kept, every 20 s."
-)
+@click.option("--live", is_flag=True)
 @click.option("--screenshot", type=click.Path(), help="Write a picture instead of opening a window.")
 @click.option("--movie", type=click.Path(), help="Write an mp4 or gif instead of opening a window.")
 @click.option("--html", type=click.Path(), help="Write an interactive page instead of opening a window.")
 @click.option("--time", "at", type=float, help="Time of the screenshot or the page [s] [default: the end].")
 @click.option("--fps", type=click.IntRange(min=1), default=30, show_default=True, help="Frames a second of the movie.")
-@click.option(
-    "--speed", type=float, default=1.0, show_default=True, help="Playing speed of the movie; 0.1 is slow motion."
-)
+@click.option("--speed", type=float, default=1.0, show_default=True)
 @shared.robot
 @shared.console
 def view(
@@ -182,7 +163,18 @@ def view(
     at: float | None,
     **options: Any,
 ) -> None:
-    """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF)."""
+    """Look at RUN (a run folder), at a scene file as it starts, or at a robot's file (URDF, MJCF).
+
+    Options
+    -------
+    --quantity : What colours the bodies: way from the start, speed, largest strain, von Mises stress, or contact force.
+    --camera : Where the camera stands: fit, front, back, left, right, top, or a direction x,y,z; with 'follow' before
+        it, as in 'follow front', it moves with the bodies.
+    --size : Of pictures and films, in pixels [default: 1280x800, of films 1280x720].
+    --forces : Contact forces as arrows [default: with --quantity contact].
+    --live : Follow a run that is going on: the window grows as its states are kept, every 20 s.
+    --speed : Playing speed of the movie; 0.1 is slow motion.
+    """
     from add.view import Look, export_html, movie as render_movie, screenshot as render_screenshot, show
 
     if live and (screenshot or movie or html or not Path(run).is_dir()):
@@ -242,23 +234,17 @@ def _run_data(console: Console, run: str, base: str | None, ignore: tuple[str, .
 
 @click.command(short_help="Draw the diagrams of RUN.")
 @shared.run
-@click.option(
-    "--format",
-    "suffix",
-    type=click.Choice(["png", "svg"]),
-    default="png",
-    show_default=True,
-    help="Of the pictures: pixels or lines.",
-)
-@click.option(
-    "--log/--linear",
-    "logarithmic",
-    default=None,
-    help="Scale of the objective over the grid of a sweep [default: --log where its range is wide].",
-)
+@click.option("--format", "suffix", type=click.Choice(["png", "svg"]), default="png", show_default=True)
+@click.option("--log/--linear", "logarithmic", default=None)
 @shared.console
 def plot(console: Console, run: str, suffix: str, logarithmic: bool | None) -> None:
-    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep."""
+    """Draw convergence, energies and markers of RUN, or the objective over the grid of a sweep.
+
+    Options
+    -------
+    --format : Of the pictures: pixels or lines.
+    --log : Scale of the objective over the grid of a sweep [default: --log where its range is wide].
+    """
     from add.plot import plot_run
 
     with counted_bar(console, "drawing", "run") as drawn:

@@ -18,7 +18,7 @@ from add.scene.read.reader import check_scene
 from add.scene.robots import Robot, RobotJoint, RobotLink
 from add.scene.robots.model import WORLD, RobotTendon
 from add.scene.spec.links import robot_of, trees
-from add.summary import as_point, counted, few
+from add.summary import as_point, counted, few, fields_of
 
 _UNITS = {"hinge": "rad", "slide": "m", "ball": "rad", "free": ""}
 _TORQUES = {"hinge": "N m", "slide": "N", "ball": "N m", "free": ""}
@@ -77,10 +77,6 @@ _OF_JOINTS = ("name", "kind", "parent", "child", "position", "rotation", "axis",
               "stiffness", "reference", "armature", "effort", "velocity", "mimic", "start")  # fmt: skip
 
 
-def _fields(item: object, *keys: str) -> dict[str, Any]:
-    return {key: getattr(item, key) for key in keys}
-
-
 def robot_json(robot: Robot) -> dict[str, Any]:
     """Return the same as numbers."""
     return {
@@ -88,11 +84,11 @@ def robot_json(robot: Robot) -> dict[str, Any]:
         "mass": robot.mass,
         "coordinates": robot.n,
         "links": [
-            _fields(link, "name", "mass", "centre", "inertia")
+            fields_of(link, "name", "mass", "centre", "inertia")
             | {"collision": len(link.collision), "visual": len(link.visual)}
             for link in robot.links
         ],
-        "joints": [_fields(joint, *_OF_JOINTS) | {"limits": [joint.lower, joint.upper]} for joint in robot.joints],
+        "joints": [fields_of(joint, *_OF_JOINTS) | {"limits": [joint.lower, joint.upper]} for joint in robot.joints],
         "places": {
             name: {"link": link, "position": position, "rotation": rotation}
             for name, (link, position, rotation) in robot.frames.items()
@@ -100,10 +96,7 @@ def robot_json(robot: Robot) -> dict[str, Any]:
         "actuators": [item.name for item in robot.actuators],
         "tendons": [item.name for item in robot.tendons],
         "loops": [item.name for item in robot.loops],
-        "excluded": robot.excluded,
-        "ignored": robot.ignored,
-        "doubts": robot.doubts,
-    }
+    } | fields_of(robot, "excluded", "ignored", "doubts")
 
 
 def robot_problems(robot: Robot, file: Path, options: Mapping[str, Any]) -> list[str]:
@@ -198,10 +191,9 @@ def contents(take: Take) -> dict[str, Any]:
         "bodies": {name: {"frames": pose.n_frames} | _span(pose.times) for name, pose in take.bodies.items()},
         "angles": [] if take.angles is None else list(take.angles.names),
         "signals": [
-            {"name": item.name, "unit": item.unit, "samples": len(item.times)} | _span(item.times)
-            for item in take.signals
+            fields_of(item, "name", "unit") | {"samples": len(item.times)} | _span(item.times) for item in take.signals
         ],
-        "events": [{"name": event.name, "time": event.time} for event in take.events],
+        "events": [fields_of(event, "name", "time") for event in take.events],
         "notes": list(take.notes),
         "warnings": [
             *take.doubts,

@@ -16,7 +16,7 @@ from add.commands.evaluation_log import SAME, FolderLog
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.marker_fits import Samples, fit_numbers, objective_text, samples, target_fits, write_residuals
 from add.commands.parallel.workers import Workers, evaluated_by, on_all_cores
-from add.commands.run_summary import checks_of, summary
+from add.commands.run_summary import summary, write_checked
 from add.errors import InputError, SolverError, naming
 from add.inverse import InverseProblem, OptimizationResult, PhasedOptimizer
 from add.inverse.optimizers.phases import LoggedEvaluation
@@ -170,13 +170,7 @@ def optimize_scene(
         with contextlib.suppress(CannotWrite):  # what ended the run is worth more
             folder.write_json(RESULT, result | unfinished(error))
         raise
-    try:  # before the file says that the run is done: one that is killed here goes on, and has its checks
-        result["checks"] = checks_of(scene, "optimize", result)
-    except InputError:
-        folder.write_json(RESULT, result)
-        raise
-    folder.write_json(RESULT, result)
-    return result
+    return write_checked(scene, "optimize", result, folder)
 
 
 def _seconds_before(folder: RunFolder) -> float:

@@ -1,7 +1,5 @@
 """Logs of pairs of bodies over the steps of a run: depths of meshes, joints beyond their stops, shortest impacts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, final, get_type_hints
@@ -17,6 +15,7 @@ from add.model.impacts import Impact, names
 from add.scene.build.built import BuiltScene
 from add.simulation import Record
 from add.simulation.run import Trajectory
+from add.summary import fields_of
 from add.terms import BallLimits, JointLimits
 from add.typing import FloatArray, IntArray
 
@@ -328,17 +327,8 @@ class ImpactLog:
 
 def impact_json(impact: Impact) -> dict[str, Any]:
     """Return an impact as it stands in ``result.json``."""
-    pair = impact.pair
-    return {
-        "body": pair.body,
-        "other": pair.other,
-        "steps": impact.steps,
-        "speed": impact.speed,
-        "restitution": pair.restitution,
-        "error": impact.error,
-        "warning": pair.asked and impact.few,
-        "text": impact.text(),
-    }
+    said = {"warning": impact.pair.asked and impact.few, "text": impact.text()}
+    return fields_of(impact.pair, "body", "other", "restitution") | fields_of(impact, "steps", "speed", "error") | said
 
 
 def _speeds(

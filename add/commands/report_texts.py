@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, isfinite, log10, sqrt
 from typing import Any
 
-from add.summary import counted, few
+from add.summary import counted, few, fields_of
 
 _log = logging.getLogger(__name__)
 
@@ -283,13 +283,8 @@ def gradient_json(item: Any) -> dict[str, Any]:
         "experiment": item.experiment,
         "steps": item.n_steps,
         "drawn_targets": item.drawn,
-        "passed": item.passed,
-        "worst": item.worst,
-        "norm": item.norm,
-        "taylor_rates": list(item.taylor_rates),
-        "forward_error": item.forward_error,
-        "decisions": item.decisions,
-        "trust": {"growth": item.growth, "signal": item.signal},
+        **fields_of(item, "passed", "worst", "norm", "taylor_rates", "forward_error", "decisions"),
+        "trust": fields_of(item, "growth", "signal"),
         "warnings": item.warnings,
         "parameters": [p._asdict() for p in item.parameters],
     }

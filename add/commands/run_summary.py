@@ -14,6 +14,7 @@ from add.contact import BodyContact, MeshContact
 from add.equations.kinematics import Kinematics
 from add.errors import InputError
 from add.hard_contact import contact_term
+from add.io.runfolder import RESULT, RunFolder
 from add.joints.law_term import DecidingJointLaw
 from add.model.impacts import names, worth_saying
 from add.scene import Scene
@@ -21,6 +22,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.run_data import Energies
 from add.simulation import ContactForces, WeakContact
 from add.simulation.run import Trajectory
+from add.summary import fields_of
 from add.typing import FloatArray
 
 
@@ -228,10 +230,7 @@ def summary(
         "end_time": float(trajectory.t[-1]),
         "newton": {
             "iterations_per_step": tally.iterations / tally.steps if tally.steps else 0.0,
-            "most_iterations": tally.most_iterations,
-            "factorizations": tally.factorizations,
-            "fallbacks": tally.fallbacks,
-            "divided": tally.divided,
+            **fields_of(tally, *_COUNTS[2:]),
         },
         "energy": Energies(built, theta).at(last),
         "bodies": {},
@@ -317,3 +316,14 @@ def checks_of(scene: Scene, command: str, result: dict[str, Any]) -> dict[str, d
             wanted.append(f"<= {item.max:g}")
         out[path] = {"passed": passed, "value": number.tolist(), "expected": ", ".join(wanted)}
     return out
+
+
+def write_checked(scene: Scene, command: str, result: dict[str, Any], folder: RunFolder) -> dict[str, Any]:
+    """Return a result with its checks, written; before its file says that the run is done: one killed here goes on."""
+    try:
+        result["checks"] = checks_of(scene, command, result)
+    except InputError:
+        folder.write_json(RESULT, result)
+        raise
+    folder.write_json(RESULT, result)
+    return result

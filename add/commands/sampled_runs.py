@@ -1,7 +1,5 @@
 """Runs of a scene with drawn numbers: what is seen of each, and the workers that do them."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Callable
@@ -54,7 +52,7 @@ class Watch(NamedTuple):
     objective: Objective | None
 
     @classmethod
-    def of(cls, built: BuiltScene) -> Watch:
+    def of(cls, built: BuiltScene) -> "Watch":
         """Return what there is to see in a scene."""
         model, scene = built.model, built.scene
         posed = [body.name for body in model.bodies if isinstance(body, RigidBody | LinkBody)]
@@ -86,7 +84,7 @@ class Watch(NamedTuple):
         return cls({name: model.lift.rows[name].start for name in posed}, hinges, ends,
                    -gravity / max(weight, 1e-300), touching, objective)  # fmt: skip
 
-    def seen(self, view: View, run: Trajectory, theta: FloatArray) -> Watched:
+    def seen(self, view: View, run: Trajectory, theta: FloatArray) -> "Watched":
         """Return what is seen of a run."""
         built, dt = view.built, view.built.simulation.stepper.dt
         steps = np.clip(np.rint(view.times / dt).astype(int), 0, run.n_steps)
@@ -183,7 +181,7 @@ class Watched:
         return packed | {"objective": self.objective, "touches": self.touches, "ends": self.ends}
 
     @classmethod
-    def parsed(cls, line: dict[str, Any]) -> Watched:
+    def parsed(cls, line: dict[str, Any]) -> "Watched":
         """Return what a line holds."""
         arrays = {
             key: np.frombuffer(base64.b64decode(line[key][0]), dtype="<f8").reshape(line[key][1:]).astype(float)

@@ -13,7 +13,7 @@ import numpy as np
 from add.commands.ahead import kernel_clock
 from add.commands.folders import locking, note_begin, result_head, stopped_head
 from add.commands.optimize import require_same
-from add.commands.run_summary import Tally, checks_of, summary
+from add.commands.run_summary import Tally, summary, write_checked
 from add.commands.whole_run import gained, tumbled, unstable
 from add.equations.kinematics import Kinematics, State
 from add.errors import InputError, SolverError, naming
@@ -233,13 +233,7 @@ def simulate_scene(
     if kept.data is not None:
         numbers |= gained(built, start, kept.data) | tumbled(built, kept.data, kept.tally.parts)
     result = result_head(scene, "simulate", "done") | numbers | took
-    try:  # before the file says that the run is done: one that is killed here goes on, and has its checks
-        result["checks"] = checks_of(scene, "simulate", result)
-    except InputError:
-        folder.write_json(RESULT, result)
-        raise
-    folder.write_json(RESULT, result)
-    return result
+    return write_checked(scene, "simulate", result, folder)
 
 
 def _earlier(scene: Scene, folder: RunFolder, built: BuiltScene) -> tuple[ResumePoint | None, RunData | None]:

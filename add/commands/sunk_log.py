@@ -1,7 +1,5 @@
 """Bodies under surfaces, or through them: no run should have any."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple, Self, final
@@ -279,7 +277,7 @@ class _Placed(NamedTuple):
     surfaces: list[Surface]
 
     @classmethod
-    def of(cls, built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> _Placed:
+    def of(cls, built: BuiltScene, found: _Middles, kin: Kinematics, theta: FloatArray) -> "_Placed":
         """Return them at ``kin`` of X."""
         x, n = kin.q, found.starts.size
         turns = Rotation.from_rotvec(x[found.starts[:, None] + np.arange(3, 6)]) if n else None

@@ -22,6 +22,7 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import SweepAxis, sweep_axes
+from add.summary import fields_of
 from add.typing import FloatArray
 
 
@@ -161,12 +162,7 @@ def _seconds_before(folder: RunFolder) -> float:
 
 def _grid(axes: tuple[SweepAxis, ...]) -> list[dict[str, Any]]:
     return [
-        {
-            "name": axis.name,
-            "unit": axis.unit,
-            "logarithmic": axis.logarithmic,
-            "values": [float(value).hex() for value in axis.values],
-        }
+        fields_of(axis, "name", "unit", "logarithmic") | {"values": [float(value).hex() for value in axis.values]}
         for axis in axes
     ]
 

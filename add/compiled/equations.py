@@ -3,8 +3,6 @@
 Each is one compiled call: for solvers that decide in Python, and for what is asked of finished steps.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple, final
 
@@ -76,7 +74,7 @@ class CompiledEquations:
     """
 
     @classmethod
-    def of(cls, system: PackedSystem | None) -> CompiledEquations | None:
+    def of(cls, system: PackedSystem | None) -> "CompiledEquations | None":
         """Return them, or None for other systems."""
         return None if system is None or system.sparse or system.changing else cls(system)
 

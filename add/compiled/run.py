@@ -1,7 +1,5 @@
 """Compiled steps of one run: what they share, blocks of steps and the way back through them."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import Any, final
@@ -67,7 +65,7 @@ class CompiledRun:
         same = self._theta is not None and np.array_equal(self._theta, theta)
         return ended if tried and same else None
 
-    def copy(self) -> CompiledRun:
+    def copy(self) -> "CompiledRun":
         """Return another one for the same run, which can be used at the same time."""
         return CompiledRun(self.system)
 

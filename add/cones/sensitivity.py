@@ -19,8 +19,6 @@ is near pulls a little. kappa -> 0 is the exact derivative. It is no derivative 
 starts where the exact one is zero may need it, and nothing else should.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -78,27 +76,27 @@ class Cones:
             raise ValueError(f"a friction coefficient or radius is {worst}, expected a finite number >= 0")
 
     @classmethod
-    def free(cls, n: int) -> Cones:
+    def free(cls, n: int) -> "Cones":
         """Return n rows without a condition on the impulse: joints."""
         return cls._of(ConeKind.FREE, np.zeros(n))
 
     @classmethod
-    def half_lines(cls, n: int) -> Cones:
+    def half_lines(cls, n: int) -> "Cones":
         """Return n normal rows: impulses >= 0."""
         return cls._of(ConeKind.HALF_LINE, np.zeros(n))
 
     @classmethod
-    def discs(cls, radius: ArrayLike) -> Cones:
+    def discs(cls, radius: ArrayLike) -> "Cones":
         """Return pairs of tangential rows with impulses up to ``radius`` (k,) [N s]."""
         return cls._of(ConeKind.DISC, radius)
 
     @classmethod
-    def friction(cls, mu: ArrayLike) -> Cones:
+    def friction(cls, mu: ArrayLike) -> "Cones":
         """Return contacts (t_1, t_2, n) with Coulomb's cones of coefficients ``mu`` (k,)."""
         return cls._of(ConeKind.CONE, mu)
 
     @classmethod
-    def pyramids(cls, mu: ArrayLike) -> Cones:
+    def pyramids(cls, mu: ArrayLike) -> "Cones":
         """Return contacts (t_1, t_2, n) with |l_1|, |l_2| <= mu l_n: the boxed problem of many engines.
 
         Friction against a slip between the two axes is up to sqrt(2) times that of the cone.
@@ -106,11 +104,11 @@ class Cones:
         return cls._of(ConeKind.PYRAMID, mu)
 
     @classmethod
-    def _of(cls, kind: ConeKind, bound: ArrayLike) -> Cones:
+    def _of(cls, kind: ConeKind, bound: ArrayLike) -> "Cones":
         values = np.atleast_1d(np.array(bound, dtype=float))
         return cls(np.full(values.size, int(kind), dtype=np.int64), values)
 
-    def __add__(self, other: Cones) -> Cones:
+    def __add__(self, other: "Cones") -> "Cones":
         return Cones(np.concatenate([self.kind, other.kind]), np.concatenate([self.bound, other.bound]))
 
     @cached_property
@@ -238,7 +236,7 @@ class Sensitivity:
         velocity: FloatArray,
         modes: IntArray,
         relaxation: float = 0.0,
-    ) -> Sensitivity:
+    ) -> "Sensitivity":
         """Linearise the mode equations at a solution that was found before; the scale is that of `solve`."""
         return cls.of(G, cones, impulse, velocity, modes, block_scale(G, cones), relaxation)
 
@@ -252,7 +250,7 @@ class Sensitivity:
         modes: IntArray,
         scale: FloatArray,
         relaxation: float = 0.0,
-    ) -> Sensitivity:
+    ) -> "Sensitivity":
         """Linearise the mode equations at a solution; in scaled numbers, so that the rank is found.
 
         With a ``relaxation`` kappa > 0 these are not the derivatives (see `add.cones.sensitivity`).

@@ -18,8 +18,6 @@ A certificate is the residuals of a step, computed from its definition: nothing 
 and zero for a solution; V = max |v_f|, E = v_f^T A v_f.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -89,7 +87,7 @@ class ContactStep:
     bias: FloatArray
     cones: Cones
 
-    def solve(self) -> StepSolution:
+    def solve(self) -> "StepSolution":
         """Return the velocities and impulses; see `add.cones.solver.solve`."""
         columns = self.metric.solve(np.ascontiguousarray(self.rows.T))
         cone = solve(self.rows @ columns, self.rows @ self.free + self.bias, self.cones)
@@ -139,7 +137,7 @@ class QPLayer:
     solution: ConeSolution
 
     @classmethod
-    def of(cls, G: FloatArray, g: FloatArray) -> QPLayer:
+    def of(cls, G: FloatArray, g: FloatArray) -> "QPLayer":
         """Solve for G (k, k) and g (k,)."""
         return cls(solve(G, g, Cones.half_lines(np.asarray(g).size)))
 
@@ -166,7 +164,7 @@ class QCQPLayer:
     normal: FloatArray
 
     @classmethod
-    def of(cls, G: FloatArray, g: FloatArray, mu: FloatArray, normal: FloatArray) -> QCQPLayer:
+    def of(cls, G: FloatArray, g: FloatArray, mu: FloatArray, normal: FloatArray) -> "QCQPLayer":
         """Solve for G (2 k, 2 k), g (2 k,), coefficients ``mu`` (k,) and normal impulses ``normal`` (k,) >= 0."""
         mu, normal = np.asarray(mu, dtype=float), np.asarray(normal, dtype=float)
         return cls(solve(G, g, Cones.discs(mu * normal)), mu, normal)

@@ -1,7 +1,5 @@
 """A run, the controls that act in it and what it is judged by, stage by stage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -152,7 +150,7 @@ class ControlProblem:
     def run(
         self,
         x: FloatArray,
-        stages: Sequence[Stage] = (),
+        stages: "Sequence[Stage]" = (),
         feedback: Feedback | None = None,
         onward: Onward | None = None,
     ) -> Rollout:
@@ -248,7 +246,7 @@ class ControlProblem:
         return out
 
     def models(
-        self, rollout: Rollout, stages: Sequence[Stage] | None, gaps: dict[int, FloatArray] | None = None
+        self, rollout: Rollout, stages: "Sequence[Stage] | None", gaps: dict[int, FloatArray] | None = None
     ) -> Models:
         """Return the stages, their models about a run, and the model of the cost of its last state."""
         steps, costs = self.linearised(rollout), self.state_costs(rollout)

@@ -14,8 +14,6 @@ angular velocity there:
     phi = J_r(w) dw,   d omega = J_r(w) d(w_dot) + d(J_r(w) w_dot)/dw dw,   omega = J_r(w) w_dot
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
@@ -98,7 +96,7 @@ class Chart(Enum):
     TWIST = "twist"
 
     @classmethod
-    def named(cls, name: str | Chart) -> Chart:
+    def named(cls, name: "str | Chart") -> "Chart":
         """Return the chart of this name."""
         try:
             return cls(name)
@@ -123,7 +121,7 @@ class Twists:
     inverses: FloatArray
 
     @classmethod
-    def at(cls, state: State, rotations: IntArray) -> Twists:
+    def at(cls, state: State, rotations: IntArray) -> "Twists":
         """Return the map at a state, of the rotation vectors that begin at ``rotations``."""
         m, n = state.q.shape
         matrices = np.zeros((m, rotations.size, 6, 6))

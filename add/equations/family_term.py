@@ -1,7 +1,5 @@
 """Terms whose family is their definition: what compiled steps walk over, called for one term from Python."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from copy import copy
 from functools import cache, cached_property
@@ -60,7 +58,7 @@ class OneFamily:
         self._known: set[int] = set()
         self._signals = np.nan, _NO_SIGNALS
 
-    def over(self, family: Family) -> OneFamily:
+    def over(self, family: Family) -> "OneFamily":
         """Return one of the same kind: arrays that are others, C-contiguous, stay where they are."""
         if config.DISABLE_JIT:  # views are slices
             return OneFamily(family)

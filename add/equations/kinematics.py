@@ -7,8 +7,6 @@ are not zero then. One pull-back of a generic vector finds them, so that no term
 derivative by them, times their rows of the directions, is all that a step adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -55,7 +53,7 @@ class KinematicCotangent:
     a: FloatArray
 
     @classmethod
-    def zeros(cls, n: int) -> KinematicCotangent:
+    def zeros(cls, n: int) -> "KinematicCotangent":
         """Return a zero cotangent."""
         return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
@@ -128,12 +126,12 @@ class StateTangent:
     memory: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def zeros(cls, n_history: int, n: int) -> StateTangent:
+    def zeros(cls, n_history: int, n: int) -> "StateTangent":
         """Return a zero (co)tangent of a state without a memory."""
         return cls(np.zeros((n_history, n)), np.zeros((n_history, n)))
 
     @classmethod
-    def of_flat(cls, x: FloatArray, m: int) -> StateTangent:
+    def of_flat(cls, x: FloatArray, m: int) -> "StateTangent":
         """Return m pairs (m, n, ...), given as (2 m n, ...): q, v, q, v, ..."""
         pairs = x.reshape(m, 2, x.shape[0] // (2 * m), *x.shape[1:])
         return cls(pairs[:, 0].copy(), pairs[:, 1].copy())
@@ -143,7 +141,7 @@ class StateTangent:
         return np.stack([self.q, self.v], axis=1).reshape(2 * self.q.shape[0] * self.q.shape[1], *self.q.shape[2:])
 
     @classmethod
-    def zeros_like(cls, state: State) -> StateTangent:
+    def zeros_like(cls, state: State) -> "StateTangent":
         """Return a zero (co)tangent of a state."""
         return cls(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.carry.memory))
 
@@ -173,7 +171,7 @@ class Directions:
         object.__setattr__(self, "_columns", self.matrix.tocsc())
 
     @classmethod
-    def of(cls, directions: Directions | Sequence[FloatArray] | FloatArray | SparseMatrix) -> Directions:
+    def of(cls, directions: "Directions | Sequence[FloatArray] | FloatArray | SparseMatrix") -> "Directions":
         """Return the directions given as a matrix (n_theta, k), or as a sequence of k vectors (n_theta,)."""
         if isinstance(directions, Directions):
             return directions
@@ -246,18 +244,18 @@ class Columns:
     values: FloatArray
 
     @classmethod
-    def none(cls, n: int = 0) -> Columns:
+    def none(cls, n: int = 0) -> "Columns":
         """Return no columns, of n rows."""
         return cls(np.zeros(0, dtype=np.int64), np.zeros((n, 0)))
 
     @classmethod
-    def stacked(cls, parts: Sequence[Columns]) -> Columns:
+    def stacked(cls, parts: "Sequence[Columns]") -> "Columns":
         """Return columns one below the other."""
         index = np.unique(np.concatenate([cls.none().index, *(part.index for part in parts)]))
         return cls(index, np.concatenate([np.zeros((0, index.size)), *(part.over(index) for part in parts)]))
 
     @classmethod
-    def summed(cls, first: Columns, *others: Columns) -> Columns:
+    def summed(cls, first: "Columns", *others: "Columns") -> "Columns":
         """Return the sum of columns of equally many rows."""
         index = np.unique(np.concatenate([first.index, *(part.index for part in others)]))
         return cls(index, sum((part.over(index) for part in others), first.over(index)))
@@ -289,7 +287,7 @@ class StateTangents:
     index: IntArray
     dot: StateTangent
 
-    def including(self, *columns: IntArray) -> StateTangents:
+    def including(self, *columns: IntArray) -> "StateTangents":
         """Return the tangents with zeros for directions that set in now."""
         new = np.setdiff1d(np.concatenate(columns), self.index)
         if not new.size:

@@ -3,8 +3,6 @@
 `add.equations.lift` has the equations.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -41,7 +39,7 @@ class LiftedTerm(Term):
     expansion: Expansion
 
     @classmethod
-    def of(cls, inner: Term, lift: Lift) -> LiftedTerm:
+    def of(cls, inner: Term, lift: Lift) -> "LiftedTerm":
         """Lift a term."""
         return cls(inner, lift, Expansion.of(lift, *inner.pattern()))
 
@@ -183,7 +181,7 @@ class LiftedDecidingTerm(StickingTerm):
     # --- sticking -----------------------------------------------------------------------------------------------------
 
     @property
-    def sticking(self) -> LiftedDecidingTerm | None:
+    def sticking(self) -> "LiftedDecidingTerm | None":
         """The term itself if the inner one has equations for points that stick."""
         return self if self.inner.sticking is not None else None
 

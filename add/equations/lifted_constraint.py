@@ -10,8 +10,6 @@ A point moves with the rows of X of its carrier and of the shape's body. With c(
 over the coordinates that these rows depend on: of links, the joints that carry them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +46,7 @@ class Expansion:
     n_entries: int
 
     @classmethod
-    def of(cls, lift: Lift, rows: IntArray, cols: IntArray) -> Expansion:
+    def of(cls, lift: Lift, rows: IntArray, cols: IntArray) -> "Expansion":
         """Spread a pattern over X; rows and columns beyond X (multipliers) move behind q."""
         first, coordinate, number = lift.entries
         n_x = lift.rows.n

@@ -3,8 +3,6 @@
 `LiftedStates` are many states of motion on the rows of X at once.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
@@ -41,7 +39,7 @@ class LiftedStates:
     p: tuple[FloatArray, ...]
 
     @classmethod
-    def at(cls, lift: Lift, q: FloatArray, v: FloatArray, theta: FloatArray) -> LiftedStates:
+    def at(cls, lift: Lift, q: FloatArray, v: FloatArray, theta: FloatArray) -> "LiftedStates":
         """Return k states (k, n) lifted."""
         x, blocks = np.empty((2, q.shape[0], lift.rows.n)), []
         x[:, :, lift.same] = q[:, : lift.n_same], v[:, : lift.n_same]
@@ -118,7 +116,7 @@ class PointMap(ABC):
         """
 
     @abstractmethod
-    def select(self, rows: IntArray) -> PointMap:
+    def select(self, rows: IntArray) -> "PointMap":
         """Return the map of some of the points."""
 
 
@@ -191,7 +189,7 @@ class NodePoints(LinearPoints):
         """Return the nodes' entries."""
         return vector.reshape(-1, 3, *vector.shape[1:]).take(self.nodes, axis=0)
 
-    def select(self, rows: IntArray) -> NodePoints:
+    def select(self, rows: IntArray) -> "NodePoints":
         """Return the map of some of the points."""
         return NodePoints(self.nodes[rows])
 
@@ -229,7 +227,7 @@ class WeightedPoints(LinearPoints):
         """Return the weighted sums."""
         return np.einsum("pk,pki...->pi...", self.weights, vector.reshape(-1, 3, *vector.shape[1:])[self.nodes])
 
-    def select(self, rows: IntArray) -> WeightedPoints:
+    def select(self, rows: IntArray) -> "WeightedPoints":
         """Return the map of some of the points."""
         return WeightedPoints(self.nodes[rows], self.weights[rows])
 
@@ -298,6 +296,6 @@ class LiftedPoints(PointMap):
         if lift.has_parameters:
             lift.parameter_vjp(kin, theta, kin.v, place_bar, rate_bar, out.theta)
 
-    def select(self, rows: IntArray) -> LiftedPoints:
+    def select(self, rows: IntArray) -> "LiftedPoints":
         """Return the map of some of the points."""
         return LiftedPoints(self.inner.select(rows), self.lift)

@@ -4,11 +4,9 @@ A signal is linear in its coefficients, ``value(t) = weights(t) @ rows``; the ro
 motion is differentiable with one rule, whatever its shape in time.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -72,10 +70,8 @@ _ONE: FloatArray = np.ones(1)
 class Constant(Signal):
     """One row, always."""
 
-    @property
-    def n_rows(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    n_rows: ClassVar[int] = 1
 
     def weights(self, t: float) -> FloatArray:
         """Return (1,); not to be written to."""
@@ -95,10 +91,8 @@ class Constant(Signal):
 class Ramp(Signal):
     """One row, a velocity: t times the row."""
 
-    @property
-    def n_rows(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    n_rows: ClassVar[int] = 1
 
     def weights(self, t: float) -> FloatArray:
         """Return (t,)."""
@@ -146,7 +140,7 @@ class Spline(Windowed):
     """Natural cubic spline through rows at ``times``; the end rows are held outside."""
 
     times: FloatArray
-    _basis: CubicSpline = field(init=False, repr=False)
+    _basis: "CubicSpline" = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         from scipy.interpolate import CubicSpline
@@ -179,10 +173,8 @@ class Sine(Signal):
     frequency: float
     phase: float
 
-    @property
-    def n_rows(self) -> int:
-        """Offset and amplitude."""
-        return 2
+    #: Offset and amplitude.
+    n_rows: ClassVar[int] = 2
 
     def weights(self, t: float) -> FloatArray:
         """Return (1, sin(2 pi f t + phase))."""

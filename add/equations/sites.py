@@ -3,8 +3,6 @@
 `add.kernels.sites` has the equations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -86,7 +84,7 @@ class Sites:
         """All of them, as the kernels take them."""
         return kernel.SiteArrays(self.kind, self.dofs, self.weights, self.place)
 
-    def grouped(self, arity: int) -> Sites:
+    def grouped(self, arity: int) -> "Sites":
         """Return the same sites with ``arity`` of them an interaction."""
         return self if arity == self.arity else replace(self, arity=arity)
 
@@ -124,13 +122,13 @@ class LawValues:
         return self.index.shape[1] + self.rows.shape[2]
 
     @classmethod
-    def of(cls, *columns: Indices) -> LawValues:
+    def of(cls, *columns: Indices) -> "LawValues":
         """Return columns (n,) of indices in theta."""
         index = np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1)
         return cls(index, Constant(), np.zeros((1, index.shape[0], 0), dtype=np.int64))
 
     @classmethod
-    def driven(cls, signal: Signal, rows: IntArray, *columns: Indices) -> LawValues:
+    def driven(cls, signal: Signal, rows: IntArray, *columns: Indices) -> "LawValues":
         """Return columns (n,) of indices in theta, and behind them those of a signal, ``rows`` (n_rows, n, n_s)."""
         rows = np.asarray(rows, dtype=np.int64)
         index = np.stack(columns, axis=1) if columns else np.zeros((rows.shape[1], 0))
@@ -184,12 +182,12 @@ class Site:
     centre: IntArray = field(default_factory=lambda: NO_INDICES)
 
     @classmethod
-    def of_nodes(cls, nodes: IntArray, weights: FloatArray) -> Site:
+    def of_nodes(cls, nodes: IntArray, weights: FloatArray) -> "Site":
         """Return a weighted sum of nodes of the system."""
         return cls(SiteKind.NODES, node_dofs(nodes).ravel(), np.asarray(weights, dtype=float))
 
     @classmethod
-    def of_world(cls, arm: IntArray) -> Site:
+    def of_world(cls, arm: IntArray) -> "Site":
         """Return a place or direction of the world."""
         return cls(SiteKind.WORLD, np.zeros(0, dtype=np.int64), arm=arm)
 
@@ -263,7 +261,7 @@ class SitePoints(PointMap):
         x, rate = (part.reshape(c, k, self.n_points, 3).transpose(1, 0, 2, 3) for part in (x_dot, rate_dot))
         return x, rate
 
-    def _repeated(self, k: int, n: int) -> SitePoints:
+    def _repeated(self, k: int, n: int) -> "SitePoints":
         """Return the points of k states of n coordinates, one behind the other, as those of one state."""
         f, again = self.sites, np.tile(np.arange(self.n_points), k)
         shifts = np.repeat(n * np.arange(k), self.n_points)[:, None]
@@ -276,7 +274,7 @@ class SitePoints(PointMap):
         bars = np.ascontiguousarray(x_bar), np.ascontiguousarray(xv_bar)
         points_vjp(*bars, kin.q, kin.v, f.arrays, evaluation.frame, *out)
 
-    def select(self, rows: IntArray) -> SitePoints:
+    def select(self, rows: IntArray) -> "SitePoints":
         """Return the map of some of the points."""
         f = self.sites
         return SitePoints(Sites(f.kind[rows], f.dofs[rows], f.weights[rows], f.arm[rows], f.centre[rows]))

@@ -1,7 +1,5 @@
 """A system of terms and constraints: r(q, v, a; theta, t) = M a - f = 0, deciding and on one set of branches."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -121,7 +119,7 @@ class System(Summarised):
         """Return what the deciding terms may decide within a step of ``dt`` [s] from ``kin``."""
         return tuple([term.candidates(kin, theta, dt) for term in self.deciding])
 
-    def on_branch(self, decisions: Decisions, candidates: AllCandidates = ()) -> BranchEquations:
+    def on_branch(self, decisions: Decisions, candidates: AllCandidates = ()) -> "BranchEquations":
         """Return the smooth equations of these decisions; see `DecidingTerm.candidates`."""
         return BranchEquations(self, decisions, candidates)
 
@@ -130,11 +128,11 @@ class System(Summarised):
         kin: Kinematics,
         mu: FloatArray,
         theta: FloatArray,
-        sticking: BranchEquations | None = None,
+        sticking: "BranchEquations | None" = None,
         families: FloatArray | None = None,
         candidates: AllCandidates = (),
         smooth: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray, BranchEquations]:
+    ) -> "tuple[FloatArray, FloatArray, BranchEquations]":
         """Decide, and return r (n,), the rows (n_rows,) and the equations with these decisions.
 
         All that sticks in ``sticking`` goes on sticking. ``families`` (n_families, n), zeros, takes the forces by term.

@@ -1,7 +1,5 @@
 """Sources of force: smooth terms, terms with branches, equations with multipliers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -42,7 +40,30 @@ class Entries(NamedTuple):
 NO_NUMBERS = Entries(NO_INPUTS, NO_INPUTS, np.zeros(0))
 
 
-class Term(ABC):
+class Forces:
+    """What smooth terms and those with branches have in common."""
+
+    @property
+    def inputs(self) -> IntArray:
+        """Entries of theta that are coefficients of its signals; no term reads them in another way."""
+        return NO_INPUTS
+
+    def family(self) -> Family:
+        """Return the forces as compiled steps take them; of a term with branches the decision is (k, 3) rows.
+
+        Raises
+        ------
+        NotCompiled
+            If compiled steps lack them.
+        """
+        raise NotCompiled(type(self).__name__)
+
+    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
+        """Return the energy stored by this term [J]; zero for terms that store none."""
+        return 0.0
+
+
+class Term(Forces, ABC):
     """One force family over all bodies that have it. All methods add, none overwrites.
 
     A term holds indices and structure; every differentiable number is read from ``theta``. ``depends`` names the
@@ -52,21 +73,6 @@ class Term(ABC):
 
     depends: ClassVar[str] = "qva"
     linear: ClassVar[str] = ""
-
-    @property
-    def inputs(self) -> IntArray:
-        """Entries of theta that are coefficients of its signals; no term reads them in another way."""
-        return NO_INPUTS
-
-    def family(self) -> Family:
-        """Return the forces as compiled steps take them.
-
-        Raises
-        ------
-        NotCompiled
-            If compiled steps lack them.
-        """
-        raise NotCompiled(type(self).__name__)
 
     @abstractmethod
     def pattern(self) -> tuple[IntArray, IntArray]:
@@ -91,10 +97,6 @@ class Term(ABC):
     def lost(self, kin: Kinematics, theta: FloatArray) -> str:
         """Return in words what has no direction near ``kin``, for the error of a step that fails; may be empty."""
         return ""
-
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy stored by this term [J]; zero for terms that store none."""
-        return 0.0
 
     def kinetic_energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the kinetic energy [J]; zero for terms that are no inertia."""
@@ -146,21 +148,12 @@ def _positions(size: int) -> IntArray:
     return np.arange(size)
 
 
-class DecidingTerm(ABC):
+class DecidingTerm(Forces, ABC):
     """A force with branches (contact made or not, stick or slip). A branch is a value, and each branch is smooth.
 
     Newton decides anew at every residual; the record keeps the last decision, and the backward pass, replayed finite
     differences and recomputations evaluate the frozen branch.
     """
-
-    @property
-    def inputs(self) -> IntArray:
-        """See `Term.inputs`."""
-        return NO_INPUTS
-
-    def family(self) -> Family:
-        """See `Term.family`; the decision is (k, 3) rows."""
-        raise NotCompiled(type(self).__name__)
 
     def family_of_step(self, decision: Decision, candidates: Candidates | None) -> Family:
         """Return the family with the pattern of `on_branch`, where that changes from step to step."""
@@ -218,16 +211,12 @@ class DecidingTerm(ABC):
         self.decided_residual(kin, theta, out)
         return -out
 
-    def energy(self, kin: Kinematics, theta: FloatArray) -> float:
-        """Return the energy stored [J]; zero for terms that store none."""
-        return 0.0
-
     def changes(self, decision: Decision, other: Decision) -> int:
         """Return how many branches differ between two decisions."""
         return int((decision != other).sum())
 
     @property
-    def sticking(self) -> StickingTerm | None:
+    def sticking(self) -> "StickingTerm | None":
         """The term itself, if it has equations for points that stick; None if it never does."""
         return None
 

@@ -18,8 +18,6 @@ For steps at which Newton cycles there is another: F from the linearised problem
 staggered projections, as in a sequence of quadratic programs (Geilinger et al. 2020, section 4.1).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple, final
 
@@ -60,7 +58,7 @@ class Iterate:
         "at", "balance", "branch", "contacts", "force", "kin", "merit", "mu", "phi", "r", "rows", "smooth", "u",
     )  # fmt: skip
 
-    def __init__(self, step: ContactEquations, u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
+    def __init__(self, step: "ContactEquations", u: FloatArray, mu: FloatArray, force: FloatArray) -> None:
         self.u, self.mu, self.force = u, mu, force
         self.kin = step.equations.kinematics(u)
         smooth = step.held.smooth if step.held else None

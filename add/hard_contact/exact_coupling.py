@@ -11,8 +11,6 @@ in both modes. The factors rho of phi drop out, as g = 0 and y lies along F_t.
 A step hands its contacts on to the next (`ContactState`), with forces, branches and places.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,7 +108,7 @@ class CarriedContacts:
     calm: int
 
     @classmethod
-    def of(cls, carry: Carry) -> CarriedContacts | None:
+    def of(cls, carry: Carry) -> "CarriedContacts | None":
         """Return what a state carries; None at the start of a run, where no step has been taken."""
         if not carry.marks:
             return None

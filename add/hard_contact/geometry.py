@@ -5,8 +5,6 @@ without its law. A force F on the point acts on its carrier a as (F, J_a^T (l_a 
 (F, J_b^T (l_b x F)); at fixed F the torque changes by J^T (dl x F) + d(J^T tau)/dw dw.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, final
@@ -47,18 +45,18 @@ class ContactPairs:
     number: IntArray
 
     @classmethod
-    def of(cls, contact: BodyContact | None) -> ContactPairs:
+    def of(cls, contact: BodyContact | None) -> "ContactPairs":
         """Return the pairs of a penalty term; none without one."""
         if contact is None:
             return cls(nothing(), pack(nothing(), Law(0, 0)), True, np.zeros(0, dtype=np.int64))
         number = _possible_pairs(contact.arrays)
         return cls(contact.arrays, contact.packed, contact.law is FrictionLaw.NONE, number)
 
-    def select(self, rows: IntArray | BoolArray) -> ContactPairs:
+    def select(self, rows: IntArray | BoolArray) -> "ContactPairs":
         """Return some of the pairs."""
         return replace(self, number=self.number[rows])
 
-    def decided(self, kin: Kinematics, theta: FloatArray) -> ContactPairs:
+    def decided(self, kin: Kinematics, theta: FloatArray) -> "ContactPairs":
         """Return the pairs of a step from there: which points roll with their rims no unknown of it chooses."""
         number = self.number.copy()
         kernel.decide_rims(Motion(float(kin.t), kin.q, kin.v, theta), self.packed, number)
@@ -232,7 +230,7 @@ class Touches:
     place: FloatArray
     arms: FloatArray
 
-    def select(self, rows: IntArray) -> Touches:
+    def select(self, rows: IntArray) -> "Touches":
         """Return those of some pairs."""
         parts = (self.gap, self.normal, self.velocity, self.place, self.arms)
         return Touches(self.pairs.select(rows), self.motion, *(part[rows] for part in parts))

@@ -10,8 +10,6 @@ contact separate, and with those closed that it wants to close; of both ways the
 is handed on. It is a heuristic and no derivative: forward tangents do not exist.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
@@ -77,7 +75,7 @@ class CarriedImpulses:
     natural_map: float
 
     @classmethod
-    def of(cls, carry: Carry) -> CarriedImpulses:
+    def of(cls, carry: Carry) -> "CarriedImpulses":
         """Return what a record keeps; one without marks is of a step of flight."""
         carry = carry if carry.marks else _NOTHING_NEAR
         pair, impact, modes, number = carry.marks
@@ -88,7 +86,9 @@ class CarriedImpulses:
         return cls(near, stops, modes, memory[n:last], memory[last : last + n], float(memory[last + n]))
 
     @classmethod
-    def solved(cls, near: NearPairs, stops: NearStops, force: FloatArray, cone: ConeSolution | None) -> CarriedImpulses:
+    def solved(
+        cls, near: NearPairs, stops: NearStops, force: FloatArray, cone: ConeSolution | None
+    ) -> "CarriedImpulses":
         """Return what a step keeps; ``cone`` is None where nothing is near."""
         if cone is None:
             return cls(near, stops, np.zeros(0, dtype=np.int64), force, np.zeros(0), 0.0)

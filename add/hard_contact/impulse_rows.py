@@ -21,8 +21,6 @@ The tangents t_1, t_2 turn with n by domega = n x dn + s n; s keeps t_1 along n 
 where n is near x. Cones do not care for it, pyramids do.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, final
@@ -137,7 +135,7 @@ class ImpulseRows:
         dt: float,
         free: FloatArray | None = None,
         known: Touches | None = None,
-    ) -> ImpulseRows:
+    ) -> "ImpulseRows":
         """Evaluate the geometry of ``near`` pairs of all ``pairs``; ``restitution`` is that of all.
 
         ``free`` is asked for where there are impacts. ``known`` is the geometry of all pairs, if there is one.
@@ -233,21 +231,21 @@ class ImpulseRows:
         """Return the derivatives by the coordinates, or by the centres of mass."""
         return at.by_centres(force) if shift else at.by_coordinates(0.0, force)
 
-    def _bias_by(self, approach: Approach) -> FloatArray:
+    def _bias_by(self, approach: "Approach") -> FloatArray:
         """Return the derivatives of the bias of impacts (k, p) from those of how they approach."""
         kick = approach.free - approach.speed
         by_tau = np.where(self.near.bounces, (1.0 + self.restitution) / self.dt * self.kick, 0.0)
         bounce = self._bounce[:, None] * approach.speed + self.kept[:, None] * kick
         return np.asarray(bounce + by_tau[:, None] * self.tau_by(approach))
 
-    def tau_by(self, approach: Approach) -> FloatArray:
+    def tau_by(self, approach: "Approach") -> FloatArray:
         """Return the derivatives of tau (k, p) from those of how pairs approach."""
         share = (self.tau / self.dt)[:, None]
         speed = np.where(self.near.timed, self.at.normal_velocity + 2.0 * share[:, 0] * self.kick, 1.0)[:, None]
         moved = approach.gap + self.tau[:, None] * ((1.0 - share) * approach.speed + share * approach.free)
         return np.where(self.near.timed[:, None], -moved / speed, 0.0)
 
-    def approach(self, theta: FloatArray, shift: bool) -> Approach:
+    def approach(self, theta: FloatArray, shift: bool) -> "Approach":
         """Return how pairs approach by the coordinates (12), or with ``shift`` by the two centres of mass (6)."""
         by, fast = self._by(self.at, shift), self.moving(self.free, theta)
         of_free = self._by(fast, shift)
@@ -258,7 +256,7 @@ class ImpulseRows:
 
         return Approach(by.gap, normal_velocity(self.at, by), normal_velocity(fast, of_free))
 
-    def approach_by_velocity(self, *, free: bool) -> Approach:
+    def approach_by_velocity(self, *, free: bool) -> "Approach":
         """Return how pairs approach by the velocities before (12), or by those without impacts."""
         normal = self.built.local[:, 2]
         still = np.zeros_like(normal)

@@ -1,11 +1,9 @@
 """Steps of contact in velocities, Coulomb's cone and exact derivatives; no stiffness of contact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -69,17 +67,15 @@ class ImpulseContact(StepsInParts, BlockStepper):
         """Choices of the backward pass, of options that explore."""
         return self.whole.tally
 
-    @property
-    def order(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    order: ClassVar[int] = 1
 
     @property
     def dt(self) -> float:
         """Step [s]."""
         return self.whole.whole
 
-    def solved_by(self, options: NewtonOptions) -> ImpulseContact:
+    def solved_by(self, options: NewtonOptions) -> "ImpulseContact":
         """Return the stepper with other options of Newton's method."""
         return replace(self, whole=replace(self.whole, newton=options))
 

@@ -15,8 +15,6 @@ Q(u) = d(P u)/dq and H(f) = sum_i f_i d2Phi_i/dq2,
 and dX, dV, d(P^T f) by theta where Phi depends on it. For all other bodies X is q, P one, and Q and H zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -56,7 +54,7 @@ class Beginning:
     at: LiftedState
 
     @classmethod
-    def of(cls, lift: Lift, kin: Kinematics, theta: FloatArray) -> Beginning:
+    def of(cls, lift: Lift, kin: Kinematics, theta: FloatArray) -> "Beginning":
         """Lift a state."""
         same = lift.is_identity
         at = LiftedState(kin, np.ones(1), np.zeros(1)) if same else lift.at(kin, theta, rates=False)
@@ -162,7 +160,7 @@ class JointStops:
     sign: FloatArray
 
     @classmethod
-    def of(cls, terms: Sequence[JointLimits]) -> JointStops:
+    def of(cls, terms: Sequence[JointLimits]) -> "JointStops":
         """Return the sides of limits that were built as penalties."""
         none = np.zeros(0, dtype=np.int64)
         dof = np.concatenate([none, *(term.dof for term in terms for _ in range(2))])
@@ -175,7 +173,7 @@ class JointStops:
         """Number of sides."""
         return self.dof.size
 
-    def select(self, numbers: IntArray) -> JointStops:
+    def select(self, numbers: IntArray) -> "JointStops":
         """Return some of the sides."""
         return JointStops(self.dof[numbers], self.limit[numbers], self.sign[numbers])
 
@@ -221,7 +219,7 @@ class StopRows:
     @classmethod
     def of(
         cls, stops: JointStops, near: NearStops, q: FloatArray, theta: FloatArray, options: ImpulseOptions
-    ) -> StopRows:
+    ) -> "StopRows":
         """Evaluate the stops that are near at the beginning of a step."""
         chosen = stops.select(near.number)
         speed = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0

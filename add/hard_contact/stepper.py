@@ -1,7 +1,5 @@
 """Steps of contact without penalties: BDF with complementarity at the end of the step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -80,7 +78,7 @@ class ExactContact(DifferentiableStepper):
         """Tolerances on the balance of forces."""
         return self.options.newton
 
-    def solved_by(self, options: NewtonOptions) -> ExactContact:
+    def solved_by(self, options: NewtonOptions) -> "ExactContact":
         """Return the stepper with other options of Newton's method."""
         return replace(self, options=replace(self.options, newton=options))
 

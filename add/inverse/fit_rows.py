@@ -1,7 +1,5 @@
 """Residuals of a fit with their derivatives, each labelled by its take, its frame and its series."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -67,7 +65,7 @@ class FitRows:
         """Return the order of the rows by series and frame, which does not depend on the steps of the run."""
         return np.lexsort((self.frame, self.series))
 
-    def without(self, held: BoolArray) -> FitRows:
+    def without(self, held: BoolArray) -> "FitRows":
         """Return the rows with the slopes by the variables that ``held`` marks set to zero."""
         return replace(self, slopes=np.where(held, 0.0, self.slopes))
 

@@ -1,7 +1,5 @@
 """The inverse problem: experiments that share parameters, and the value and gradient an optimiser sees."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -49,7 +47,7 @@ class Optimizer(ABC):
         """Whether it asks for values and gradients alone, so that experiments may be evaluated in other processes."""
 
     @abstractmethod
-    def run(self, problem: InverseProblem, x0: FloatArray | None = None, **options: Any) -> Any:
+    def run(self, problem: "InverseProblem", x0: FloatArray | None = None, **options: Any) -> Any:
         """Minimise from ``x0`` (default: the problem's start)."""
 
 
@@ -134,7 +132,7 @@ class InverseProblem(Summarised):
             raise InputError("belongs to an experiment that is only validated", found=", ".join(names))
         return np.concatenate([np.arange(p.first, p.first + p.n) for p in chosen])
 
-    def predicting(self, name: str) -> InverseProblem:
+    def predicting(self, name: str) -> "InverseProblem":
         """Return the problem of one run alone, of the fit or not, with all parameters."""
         chosen = [item for item in (*self.experiments, *self.validation) if item.name == name]
         return replace(self, experiments=tuple(chosen), validation=(), evaluator=None)

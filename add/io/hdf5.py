@@ -1,7 +1,5 @@
 """HDF5 files: written in one piece, read only where they hold what they say themselves; the grids of `sweep`."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -28,7 +26,7 @@ _SMALL = 2**20
 
 
 @contextlib.contextmanager
-def new_hdf5(path: Path) -> Iterator[h5py.File]:
+def new_hdf5(path: Path) -> "Iterator[h5py.File]":
     """Give an empty HDF5 file in memory; on success its bytes replace ``path``.
 
     A file that the library could not write to a full disk it cannot close either: it tries again when Python ends, and
@@ -49,7 +47,7 @@ def new_hdf5(path: Path) -> Iterator[h5py.File]:
 
 
 @contextlib.contextmanager
-def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
+def opened_hdf5(path: Path, *, expected: str) -> "Iterator[h5py.File]":
     """Give a file to be read; whatever is wrong in it, or comes up while it is read, is one error.
 
     Parameters
@@ -83,7 +81,7 @@ def opened_hdf5(path: Path, *, expected: str) -> Iterator[h5py.File]:
         raise InputError(f"truncated or damaged: {in_short(error)}", file=path, expected=expected) from error
 
 
-def _require_own(file: h5py.File) -> None:
+def _require_own(file: "h5py.File") -> None:
     """Refuse content that lies in other files, or is none: links, raw storage and views elsewhere, giants, circles."""
     import h5py
 

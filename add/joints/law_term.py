@@ -13,8 +13,6 @@ forces, matrices and derivatives by numbers of them. Where a logarithm has no va
 NaN, which the line search rejects.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -99,7 +97,7 @@ class JointBranch(JointLaw):
     branch : (k, 3) rows (e, 0, code)
     """
 
-    whole: DecidingJointLaw
+    whole: "DecidingJointLaw"
     branch: Decision
 
     def __post_init__(self) -> None:
@@ -220,7 +218,7 @@ class JointFormula:
     resistance: str
     measure: Measure = LINE
 
-    def __call__(self, sites: Sites, values: LawValues) -> FormulaJoint:
+    def __call__(self, sites: Sites, values: LawValues) -> "FormulaJoint":
         """Return the term; the numbers stand in alphabetical order."""
         return FormulaJoint(sites, values, self)
 

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.joints import by_imaginary_steps
 from add.kernels.sites import cross
 
-_JIT = {"cache": True, "error_model": "numpy"}
 
-
-@njit(**_JIT)
+@njit(**CALLED)
 def drag(y, y_dot, p, f):
     """Fill f = rho C A |u| u / 2, u = w - y_dot, p = (rho, C, A, w)."""
     square = 0.0 * p[0]
@@ -37,7 +35,7 @@ def drag(y, y_dot, p, f):
         f[0, i] = scale * (p[3 + i] - y_dot[0, i])
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axial_drag(y, y_dot, p, f):
     """Fill f = -(c + b |s|) s u, s = u . (y_dot - w), on the first of two sites, u the second, p = (c, b, w)."""
     u, s = y[1], 0.0 * p[0]
@@ -48,7 +46,7 @@ def axial_drag(y, y_dot, p, f):
         f[1, i] = 0.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def ellipsoid(y, y_dot, p, f):
     """Fill force on a place and torque on a spin of a fluid on an ellipsoid; two directions u_1, u_2 feel nothing.
 
@@ -115,7 +113,7 @@ AXIAL_DRAG = by_imaginary_steps("axial_drag", axial_drag, (*range(3, 9), *range(
 ELLIPSOID = by_imaginary_steps("ellipsoid", ellipsoid, (*range(6, 18), *range(24, 43)))
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def face_wind(y, y_dot, p, e, a, u):
     """Fill the area vector a = (y_1 - y_0) x (y_2 - y_0) / 2 of a face and u = w - mean of y_dot; return |a|, a . u."""
     size, flow = 0.0, 0.0
@@ -131,7 +129,7 @@ def face_wind(y, y_dot, p, e, a, u):
     return math.sqrt(size), flow
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _press(y, y_dot, p, closed, f):
     """Fill a third of F on each corner, p = (rho, C, c, w).
 
@@ -151,7 +149,7 @@ def _press(y, y_dot, p, closed, f):
                 f[3 * e + k, i] = force / 3.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
     """Fill f and its derivatives, with da/dy_k = [e_k]x / 2, e_k the edge against corner k, and h = rho C / 2 or 0.
 
@@ -201,12 +199,12 @@ def _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p):
 def faces(closed):
     """Return force and derivatives on faces of a sheet, on which both sides press, or of a ``closed`` surface."""
 
-    @njit(variant=f"closed_{closed}", **_JIT)
+    @njit(variant=f"closed_{closed}", **CALLED)
     def force(y, y_dot, p, imposed, codes, f):
         _press(y, y_dot, p, closed, f)
         return p.shape[0]
 
-    @njit(variant=f"closed_{closed}", **_JIT)
+    @njit(variant=f"closed_{closed}", **CALLED)
     def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         _press_derivatives(y, y_dot, p, closed, f, f_y, f_v, f_p)
 
@@ -217,7 +215,7 @@ FACES: tuple[Any, Any] = faces(False)
 CLOSED_FACES: tuple[Any, Any] = faces(True)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def add_pressed(x, triangles, factor, out):
     """Add ``factor`` times the forces at p = 1 [m^2] to ``out`` (3 n,); x (3 n,) places [m]."""
     for e in range(triangles.shape[0]):
@@ -231,7 +229,7 @@ def add_pressed(x, triangles, factor, out):
             out[c + i] += value
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def add_pressed_blocks(x, triangles, factor, data, slots):
     """Add ``factor`` times the derivatives of the forces at p = 1, 81 a triangle: corner, axis, corner, axis."""
     edge = np.empty(3)
@@ -249,7 +247,7 @@ def add_pressed_blocks(x, triangles, factor, data, slots):
                     data[slots[at + 9 * n]] -= edge[m]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def enclosed_volume(x, triangles):
     """Return V = sum x_0 . (x_1 x x_2) / 6 [m^3], from the first corner on: far from the origin nothing is lost."""
     o = 3 * triangles[0, 0]

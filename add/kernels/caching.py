@@ -53,8 +53,11 @@ _compile_for_wheels(Path(__file__).with_name("portable"))
 #: How symbols are named within files: what was kept with other names counts no more.
 _SYMBOLS = 3
 
-#: What most functions are compiled with.
+#: What most functions are compiled with; those that threads call at once; and those that compiled ones alone call.
 CALLED = {"cache": True, "error_model": "numpy"}
+THREADED = CALLED | {"nogil": True}
+INNER = {"error_model": "numpy", "nogil": True}
+INLINED = INNER | {"inline": "always"}
 
 
 def njit(*arguments: Any, variant: Any = None, **options: Any) -> Any:

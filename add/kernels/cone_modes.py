@@ -19,7 +19,7 @@ modes leave open) takes least-norm steps.
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import njit
+from add.kernels.caching import THREADED, njit
 from add.kernels.cone_shares import (
     follows_rule,
     kernel_of,
@@ -33,8 +33,6 @@ from add.kernels.cone_shares import (
 )
 from add.kernels.cones import CONE, DISC, FREE, HALF_LINE, PYRAMID, Blocks, block_size, velocity_of
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 SEPARATE, STICK, SLIDE = 0, 1, 2
 
 #: Accepted size of the natural map, and of wrong signs, of a polished solution; problems are scaled to one.
@@ -47,13 +45,13 @@ _ROUND_OFF = 1e-14
 _STILL = 1e-14
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _slips(slip, room, tolerance):
     """Whether a tangent slips: by its speed, against how far the impulse is inside its bound."""
     return slip > tolerance and slip > 0.1 * room
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def identify(blocks, l, u, tolerance, modes):
     """Write the modes that approximate impulses and velocities are closest to."""
     for b in range(blocks.kind.size):
@@ -77,13 +75,13 @@ def identify(blocks, l, u, tolerance, modes):
                     modes[b] += (1 if u[i + a] < 0.0 else 2) * (1 if a == 0 else 3)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def pyramid_side(mode, a):
     """Return 0 where tangent ``a`` sticks, 1 at its upper and 2 at its lower bound."""
     return (mode - 1) % 3 if a == 0 else (mode - 1) // 3
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _slip_direction(l, u, i):
     """Return the direction and speed of slip; at rest the direction against the friction."""
     size = np.sqrt(u[i] ** 2 + u[i + 1] ** 2)
@@ -95,7 +93,7 @@ def _slip_direction(l, u, i):
     return 1.0, 0.0, _STILL
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound):
     """Fill F (m,), dF/dl and dF/du (m, m; zero between blocks), and dF/dbound (m,) by the bound of a row's block."""
     for r in range(F.size):
@@ -132,7 +130,7 @@ def mode_equations(blocks, modes, l, u, F, by_l, by_u, by_bound):
                     by_u[i + a, i + c] = ((1.0 if a == c else 0.0) - t * (t_0 if c == 0 else t_1)) * limit / speed
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def mode_matrix(G, by_l, by_u, out):
     """Write K = dF/dl + dF/du G."""
     m = G.shape[0]
@@ -144,7 +142,7 @@ def mode_matrix(G, by_l, by_u, out):
                     out[r, k] += by_u[r, c] * G[c, k]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def polish(G, g, blocks, scale, ruled, modes, l, u, most):
     """Take Newton steps on the mode equations until they bring nothing more; ``ruled``: with the rule of shares."""
     m = g.size
@@ -178,7 +176,7 @@ def polish(G, g, blocks, scale, ruled, modes, l, u, most):
             put(velocity_of(G, l, g), u)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def ruled_residual(G, blocks, scale, modes, l, u):
     """Return the largest entry of the mode equations with the rule of shares: what redundant normals do not explain."""
     m = l.size
@@ -189,7 +187,7 @@ def ruled_residual(G, blocks, scale, modes, l, u):
     return max_norm(F)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def close(blocks, modes, u):
     """Write the velocities that the modes say are zero."""
     for b in range(blocks.kind.size):
@@ -208,7 +206,7 @@ def close(blocks, modes, u):
                     u[i + a] = 0.0
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _overloaded(blocks, modes, l):
     """Whether a contact that sticks is outside its cone."""
     for b in range(blocks.kind.size):
@@ -219,7 +217,7 @@ def _overloaded(blocks, modes, l):
     return False
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def held_modes(G, g, blocks, scale, modes, start, most):
     """Solve the equations of given modes, whatever their signs, near ``start`` (m,); return l and u.
 
@@ -257,7 +255,7 @@ def held_modes(G, g, blocks, scale, modes, start, most):
     return l, u
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def redundancy(G, blocks, modes, scale, l, u):
     """Return how many impulses others could replace."""
     m = l.size
@@ -269,7 +267,7 @@ def redundancy(G, blocks, modes, scale, l, u):
     return Z.shape[1] + kernel_of(K).shape[1]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def revise(blocks, l, u, modes):
     """Change the modes of the blocks whose signs are wrong; return how many there are."""
     changed = 0
@@ -308,7 +306,7 @@ def revise(blocks, l, u, modes):
     return changed
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def margins(blocks, modes, l, u, largest_u):
     """Return how far each block (k,) is from another mode; see `add.cones.solver.ConeSolution.margins`."""
     out = np.ones(blocks.kind.size)
@@ -332,7 +330,7 @@ def margins(blocks, modes, l, u, largest_u):
     return out
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def scaled_equations(G, blocks, modes, l, u, scale):
     """Return the scaled G and the derivatives dF/dl, dF/du (m, m) and dF/dbound (m,) of the scaled mode equations.
 
@@ -351,7 +349,7 @@ def scaled_equations(G, blocks, modes, l, u, scale):
     return scaled, by_l, by_u, by_bound
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def linearised(scaled, blocks, modes, by_l, by_u, by_bound, slides, scale, l):
     """Return K^-1, dF/du and dF/dbound in their own units, the redundant impulses, and two warnings.
 

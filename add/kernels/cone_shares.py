@@ -18,12 +18,9 @@ The tangential impulses of contacts that stick are shared by what their cones ha
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import THREADED, njit
 from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size
 from add.kernels.decompositions import eigenvalues, singular_values
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 
 #: Singular values below this share of the largest one are redundant rows.
 REDUNDANT = 1e-11
@@ -35,7 +32,7 @@ FEW = 48
 _REGULAR, _ROUNDING = 1e-8, 1e-13
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def max_norm(x):
     """Return the largest size of numbers; one that is not finite where there is one."""
     out = 0.0
@@ -46,7 +43,7 @@ def max_norm(x):
     return out
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def norm(x):
     """Return the root of the sum of squares."""
     out = 0.0
@@ -55,7 +52,7 @@ def norm(x):
     return np.sqrt(out)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _eliminate(A, B, column):
     """Make A (m, m) an upper triangle by complete pivoting, and B (m, k) what goes with it; fill the columns' order.
 
@@ -95,7 +92,7 @@ def _eliminate(A, B, column):
     return m
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _substitute(A, rank, B):
     """Solve with the upper triangle that `_eliminate` has left, for the first rows of B (m, k)."""
     for r in range(rank - 1, -1, -1):
@@ -108,7 +105,7 @@ def _substitute(A, rank, B):
             B[r, j] /= A[r, r]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _orthonormal(A):
     """Return an orthonormal basis of the range of A (k, r), by Gram and Schmidt, twice."""
     out = A.copy()
@@ -128,7 +125,7 @@ def _orthonormal(A):
     return out
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _kernel(A, rank, column):
     """Return an orthonormal basis (m, m - rank) of the kernel of a matrix that `_eliminate` has made A of."""
     m = A.shape[0]
@@ -141,7 +138,7 @@ def _kernel(A, rank, column):
     return _orthonormal(out)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _leave_out(basis, B):
     """Take from the columns of B (m, k) what they have along an orthonormal basis (m, r)."""
     for c in range(basis.shape[1]):
@@ -153,7 +150,7 @@ def _leave_out(basis, B):
                 B[i, j] -= share * basis[i, c]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _scaled_rows(K):
     """Return K with rows of length one, and their lengths (m,): impulses and velocities of one problem stand in it."""
     scaled, sizes = K.copy(), np.empty(K.shape[0])
@@ -165,7 +162,7 @@ def _scaled_rows(K):
     return scaled, sizes
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def least_norm_inverse(K):
     """Return X with X r the least-norm solution of K x = r, and a basis (m, redundant rows) of the kernel of K.
 
@@ -202,7 +199,7 @@ def least_norm_inverse(K):
     return inverse, np.ascontiguousarray(right[rank:].T)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _rank(s):
     """Return how many singular values (m,) are none of redundant rows."""
     rank = 0
@@ -211,7 +208,7 @@ def _rank(s):
     return rank
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def kernel_of(K):
     """Return an orthonormal basis (m, redundant rows) of the kernel of K."""
     (scaled, _), column = _scaled_rows(K), np.empty(K.shape[0], dtype=np.int64)
@@ -224,7 +221,7 @@ def kernel_of(K):
     return _kernel(scaled, rank, column) if rank >= 0 else least_norm_inverse(K)[1]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def least_norm_solution(K, r):
     """Return the least-norm solution (m,) of K x = r."""
     scaled, sizes = _scaled_rows(K)
@@ -262,7 +259,7 @@ def least_norm_solution(K, r):
 _REDUNDANT = 1e-11
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def closed_normals(blocks, modes):
     """Return the normal rows of the contacts that are closed."""
     rows, n = np.empty(blocks.kind.size, dtype=np.int64), 0
@@ -274,7 +271,7 @@ def closed_normals(blocks, modes):
     return rows[:n]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def redundant_normals(G, blocks, modes, scale):
     """Return the closed normal rows (k,), the basis Z (k, r) and, for scaled impulses, N (k, r); see the module.
 
@@ -314,7 +311,7 @@ def redundant_normals(G, blocks, modes, scale):
     return rows, Z, N
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def share_normals(rows, Z, N, l, u, F, by_l, by_u):
     """Put the rule into the equations F (m,) of the modes and their derivatives by l and u (m, m)."""
     k, r = Z.shape
@@ -331,7 +328,7 @@ def share_normals(rows, Z, N, l, u, F, by_l, by_u):
                 by_l[rows[i], rows[j]] += Z[i, c] * N[j, c]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def follows_rule(rows, N, l, tolerance):
     """Whether impulses (m,) follow the rule, to a share of the largest of them."""
     largest, uneven = 0.0, 0.0
@@ -346,7 +343,7 @@ def follows_rule(rows, N, l, tolerance):
     return uneven <= tolerance * largest
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def spread_sticking(blocks, modes, stick, basis, l):
     """Pass tangential impulses among contacts that stick, to those whose cones have room; ``basis`` is the kernel.
 

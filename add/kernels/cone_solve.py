@@ -7,7 +7,7 @@ from numba import typeof, types
 
 from add.kernels.borrowed import put
 from add.kernels.by_address import when_called
-from add.kernels.caching import CALLED, njit
+from add.kernels.caching import CALLED, THREADED, njit
 from add.kernels.cone_modes import (
     EXACT,
     SEPARATE,
@@ -26,7 +26,6 @@ from add.kernels.decompositions import eigenvalues
 from add.kernels.ordering import order_of
 from add.typing import FloatArray
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 _ROWS, _MATRIX, _MODES = types.float64[::1], types.float64[:, ::1], types.int64[::1]
 _NO_BLOCKS = Blocks(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
 _BLOCKS = typeof(_NO_BLOCKS)
@@ -276,7 +275,7 @@ def solve(problem, agree, left_over, convex, most, start, start_modes):
     return l, u, modes, natural_map(blocks, l, u), iterations, rounds
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def row_scale(G, blocks):
     """Return one number a block, on its rows (m,): the inverse root of the mean diagonal; 1 where nothing moves."""
     out, largest = np.empty(G.shape[0]), 0.0
@@ -292,7 +291,7 @@ def row_scale(G, blocks):
     return out
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def solve_unscaled(G, g, blocks, agree, left_over, convex, most, start, start_modes):
     """Scale a problem, solve it, and give the answer in its own units.
 

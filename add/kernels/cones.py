@@ -18,10 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import THREADED, njit
 from add.typing import FloatArray, IntArray
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 FREE, HALF_LINE, DISC, CONE, PYRAMID = 0, 1, 2, 3, 4
 
@@ -43,13 +41,13 @@ class Blocks(NamedTuple):
     bound: FloatArray
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def block_size(kind):
     """Return the number of rows of a block."""
     return 1 if kind <= HALF_LINE else 2 if kind == DISC else 3
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _project_pyramid(mu, l, i, out):
     """Write the closest point of {|l_1|, |l_2| <= mu l_n}: one tangent, then both, may lie beyond the new limit."""
     small, large = min(abs(l[i]), abs(l[i + 1])), max(abs(l[i]), abs(l[i + 1]))
@@ -65,7 +63,7 @@ def _project_pyramid(mu, l, i, out):
     out[i + 2] = height
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def project(blocks, l, out):
     """Write the closest point of the cones to ``l`` (m,)."""
     for b in range(blocks.kind.size):
@@ -92,7 +90,7 @@ def project(blocks, l, out):
             _project_pyramid(mu, l, i, out)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def add_de_saxce(blocks, u, out):
     """Add De Saxce's term of the velocities ``u`` to the normal rows of ``out``."""
     for b in range(blocks.kind.size):
@@ -103,7 +101,7 @@ def add_de_saxce(blocks, u, out):
             out[i + 2] += blocks.bound[b] * (abs(u[i]) + abs(u[i + 1]))
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def velocity_of(G, l, g):
     """Return u = G l + g."""
     u = G @ l
@@ -112,7 +110,7 @@ def velocity_of(G, l, g):
     return u
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def natural_map(blocks, l, u):
     """Return max |l - P_K(l - u - s)| over max(1, |l|): zero at solutions, and nowhere else."""
     shifted, closest = u.copy(), np.empty(l.size)
@@ -144,7 +142,7 @@ class Splitting(NamedTuple):
     rho: FloatArray
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def new_splitting(m, largest, convex):
     """Return where ADMM begins: no impulse, and the weight that suits the condition number m = 1 / PROXIMAL."""
     rho = np.empty(3)
@@ -152,7 +150,7 @@ def new_splitting(m, largest, convex):
     return Splitting(np.zeros(m), np.zeros(m), np.zeros(m), rho)
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def admm(vectors, values, g, blocks, state, tolerance, most, convex):
     """Iterate until |x - z|, the dual residual and the change of De Saxce's term are below ``tolerance``.
 
@@ -214,7 +212,7 @@ def admm(vectors, values, g, blocks, state, tolerance, most, convex):
 _STILL = 1e-13
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def disc_minimum(a, b, d, p, q, radius):
     """Return the minimum of (a x^2 + 2 b x y + d y^2)/2 + p x + q y over the disc of this radius.
 
@@ -250,7 +248,7 @@ def disc_minimum(a, b, d, p, q, radius):
     return cos * x - sin * y, sin * x + cos * y
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def sweeps(G, g, blocks, l, most):
     """Improve ``l`` (m,) by at most so many sweeps over blocks of free rows, half-lines and discs; return how many."""
     u = velocity_of(G, l, g)

@@ -4,12 +4,10 @@ import numpy as np
 from numba import types
 
 from add.kernels.by_address import when_called
-from add.kernels.caching import njit
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+from add.kernels.caching import THREADED, njit
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _singular_values(matrix):
     """Return the singular value decomposition; by eigenvalues where LAPACK's divide and conquer does not converge.
 
@@ -33,7 +31,7 @@ def _singular_values(matrix):
         return left, np.maximum(values[::-1][:m], 0.0), right
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def _eigenvalues(A):
     """Return the eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns."""
     values, columns = np.linalg.eigh(A)

@@ -14,12 +14,10 @@ without, the local value.
 
 import numpy as np
 
-from add.kernels.caching import njit
-
-_JIT = {"cache": True, "error_model": "numpy", "nogil": True}
+from add.kernels.caching import INNER, THREADED, njit
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def gradient_of(x, cell, grad, out):
     """Write out = sum_a x_a (x) G_a for one quadrature point; x is flat, three entries a node."""
     for i in range(3):
@@ -33,7 +31,7 @@ def gradient_of(x, cell, grad, out):
                 out[i, j] += xi * grad[a, j]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def determinant_and_cofactor(f, cof):
     """Return det F and write cof F = J F^-T."""
     cof[0, 0] = f[1, 1] * f[2, 2] - f[1, 2] * f[2, 1]
@@ -48,7 +46,7 @@ def determinant_and_cofactor(f, cof):
     return f[0, 0] * cof[0, 0] + f[0, 1] * cof[0, 1] + f[0, 2] * cof[0, 2]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def add_scaled(weight, a, out):
     """Add weight A, without a matrix between."""
     for i in range(3):
@@ -57,10 +55,9 @@ def add_scaled(weight, a, out):
 
 
 #: Of what laws call, which are kept with them.
-_WITHIN = {"nogil": True, "error_model": "numpy"}
 
 
-@njit(**_WITHIN)
+@njit(**INNER)
 def cauchy_green(f):
     """Return C = F^T F."""
     return (
@@ -73,7 +70,7 @@ def cauchy_green(f):
     )
 
 
-@njit(**_WITHIN)
+@njit(**INNER)
 def multiply(f, s, out):
     """Write F S."""
     for i in range(3):
@@ -82,7 +79,7 @@ def multiply(f, s, out):
         out[i, 2] = f[i, 0] * s[4] + f[i, 1] * s[5] + f[i, 2] * s[2]
 
 
-@njit(**_WITHIN)
+@njit(**INNER)
 def add_to(block, weight, s):
     """Add weight S to ``block`` (3, 3)."""
     block[0, 0] += weight * s[0]
@@ -100,7 +97,7 @@ def add_to(block, weight, s):
 FLOOR = 1e-3
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def strain_rate(f, fd, d):
     """Write D = sym(F^T F_dot) and return its trace."""
     for i in range(3):
@@ -113,7 +110,7 @@ def strain_rate(f, fd, d):
     return d[0, 0] + d[1, 1] + d[2, 2]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def shear_thinning(d, exponent):
     """Return (s, D : D + FLOOR^2)."""
     n = FLOOR * FLOOR
@@ -123,7 +120,7 @@ def shear_thinning(d, exponent):
     return n ** (0.5 * (exponent - 2.0)), n
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def mean_trace(q, v, cell, grads, w, f, fd, d):
     """Return (V, <tr D>) of one element."""
     volume = 0.0
@@ -149,7 +146,7 @@ def _add_stress(e, p, elements, f, s, out):
             out[3 * cells[e, a] + i] += p0 * gr[0] + p1 * gr[1] + p2 * gr[2]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def viscous_residual(q, v, elements, viscosities, along, out):
     """Add the viscous forces along a change of the viscosities, w P_v G_a per point and node, to ``out``.
 
@@ -196,7 +193,7 @@ def _add_outer(scale, a, b, local):
                     local[3 * k + i, 3 * l + j] += scale * a[k, i] * b[l, j]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to ``data[slots]``.
 
@@ -291,7 +288,7 @@ def viscous_jacobian(q, v, elements, viscosities, weight_q, weight_v, data, slot
                 data[slots[e, i, j]] += local[i, j]
 
 
-@njit(**_JIT)
+@njit(**THREADED)
 def viscous_pullback(q, v, lam_vec, elements, viscosities, out, by_v):
     """Add the products of lam with the derivatives of r by eta_b, zeta, nu and h to ``out`` (4 n_groups,).
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.springs import dot
-
-_JIT = {"cache": True, "error_model": "numpy"}
-
 
 # --- laws of any numbers ----------------------------------------------------------------------------------------------
 
@@ -29,7 +26,7 @@ def by_imaginary_steps(name: str, law: Any, columns: Sequence[int]) -> tuple[Any
     """
     used = tuple(columns)
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def force(y, y_dot, p, imposed, codes, f):
         for e in range(p.shape[0]):
             arity = y.shape[0] // p.shape[0]
@@ -37,7 +34,7 @@ def by_imaginary_steps(name: str, law: Any, columns: Sequence[int]) -> tuple[Any
             law(y[first:end], y_dot[first:end], p[e], f[first:end])
         return p.shape[0]
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         size = f_y.shape[1]
         z = np.empty(2 * size + p.shape[1], dtype=np.complex128)
@@ -67,7 +64,7 @@ def by_imaginary_steps(name: str, law: Any, columns: Sequence[int]) -> tuple[Any
     return force, derivatives
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def slide(y, y_dot, p, f):
     """Fill f = -A^T g, g = k eps + c eps_dot, p = (k, c): -dE/dy of E = k/2 |eps|^2, and damping likewise.
 
@@ -95,7 +92,7 @@ SLIDER = by_imaginary_steps("slider", slide, range(20))
 # --- friction in a joint ----------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def friction_force(y, y_dot, p, imposed, codes, f):
     """Fill the torques -T u on a and T u on b, p = (c, tau_c, s_0).
 
@@ -112,7 +109,7 @@ def friction_force(y, y_dot, p, imposed, codes, f):
     return p.shape[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def friction_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives: df_a/du = -T I - T' u (omega_a - omega_b)^T,  df_a/domega_a = -T' u u^T."""
     friction_force(y, y_dot, p, True, codes, f)
@@ -139,13 +136,13 @@ def friction_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 # --- limits of an angle -----------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def wrapped(angle):
     """Return the angle in (-pi, pi] that differs from ``angle`` by whole turns."""
     return angle - 2.0 * math.pi * math.ceil((angle - math.pi) / (2.0 * math.pi))
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def joint_angle(y, y_dot, e, gradient):
     """Fill the gradient (9,) of phi = atan2(e_2 . m, e_1 . m); return phi, its rate and the two products."""
     e1, e2, m = y[3 * e], y[3 * e + 1], y[3 * e + 2]
@@ -161,7 +158,7 @@ def joint_angle(y, y_dot, e, gradient):
     return math.atan2(sin, cos), rate, cos, sin
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def angle_curvature(y, y_dot, e, cos, sin, curvature, turned):
     """Fill the Hessian (9, 9) of phi, of which `joint_angle` gave the two products, and its product with the rates."""
     c_y, s_y = np.empty(9), np.empty(9)
@@ -193,7 +190,7 @@ def angle_law(name, formula):
     df/dy = -g (T_phi g + T_rate H y_dot)^T - T H and df/dy_dot = -T_rate g g^T.
     """
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def force(y, y_dot, p, imposed, codes, f):
         g, slopes = np.empty(9), np.empty(p.shape[1])
         for e in range(p.shape[0]):
@@ -203,7 +200,7 @@ def angle_law(name, formula):
                 f[3 * e + j // 3, j % 3] = -torque * g[j]
         return p.shape[0]
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         g, turned, H, slopes = np.empty(9), np.empty(9), np.empty((9, 9)), np.empty(p.shape[1])
         for e in range(p.shape[0]):
@@ -221,7 +218,7 @@ def angle_law(name, formula):
     return force, derivatives
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def limit_force(y, y_dot, p, imposed, codes, f):
     """Fill f = -(k x + c phi_dot) dphi/dy, x = phi - hi (code 1) or phi - lo (code -1), p = (k, c, lo, hi).
 
@@ -247,7 +244,7 @@ def limit_force(y, y_dot, p, imposed, codes, f):
     return active
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def limit_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives: g and H being the gradient and Hessian of phi.
 

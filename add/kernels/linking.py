@@ -7,8 +7,6 @@ it, or its address is asked for, it gets its machine code, in which all that it 
 (`machine_code`).
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from typing import Any
@@ -32,7 +30,7 @@ class Linked(codegen.JITCodeLibrary):  # type: ignore[misc]
     """Intermediate code of a function and of what it calls, for others to link."""
 
     @classmethod
-    def of(cls, generator: Any, name: str, intermediate: bytes) -> Linked:
+    def of(cls, generator: Any, name: str, intermediate: bytes) -> "Linked":
         """Return the library of code that was kept, which is read when it is linked."""
         library = cls(generator, name)
         library._finalized = True

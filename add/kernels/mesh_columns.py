@@ -9,19 +9,18 @@ The arm of a body's side is l = |sum c_j l_j|, from its centre of mass to the cl
 skin meets the other side there: that of a round body, or of what is held (`mesh_sticking.py`).
 """
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.contact_blocks import ARM, BODY, COUNT, DEPTH, FIRST, NODES, NORMAL, OTHER, SHARE, VELOCITY, WAY
 from add.kernels.contact_places import OMEGA, TURN, TURN_RATE
 from add.kernels.mesh_arrays import EDGE_EDGE
 from add.kernels.rotation import turn_derivative
 from add.kernels.stencil import WAYS
 
-_JIT = {"cache": True, "error_model": "numpy"}
 #: What U of `mesh_contact.Work` has: ways of points, changes of their arms, changes of their velocities, forces.
 PLACES, ARMS, RATES, FORCES = 0, 1, 2, 3
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def set_ends(n, kind, d, turning, meshes, work, room):
     """Fill what a `Room` says of the sides; ``turning`` is that whose skin meets the other one, -1 for none."""
     points, carriers, ends, dofs, c = meshes.points, meshes.carriers, room.ends, room.dofs, work.c
@@ -45,13 +44,13 @@ def set_ends(n, kind, d, turning, meshes, work, room):
                 room.arms[side, a] += sign * c[k] * work.A[k, a]
 
 
-@njit(**_JIT, forceinline=True)
+@njit(**CALLED, forceinline=True)
 def _points_of_side(side, n, ends):
     """Return the first of a side's points, and where they stop."""
     return (0, ends[1, FIRST]) if side == 0 else (ends[1, FIRST], n)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _set_motion(side, column, n, weight_q, weight_v, B, work, ends):
     """Fill U with ways, changes of arms and velocities of the points by a coordinate of a side, W[1] with its spin's.
 
@@ -82,7 +81,7 @@ def _set_motion(side, column, n, weight_q, weight_v, B, work, ends):
         U[RATES, k, 2] = W[1, 0] * l1 - W[1, 1] * l0 + w0 * u1 - w1 * u0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
     """Fill column c of Y from what `_set_motion` left, of a number of ``side``."""
     ends, Y = room.ends, room.Y
@@ -132,7 +131,7 @@ def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
                     Y[VELOCITY + r, c] -= W[1, s] * W[0, t] - W[1, t] * W[0, s]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def coordinate_columns(n, d, weights, turning, mollified, B, work, room):
     """Fill the columns of Y of the coordinates of both sides: w_q d/dq + w_v d/dv, ``weights`` both."""
     (weight_q, weight_v), ends = weights, room.ends
@@ -142,7 +141,7 @@ def coordinate_columns(n, d, weights, turning, mollified, B, work, room):
             _finish(OTHER * side + column, side, n, d, weight_q, turning, mollified, B, work, room)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _set_centre(side, axis, n, B, work, ends):
     """Fill U for a centre of mass: it moves the points of its body by -R dX_c, their arms and with them their rates."""
     U, body = work.U, ends[side, BODY]
@@ -158,7 +157,7 @@ def _set_centre(side, axis, n, B, work, ends):
         U[RATES, k, 2] = w0 * x1 - w1 * x0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def centre_column(c, side, axis, n, d, turning, mollified, B, work, room):
     """Fill column c of Y by an axis of the centre of mass of a side's body."""
     _set_centre(side, axis, n, B, work, room.ends)
@@ -168,7 +167,7 @@ def centre_column(c, side, axis, n, d, turning, mollified, B, work, room):
 # --- the mollifier's forces ------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def add_point_forces(c, n, B, work, ends, block):
     """Add the forces on points U[FORCES], of the residual, to column c of ``block``."""
     U, A = work.U, work.A
@@ -194,7 +193,7 @@ def add_point_forces(c, n, B, work, ends, block):
                 block[at + 3 + r, c] += B[body, TURN, r] * t0 + B[body, TURN + 1, r] * t1 + B[body, TURN + 2, r] * t2
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _add_mollified(c, side, n, weight_q, scale, energy, slope, B, work, room):
     """Add the change of scale e_int dm/dx_k by a number of ``side`` to column c of the block; U has what it moves.
 
@@ -221,7 +220,7 @@ def _add_mollified(c, side, n, weight_q, scale, energy, slope, B, work, room):
             block[at + r, c] += B[body, TURN, r] * t0 + B[body, TURN + 1, r] * t1 + B[body, TURN + 2, r] * t2
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def mollified_coordinates(n, weight_q, scale, energy, slope, q, k, B, work, room):
     """Add the change of the mollifier's forces by the coordinates of both sides; k (nb, 6) of rotations."""
     ends, dofs, Z, G, block = room.ends, room.dofs, room.Z, room.G, room.block
@@ -244,7 +243,7 @@ def mollified_coordinates(n, weight_q, scale, energy, slope, q, k, B, work, room
                 block[at + r, at + c] += weight_q * G[r, c]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def mollified_centre(c, side, axis, n, scale, energy, slope, B, work, room):
     """Add the change of the mollifier's forces by an axis of a centre of mass to column c."""
     _set_centre(side, axis, n, B, work, room.ends)

@@ -13,9 +13,7 @@ import math
 
 import numpy as np
 
-from add.kernels.caching import njit
-
-_JIT = {"cache": True, "error_model": "numpy"}
+from add.kernels.caching import CALLED, njit
 
 ACTIVE_STRESS, QUADRATIC, HILL = range(3)
 #: Columns of the slopes of a tension: T, dT/dl, dT/d(dl/dt), dT/da, and at most seven numbers.
@@ -23,7 +21,7 @@ TENSION, BY_STRETCH, BY_RATE, BY_ACTIVATION, BY_NUMBERS = range(5)
 COLUMNS = 11
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def force_length(l, low, high, out):
     """Fill f_L in [0, 1] and its slopes by l, l_min and l_max: zero outside these, one at 1, joined half-way."""
     out[:] = 0.0
@@ -42,7 +40,7 @@ def force_length(l, low, high, out):
         out[0], out[1], out[by_end] = 1.0 - 0.5 * x * x, 2.0 * x * sign / side, -sign * x * x / side
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def force_velocity(v, most, out):
     """Fill f_V, zero at the fastest shortening v = -1, one at rest, f_V,max at most, and slopes by v and f_V,max."""
     out[:] = 0.0
@@ -57,7 +55,7 @@ def force_velocity(v, most, out):
         out[0], out[2] = most, 1.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def force_passive(l, high, most, out):
     """Fill f_P of a fibre longer than 1, and its slopes by l, l_max and f_P,max."""
     out[:] = 0.0
@@ -71,7 +69,7 @@ def force_passive(l, high, most, out):
         out[0], out[1], out[2], out[3] = most * (x - 0.5), 2.0 * most / side, -most * x / side, x - 0.5
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def tension(law, l, rate, a, p, out):
     """Fill ``out`` (11,) with T and its slopes; ``p`` (7,) the numbers of the law."""
     out[:] = 0.0
@@ -112,7 +110,7 @@ def tension(law, l, rate, a, p, out):
 POINT = 1e-6
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def stretch_of(x, v, dof, local, shares, g, h, bent, wanted):
     """Return l = sum_s |y_s|, y_s = sum_a shares_sa x_a, of one line and its rate; fill g = dl/dx.
 

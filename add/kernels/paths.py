@@ -17,10 +17,8 @@ import math
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.ordering import add_congruent
-
-_JIT = {"cache": True, "error_model": "numpy"}
 
 #: Kinds of segments.
 STRAIGHT, SPHERE, CYLINDER = range(3)
@@ -28,7 +26,7 @@ STRAIGHT, SPHERE, CYLINDER = range(3)
 _SMALL = 1e-20
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _turned(A, B, C, r, side, s0, s1):
     """Return the angle over which the path runs, phi, 2 pi - phi or phi + 2 pi, and 0 where it touches not.
 
@@ -60,7 +58,7 @@ def _turned(A, B, C, r, side, s0, s1):
     return phi + 2.0 * math.pi if good > other and not crossed else 2.0 * math.pi - phi
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _around(A, B, C, r, phi, slope, bend):
     """Return P; fill its slopes (4,) by A, B, C (and nothing), and their slopes (4, 4)."""
     t0, t1, s = math.sqrt(A - r * r), math.sqrt(B - r * r), math.sqrt(A * B - C * C)
@@ -79,7 +77,7 @@ def _around(A, B, C, r, phi, slope, bend):
     return t0 + t1 + r * (phi - math.acos(r / math.sqrt(A)) - math.acos(r / math.sqrt(B)))
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _wrapped(kind, x, r, side, g, bent):
     """Return the length from x[0] to x[1] around x[2], x[3] a unit further on its axis, x[4] the point of the side.
 
@@ -155,7 +153,7 @@ def _wrapped(kind, x, r, side, g, bent):
     return length
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _straight(x, g, bent):
     """Return the distance of x[0] and x[1]; fill ``g`` (6,) and ``bent`` (6, 6). Where they meet the slope is zero."""
     n, length = np.empty(3), 0.0
@@ -178,7 +176,7 @@ def _straight(x, g, bent):
     return length
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def path_length(q, places, segments, sizes, g, bent):
     """Return the length of a path, the weighted sum of its segments' lengths; fill its slopes and theirs.
 

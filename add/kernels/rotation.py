@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 
 
 @njit(cache=True)
@@ -183,10 +183,7 @@ def fill_jacobian(sign, w, k, J):
     _fill(w, sign * k[0], k[3], J)
 
 
-_JIT = {"cache": True, "error_model": "numpy"}
-
-
-@njit(**_JIT)
+@njit(**CALLED)
 def beyond_pi(q, rotations):
     """Return which (k,) of the rotation vectors, given by their first coordinates, are longer than pi."""
     out = np.zeros(rotations.size, dtype=np.bool_)
@@ -196,7 +193,7 @@ def beyond_pi(q, rotations):
     return out
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _derivative(w, D):
     """Fill D (3, 3), and return |w|."""
     t = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
@@ -207,7 +204,7 @@ def _derivative(w, D):
     return t
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def change_chart(first, q, v):
     """Change the chart of the rotation vector that begins at ``first`` in all pairs q, v (m, n)."""
     D, turned = np.empty((3, 3)), np.empty(3)
@@ -220,7 +217,7 @@ def change_chart(first, q, v):
             q[k, first + i] *= 1.0 - 2.0 * math.pi / t
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def change_chart_pullback(first, q, v, q_bar, v_bar):
     """Replace the cotangents (m, n) after `change_chart` by those before it, at the pairs q, v before it."""
     D, of_q, of_v = np.empty((3, 3)), np.empty(3), np.empty(3)

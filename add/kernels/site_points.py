@@ -6,14 +6,12 @@
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.rotation import fill_rotation, turn
 from add.kernels.sites import NODES, POINT, SPIN, WORLD, cross, entry, jacobians, law_values, pull
 
-_JIT = {"cache": True, "error_model": "numpy"}
 
-
-@njit(**_JIT)
+@njit(**CALLED)
 def parameter_vjp(lam, q, sites, frame, f, f_y, f_v, f_p, numbers, out):
     """Add lam^T dr/dtheta, r = -J^T f, to ``out``: the law's numbers, the arms X and the centres X_c.
 
@@ -92,7 +90,7 @@ def parameter_vjp(lam, q, sites, frame, f, f_y, f_v, f_p, numbers, out):
                     out[place[b, 3 + i]] -= g[i]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def parameter_jvp(theta_dot, q, sites, frame, f, f_y, f_v, f_p, numbers, out):
     """Add dr/dtheta theta_dot, r = -J^T f, to ``out``: -J^T f' - [0, J_l^T (rho' x f)] with rho' = R (X' - X_c')."""
     kind, dofs, place = sites.kind, sites.dofs, sites.place
@@ -139,7 +137,7 @@ def parameter_jvp(theta_dot, q, sites, frame, f, f_y, f_v, f_p, numbers, out):
     pull(-1.0, q, sites, frame, f_dot, out)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def points_vjp(y_bar, rate_bar, q, v, sites, frame, q_bar, v_bar, theta_bar):
     """Add J^T y_bar + J_v^T rate_bar to q_bar, J^T rate_bar to v_bar, R^T (y_bar + rate_bar x omega) to the arms."""
     kind, dofs, place = sites.kind, sites.dofs, sites.place
@@ -176,7 +174,7 @@ def points_vjp(y_bar, rate_bar, q, v, sites, frame, q_bar, v_bar, theta_bar):
                 theta_bar[place[b, 3 + i]] -= value
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def points_jvp(q_dot, v_dot, theta_dot, q, v, sites, frame, y_dot, rate_dot):
     """Fill the tangents of y and of its rate (n, 3)."""
     kind, dofs, place = sites.kind, sites.dofs, sites.place

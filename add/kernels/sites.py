@@ -21,10 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
-
-_JIT = {"cache": True, "error_model": "numpy"}
 
 
 class LawNumbers(NamedTuple):
@@ -38,13 +36,13 @@ class LawNumbers(NamedTuple):
     rows: Any
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def entry(theta, i):
     """Return theta[i], or zero for i = -1."""
     return theta[i] if i >= 0 else 0.0
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def law_values(theta, numbers, p):
     """Fill p (n, n_i + n_s): columns read from theta at ``index``, then a signal's, sum_k weights_k theta[rows_k]."""
     index, weights, rows = numbers
@@ -74,7 +72,7 @@ class SiteArrays(NamedTuple):
     place: Any
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def cross(a, b, out):
     """Fill out with a x b."""
     out[0] = a[1] * b[2] - a[2] * b[1]
@@ -82,7 +80,7 @@ def cross(a, b, out):
     out[2] = a[0] * b[1] - a[1] * b[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def evaluate(q, v, theta, sites, numbers, y, y_dot, frame, p):
     """Fill y, y_dot (n_f, 3) and frame (n_f, 12) of all sites, and the law's numbers p."""
     kind, dofs, shares, place = sites.kind, sites.dofs, sites.shares, sites.place
@@ -130,7 +128,7 @@ def evaluate(q, v, theta, sites, numbers, y, y_dot, frame, p):
                 y_dot[b, i] += v[dofs[b, i]]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def pull(factor, q, sites, frame, f, out):
     """Add factor J^T f to ``out`` (n,); for a POINT J^T f = [f, J_l^T (rho x f)]."""
     kind, dofs, shares = sites.kind, sites.dofs, sites.shares
@@ -161,7 +159,7 @@ def pull(factor, q, sites, frame, f, out):
             out[first + i] += factor * turned[i]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def jacobians(b, q, v, sites, frame, f, J, J_v, G, work):
     """Fill J and J_v = d(rate)/dq (3, m), and G (3, 3), the w-w block of d(J^T f)/dq at fixed f; return their columns.
 
@@ -223,7 +221,7 @@ def jacobians(b, q, v, sites, frame, f, J, J_v, G, work):
     return at + 3
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def assemble(weights, q, v, sites, frame, f, f_y, f_v, data, slots):
     """Add w_q dr/dq + w_v dr/dv of r = -J^T f(y, y_dot) to ``data[slots]``.
 

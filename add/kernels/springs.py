@@ -11,16 +11,15 @@ import math
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
 
-_JIT = {"cache": True, "error_model": "numpy"}
-_INLINE = _JIT | {"forceinline": True}  # of a pair each: arrays are structs, which calls would hand over
+_INLINE = CALLED | {"forceinline": True}  # of a pair each: arrays are structs, which calls would hand over
 
 #: Codes of a cable.
 SLACK, TAUT, CLIPPED = 0, 1, 2
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def dot(a, b):
     """Return a . b of two 3-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -55,7 +54,7 @@ def stretch(a, b, a_dot, b_dot, n):
     return length, rate
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _pull(y, y_dot, p, unilateral, clip, imposed, codes, f):
     """Fill f of springs, p = (k, c, L), f_a = -F n = -f_b, F = k (l - L) + c l_dot, n = (y_a - y_b) / l.
 
@@ -108,7 +107,7 @@ def along_line(pull, length, rate, n, a_dot, b_dot, block, f, f_y, f_v):
     pair_block(block, f_v)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def all_ways(slope, block, f):
     """Fill f (6, 6) of -slope times the difference of two sites, whatever its direction."""
     for i in range(3):
@@ -124,7 +123,7 @@ def line_law(name, formula):
     force; the derivatives are those of a way through that place along any one line, if no force jumps there.
     """
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def force(y, y_dot, p, imposed, codes, f):
         n, slopes = np.empty(3), np.empty(p.shape[1])
         for e in range(p.shape[0]):
@@ -136,7 +135,7 @@ def line_law(name, formula):
                 f[b, i] = pull * n[i]
         return p.shape[0]
 
-    @njit(variant=name, **_JIT)
+    @njit(variant=name, **CALLED)
     def derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
         n, block, slopes = np.empty(3), np.empty((3, 3)), np.empty(p.shape[1])
         for e in range(p.shape[0]):
@@ -159,7 +158,7 @@ def line_law(name, formula):
     return force, derivatives
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives; where the ends meet a spring pulls along no direction, and df/dy is that of L = 0."""
     n = np.empty(3)
@@ -187,31 +186,31 @@ def _pull_derivatives(y, y_dot, p, unilateral, codes, f, f_y, f_v, f_p):
                 f_p[e, 3 + i, j] = -f_p[e, i, j]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def spring_force(y, y_dot, p, imposed, codes, f):
     """Fill f of springs."""
     return _pull(y, y_dot, p, False, False, True, codes, f)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def spring_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f of springs and its derivatives."""
     _pull_derivatives(y, y_dot, p, False, codes, f, f_y, f_v, f_p)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def cable_force(y, y_dot, p, imposed, codes, f):
     """Fill f of cables; return how many act."""
     return _pull(y, y_dot, p, True, False, imposed, codes, f)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def clipped_cable_force(y, y_dot, p, imposed, codes, f):
     """Fill f of cables whose damping never pushes; return how many act."""
     return _pull(y, y_dot, p, True, True, imposed, codes, f)
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def cable_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f of cables and its derivatives, on the branches of the codes."""
     _pull_derivatives(y, y_dot, p, True, codes, f, f_y, f_v, f_p)
@@ -220,7 +219,7 @@ def cable_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 # --- bond -------------------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def bond_force(y, y_dot, p, imposed, codes, f):
     """Fill f_a = -k (y_a - y_b) - c (y_dot_a - y_dot_b) = -f_b, p = (k, c)."""
     for e in range(p.shape[0]):
@@ -231,7 +230,7 @@ def bond_force(y, y_dot, p, imposed, codes, f):
     return p.shape[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def bond_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
     bond_force(y, y_dot, p, True, codes, f)
@@ -251,7 +250,7 @@ def bond_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 # --- motor ------------------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def motor_force(y, y_dot, p, imposed, codes, f):
     """Fill f = -dE/dy, E = k/2 |d|^2, d = cos(phi) y_1 + sin(phi) y_2 - y_3, p = (k, phi)."""
     for e in range(p.shape[0]):
@@ -264,7 +263,7 @@ def motor_force(y, y_dot, p, imposed, codes, f):
     return p.shape[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def motor_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
     motor_force(y, y_dot, p, True, codes, f)
@@ -286,7 +285,7 @@ def motor_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
 # --- given forces -----------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axial_force(y, y_dot, p, imposed, codes, f):
     """Fill f = s u on the first site, -s u on the second of three; u is the last site's y, p = (s,)."""
     for e in range(p.shape[0]):
@@ -298,7 +297,7 @@ def axial_force(y, y_dot, p, imposed, codes, f):
     return p.shape[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def axial_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
     axial_force(y, y_dot, p, True, codes, f)
@@ -310,14 +309,14 @@ def axial_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
             f_p[e, 3 + i, 0] = -f_p[e, i, 0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def given_force(y, y_dot, p, imposed, codes, f):
     """Fill f = p on the one site."""
     put(p, f)
     return p.shape[0]
 
 
-@njit(**_JIT)
+@njit(**CALLED)
 def given_derivatives(y, y_dot, p, codes, f, f_y, f_v, f_p):
     """Fill f and its derivatives."""
     put(p, f)

@@ -12,15 +12,12 @@ A strain z (nz,) of the places x (m, 3) of a stencil's nodes is two functions:
 
 import math
 
-from add.kernels.caching import njit
-
-_JIT = {"error_model": "numpy", "nogil": True}
-
+from add.kernels.caching import INNER, njit
 
 # --- stretch of a triangle --------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def membrane_value(x, places, shape, work, z, dz):
     """Fill C_11, C_22, C_12 of C = F^T F, F = sum_k x_k b_k^T, b_k (2,) the gradients of the shape functions at rest.
 
@@ -41,7 +38,7 @@ def membrane_value(x, places, shape, work, z, dz):
             dz[2, 3 * k + i] = shape[2 * k] * across[i] + shape[2 * k + 1] * along[i]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def membrane_second(x, places, shape, g, v, work, out, turned):
     """Add the constant second derivatives of C."""
     for k in range(3):
@@ -60,22 +57,22 @@ def membrane_second(x, places, shape, g, v, work, out, turned):
 # --- angles of hinges -------------------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _between(x, i, j):
     return x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _cross(a, b):
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(**_JIT, cache=True)  # which meshes of cloth call
+@njit(**INNER, cache=True)  # which meshes of cloth call
 def hinge_angle(x, at, work, second):
     """Return the angle theta of a hinge, 0 where it is flat; fill its gradient and, if ``second``, its Hessian.
 
@@ -140,7 +137,7 @@ def hinge_angle(x, at, work, second):
     return math.atan2(sine, cosine)
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def bends_value(x, places, shape, work, z, dz):
     """Fill z_a = sum_h c_ah (theta_h - theta_0h), the differences by the nearest turn: a hinge goes on past pi.
 
@@ -161,7 +158,7 @@ def bends_value(x, places, shape, work, z, dz):
                     dz[a, 3 * at[k] + i] += c * work[0, 3 * k + i]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def bends_second(x, places, shape, g, v, work, out, turned):
     """Add the second derivatives of all hinges."""
     n = places.size // 4
@@ -189,7 +186,7 @@ def bends_second(x, places, shape, g, v, work, out, turned):
 # --- lengths and turns of a line --------------------------------------------------------------------------------------
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _direction(x, first, out):
     """Fill the unit vector of two nodes; return their distance."""
     for i in range(3):
@@ -200,7 +197,7 @@ def _direction(x, first, out):
     return length
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def length_value(x, places, shape, work, z, dz):
     """Fill the stretch |x_1 - x_0| / L, ``shape`` = (L,)."""
     t = work[0]
@@ -209,7 +206,7 @@ def length_value(x, places, shape, work, z, dz):
         dz[0, i], dz[0, 3 + i] = -t[i] / shape[0], t[i] / shape[0]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def length_second(x, places, shape, g, v, work, out, turned):
     """Add the second derivative (I - t t^T) / (L |x_1 - x_0|) in the pattern of a difference."""
     t = work[0]
@@ -225,7 +222,7 @@ def length_second(x, places, shape, g, v, work, out, turned):
                         turned[0, 3 * k + i] += signed * v[l, j]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def turn_value(x, places, shape, work, z, dz):
     """Fill c = t_0 . t_1, the cosine between two neighbouring segments of three nodes."""
     t, u = work[0], work[1]
@@ -237,7 +234,7 @@ def turn_value(x, places, shape, work, z, dz):
         dz[0, i], dz[0, 3 + i], dz[0, 6 + i] = -by_first, by_first - by_second, by_second
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def turn_second(x, places, shape, g, v, work, out, turned):
     """Add the second derivative; nothing resists its rate.
 

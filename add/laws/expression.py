@@ -5,8 +5,6 @@ simplifies as it is made; nothing is expanded. Two expressions are equal where t
 normal form, the same in every process, and what is equal is computed once (`add.laws.grammar`).
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math
@@ -31,7 +29,7 @@ class Expression(ABC):
 
     @property
     @abstractmethod
-    def children(self) -> tuple[Expression, ...]:
+    def children(self) -> "tuple[Expression, ...]":
         """Expressions that it is made of."""
 
     @property
@@ -51,15 +49,15 @@ class Expression(ABC):
         return 1 + max((child.depth for child in self.children), default=0)
 
     @abstractmethod
-    def slope(self, by: Callable[[Expression], Expression]) -> Expression:
+    def slope(self, by: "Callable[[Expression], Expression]") -> "Expression":
         """Return its derivative, that of its children being ``by``."""
 
     @abstractmethod
-    def rebuilt(self, new: Callable[[Expression], Expression]) -> Expression:
+    def rebuilt(self, new: "Callable[[Expression], Expression]") -> "Expression":
         """Return it with ``new`` of its children."""
 
     @abstractmethod
-    def value(self, of: Callable[[Expression], Any]) -> Any:
+    def value(self, of: "Callable[[Expression], Any]") -> Any:
         """Return its value by those of its children."""
 
     def __eq__(self, other: object) -> bool:
@@ -70,23 +68,23 @@ class Expression(ABC):
         """Return the hash of the key."""
         return hash(self.key)
 
-    def __add__(self, other: Expression) -> Expression:
+    def __add__(self, other: "Expression") -> "Expression":
         """Return the sum."""
         return total([(Fraction(1), self), (Fraction(1), other)])
 
-    def __sub__(self, other: Expression) -> Expression:
+    def __sub__(self, other: "Expression") -> "Expression":
         """Return the difference."""
         return total([(Fraction(1), self), (Fraction(-1), other)])
 
-    def __mul__(self, other: Expression) -> Expression:
+    def __mul__(self, other: "Expression") -> "Expression":
         """Return the product."""
         return product([(self, ONE), (other, ONE)])
 
-    def __truediv__(self, other: Expression) -> Expression:
+    def __truediv__(self, other: "Expression") -> "Expression":
         """Return the quotient."""
         return product([(self, ONE), (other, Number(Fraction(-1)))])
 
-    def __pow__(self, other: Expression) -> Expression:
+    def __pow__(self, other: "Expression") -> "Expression":
         """Return the power."""
         return product([(self, other)])
 

@@ -1,7 +1,5 @@
 """The contract of every back end, and the test of a solution."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -69,7 +67,7 @@ class Factorization(LinearSolve):
         """Bytes of the present factors, as far as known."""
         return 0
 
-    def copy(self) -> Factorization | None:
+    def copy(self) -> "Factorization | None":
         """Return a back end of this kind that can work at the same time, with what is known of the patterns.
 
         None where that cannot be: sweeps then stay on one thread.

@@ -4,8 +4,6 @@ Chen, Davis, Hager and Rajamanickam 2008, Algorithm 887. Asked for by ``time.lin
 an extra (``pip install add-sim[cholmod]``), which is built against the headers of SuiteSparse.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any, NamedTuple, final
 
@@ -61,7 +59,7 @@ class Cholmod(BothWays):
         """Bytes of the factors of the default back end; CHOLMOD does not say what its own take."""
         return self._other.memory if self._other is not None else 0
 
-    def copy(self) -> Cholmod:
+    def copy(self) -> "Cholmod":
         """Return another one, which analyses for itself."""
         return Cholmod()
 

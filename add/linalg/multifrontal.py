@@ -3,8 +3,6 @@
 Hard matrices are left to SuperLU.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from dataclasses import dataclass
@@ -111,7 +109,7 @@ class MultifrontalLU(BothWays):
         """Bytes of the factors and of the stack."""
         return self._factors.nbytes + self._stack.nbytes
 
-    def copy(self) -> MultifrontalLU:
+    def copy(self) -> "MultifrontalLU":
         """Return another one, which need not analyse the patterns anew."""
         other = MultifrontalLU()
         other._analyses.update(self._analyses)
@@ -245,7 +243,7 @@ def _mirror(structure: Structure) -> AnyArray:
 class DenseLU(BothWays):
     """LAPACK, called directly: for small systems the wrappers would take longer than the work."""
 
-    def copy(self) -> DenseLU:
+    def copy(self) -> "DenseLU":
         """Return another one."""
         return DenseLU()
 

@@ -1,7 +1,5 @@
 """Sparse assembly into fixed slots: the pattern is found once, an iteration only adds numbers."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ class Pattern:
     indptr: IntArray
     indices: IntArray
     slots: tuple[IntArray, ...]
-    base: Pattern | None = None
+    base: "Pattern | None" = None
     place: IntArray | None = None
 
     @property
@@ -56,13 +54,13 @@ class Pattern:
         """Place of every value in the full matrix, column by column."""
         return np.repeat(np.arange(self.n) * self.n, np.diff(self.indptr)) + self.indices
 
-    def extended(self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
+    def extended(self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> "Pattern":
         """Return the pattern of this one and more contributors; parameters as in `build`."""
         return self._with(entries, compressed, base=self)
 
     def _with(
-        self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None, base: Pattern | None
-    ) -> Pattern:
+        self, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None, base: "Pattern | None"
+    ) -> "Pattern":
         # Families of the same elements share their entries, and then their slots.
         by_id = {id(entry): entry for entry in entries}
         rows, cols = (
@@ -101,7 +99,7 @@ class Pattern:
         return sp.csc_array((data[: self.nnz], self.indices, self.indptr), shape=(self.n, self.n))
 
     @classmethod
-    def of(cls, matrix: sp.csc_array) -> tuple[Pattern, FloatArray]:
+    def of(cls, matrix: sp.csc_array) -> "tuple[Pattern, FloatArray]":
         """Return the pattern of a matrix, new whatever was seen before, and its values."""
         matrix.sort_indices()
         indptr: AnyArray = matrix.indptr.astype(np.int32)
@@ -109,7 +107,9 @@ class Pattern:
         return cls(next(_pattern_ids), matrix.shape[0], indptr, indices, ()), matrix.data
 
     @classmethod
-    def build(cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None) -> Pattern:
+    def build(
+        cls, n: int, entries: Sequence[tuple[IntArray, IntArray]], compressed: IntArray | None = None
+    ) -> "Pattern":
         """Find the pattern of a sum of local contributions.
 
         Parameters
@@ -158,7 +158,7 @@ class PatternCache(Generic[Made]):
             self._kept.popitem(last=False)
         return pattern
 
-    def copy(self) -> PatternCache[Made]:
+    def copy(self) -> "PatternCache[Made]":
         """Return another one with the same patterns."""
         other: PatternCache[Made] = PatternCache(self._most)
         other._kept.update(self._kept)

@@ -1,7 +1,5 @@
 """SuperLU with an ordering found once a pattern: what the multifrontal back end falls back on."""
 
-from __future__ import annotations
-
 from typing import final
 
 import numpy as np
@@ -101,7 +99,7 @@ class SparseLU(BothWays):
         except RuntimeError as error:
             raise SolverError(f"the Jacobian is singular ({error})") from None
 
-    def copy(self) -> SparseLU:
+    def copy(self) -> "SparseLU":
         """Return another one, which analyses for itself."""
         return SparseLU()
 

@@ -1,7 +1,5 @@
 """How a command is stopped from outside, so that nothing that was finished is lost."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading
@@ -110,7 +108,7 @@ def stops_are_interruptions() -> Iterator[None]:
     ours = {number: handler for number, (usual, handler) in wanted.items() if before[number] is usual}
     report = sys.unraisablehook
 
-    def ignored(what: sys.UnraisableHookArgs) -> Any:
+    def ignored(what: "sys.UnraisableHookArgs") -> Any:
         stop = issubclass(what.exc_type, KeyboardInterrupt) and ours
         return answer.again(what.exc_value) if stop else report(what)
 

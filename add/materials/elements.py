@@ -31,15 +31,12 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.arena import Floats2, Floats4, Ints, Ints2
-from add.kernels.caching import CALLED, njit
+from add.kernels.caching import CALLED, INLINED, INNER, njit
 from add.kernels.deformation import add_scaled, determinant_and_cofactor, gradient_of
 from add.materials.formulas import ROWS, law_by_parameters, law_energy, law_linear_moduli, law_stress, law_tangent
 
-_JIT = {"error_model": "numpy", "nogil": True}
-_INLINE = _JIT | {"inline": "always"}
 
-
-@njit(**_INLINE)
+@njit(**INLINED)
 def dilatation(e, x, cells, grads, w, f, cof, jac):
     """Write F, its cofactor matrix and J at all points of an element; return (V, Theta), NaN if a point is inverted."""
     volume = 0.0
@@ -52,7 +49,7 @@ def dilatation(e, x, cells, grads, w, f, cof, jac):
     return volume, total / volume
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def dilate(f, cof, jac, theta, f_bar, cof_bar):
     """Write F-bar and its cofactor matrix; return s."""
     s = (theta / jac) ** (1.0 / 3.0)
@@ -63,7 +60,7 @@ def dilate(f, cof, jac, theta, f_bar, cof_bar):
     return s
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def contract(a, b):
     """Return a : b."""
     total = 0.0
@@ -73,7 +70,7 @@ def contract(a, b):
     return total
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def scatter(e, p, stress, grads, w, cells, out):
     """Add w P G_a of one point to the entries of the nodes."""
     for i in range(3):
@@ -84,7 +81,7 @@ def scatter(e, p, stress, grads, w, cells, out):
             out[3 * cells[e, a] + i] += p0 * grads[e, p, a, 0] + p1 * grads[e, p, a, 1] + p2 * grads[e, p, a, 2]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def dilated_tangent(s, jac, pressure, f_bar, cof, u, tangent):
     """Turn A-bar into the tangent of one point, and P-bar in ``u`` into u/3 - m l/9; return m."""
     tau = contract(u, f_bar)
@@ -112,7 +109,7 @@ def dilated_tangent(s, jac, pressure, f_bar, cof, u, tangent):
     return work
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def add_blocks(p, weight, tangent, along, local):
     """Add weight G_b . A_ij . G_c of point p to ``local[i, j, b, c]``, i <= j; point 0 sets it. along[:, b] is G_b."""
     nn = along.shape[1]
@@ -130,7 +127,7 @@ def add_blocks(p, weight, tangent, along, local):
                     local[i, j, b, c] = value if p == 0 else local[i, j, b, c] + value
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def add_element(weight, mean, square, h, t, local, e, data, slots):
     """Add an element's blocks, and with mean dilatation weight (h t^T + t h^T + square t t^T), to ``data[slots]``."""
     nn = h.shape[1]
@@ -170,7 +167,7 @@ class Elements(NamedTuple):
     law: Ints
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _dilated_stress(law, w, volume, theta, moduli, g, f, cof, jac, stress):
     """Write P at every point of an element with mean dilatation; return the mean pressure."""
     f_bar, cof_bar = np.empty((3, 3)), np.empty((3, 3))
@@ -212,7 +209,7 @@ def energy(x, elements, moduli):
     return total
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def residual(x, elements, moduli, out):
     """Add dE/dx; NaN at the nodes of inverted elements."""
     cells, grads, w, group, mean, law = elements
@@ -237,7 +234,7 @@ def residual(x, elements, moduli, out):
             scatter(e, p, stress_p, grads, w, cells, out)
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def jacobian(x, elements, moduli, weight, data, slots):
     """Add weight d2E/dx2 to data[slots] (slots: element, row dof, column dof)."""
     cells, grads, w, group, mean, law = elements
@@ -280,7 +277,7 @@ def jacobian(x, elements, moduli, weight, data, slots):
         add_element(weight, dilated, square, h, t, local, e, data, slots)
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _stress_by_moduli(law, w, volume, theta, dilated, moduli, at, out, pressure):
     """Write dP_p/dmoduli (nq, n_p, 3, 3) with the mean pressure held, and what a modulus adds to that (nq, n_p).
 
@@ -303,7 +300,7 @@ def _stress_by_moduli(law, w, volume, theta, dilated, moduli, at, out, pressure)
                     out[p, k, i, m] = s * out[p, k, i, m] - tau / (3.0 * jac[p]) * cof[p, i, m]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def parameters(x, elements, moduli, indices, forward, along, out):
     """Add dr/dmoduli of ``along`` (n_theta,) at ``indices`` (n_groups, n_p) to ``out`` (n,).
 

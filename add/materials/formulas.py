@@ -20,8 +20,6 @@ Where a logarithm has no value (Gent's limit), neither has the law: energy and s
 search rejects as it does inverted elements.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ from numba import types
 from add.errors import InputError
 from add.kernels.borrowed import floats_at, place_of
 from add.kernels.by_address import Callee, address, by_address
-from add.kernels.caching import CALLED, njit
+from add.kernels.caching import CALLED, INNER, njit
 from add.laws import (
     ZERO,
     Expression,
@@ -163,7 +161,7 @@ class Formula:
     energy: Expression
 
     @classmethod
-    def read(cls, text: str, numbers: Mapping[str, Any] | None = None) -> Formula:
+    def read(cls, text: str, numbers: Mapping[str, Any] | None = None) -> "Formula":
         """Return the law that a text writes, with these numbers; any where none are given.
 
         Raises
@@ -190,7 +188,7 @@ class Formula:
         return out
 
     @classmethod
-    def of(cls, written: Expression) -> Formula:
+    def of(cls, written: Expression) -> "Formula":
         """Return the law of an expression that may have the names with a b, of which nothing is asked."""
         return cls(substitute(written, _ISOCHORIC))
 
@@ -325,7 +323,6 @@ _SIGNATURES: tuple[tuple[tuple[Any, ...], Any], ...] = (
 
 #: Entry of what `called` returns, behind the addresses of `LawFunctions`: how many rows of numbers a point has.
 ROWS = 5
-_JIT = {"nogil": True, "error_model": "numpy"}
 
 _energy, _stress, _tangent, _by_parameters, _linear_moduli = (
     by_address(f"law's {name}", functools.partial(Callee, None, *signature))
@@ -333,31 +330,31 @@ _energy, _stress, _tangent, _by_parameters, _linear_moduli = (
 )
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def law_energy(law, p, f, cof, jac):
     """See `LawFunctions.energy`; ``law`` is what `called` returns, here as below."""
     return _energy(law[0], (place_of(p), p.size, place_of(f), place_of(cof), jac))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def law_stress(law, p, f, cof, jac, out):
     """See `LawFunctions.stress`."""
     _stress(law[1], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def law_tangent(law, p, f, cof, jac, out):
     """See `LawFunctions.tangent`."""
     _tangent(law[2], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def law_by_parameters(law, p, f, cof, jac, out):
     """See `LawFunctions.by_parameters`."""
     _by_parameters(law[3], (place_of(p), p.size, place_of(f), place_of(cof), jac, place_of(out)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def law_linear_moduli(law, p, slopes):
     """See `LawFunctions.linear_moduli`."""
     return _linear_moduli(law[4], (place_of(p), p.size, place_of(slopes)))

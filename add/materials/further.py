@@ -20,19 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from add.kernels.caching import njit
+from add.kernels.caching import INLINED, INNER, njit
 from add.kernels.deformation import add_scaled, cauchy_green
 from add.laws import compiled, derivative
 from add.materials.formulas import FIBRES, STRETCHES, Formula
 from add.typing import IntArray
 
-_JIT = {"nogil": True, "error_model": "numpy"}
-_INLINE = _JIT | {"inline": "always"}
 #: Difference of two stretches, over their sum, below which their quotient is its limit: both are good to 1e-10 there.
 COINCIDENT = 1e-5
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def principal(f, l, frame):
     """Write the principal stretches, and in the columns of ``frame`` (2, 3, 3) n_a and N_a, by Jacobi's rotations."""
     xx, yy, zz, xy, xz, yz = cauchy_green(f)
@@ -65,7 +63,7 @@ def principal(f, l, frame):
             frame[0, i, a] = (f[i, 0] * right[0, a] + f[i, 1] * right[1, a] + f[i, 2] * right[2, a]) / l[a]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def along_fibres(f, u, w, out):
     """Write F (u (x) w + w (x) u), and return (F u) . (F w)."""
     value = 0.0
@@ -78,7 +76,7 @@ def along_fibres(f, u, w, out):
     return value
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def add_products(slopes, v, g, f, h, cof, out):
     """Add G_k (x) Y_k + Y_k (x) G_k of all further invariants; ``slopes`` (m, 4 + m) W_k, W_k1, W_k2, W_kJ, W_kl."""
     y = np.empty((3, 3))
@@ -94,7 +92,7 @@ def add_products(slopes, v, g, f, h, cof, out):
         add_product(1.0, y, g[k], out)
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def add_product(weight, a, b, out):
     """Add weight A (x) B to the blocks i <= j of a tangent."""
     for i in range(3):
@@ -104,7 +102,7 @@ def add_product(weight, a, b, out):
                     out[i, j, m, n] += weight * a[i, m] * b[j, n]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def add_turning(slopes, l, frame, out):
     """Add sum_a W_a dG_a/dF of the stretches."""
     one, other = np.empty((3, 3)), np.empty((3, 3))
@@ -141,22 +139,22 @@ class Further(NamedTuple):
     add_by_parameters: Callable[..., None]
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _no_measures(p, f):
     return (p,)
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _no_stress(p, i1, i2, jac, found, out):
     return
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _no_tangent(p, i1, i2, jac, found, f, h, cof, out):
     return
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _no_parameters(p, i1, i2, jac, found, f, cof, by_two, out):
     return
 
@@ -177,7 +175,7 @@ def _by_parameters(
     """
     n_pairs, (w_further, w_mixed) = len(pairs), slopes_of
 
-    @njit(**_JIT)
+    @njit(**INNER)
     def add_by_parameters(p, i1, i2, jac, found, f, cof, by_two, out):
         v, g, _ = found
         m = v.size
@@ -227,7 +225,7 @@ def further_part(
     pairs = np.array([FIBRES[name] for name in formula.further[start:]], dtype=np.int64).reshape(-1, 2)
     n_pairs = len(pairs)
     arguments = "p, i1, i2, jac, v, out"
-    given: dict[str, Any] = {"names": names, "domain": formula.domain, **_JIT}
+    given: dict[str, Any] = {"names": names, "domain": formula.domain, **INNER}
     rows = [[first, *second] for first, second in zip(formula.further_first, formula.further_second, strict=True)]
     w_further = compiled("w_further", arguments, [one for row in rows for one in row],
                          into=[f"out[{k}, {j}]" for k in range(m) for j in range(4 + m)], **given)  # fmt: skip
@@ -237,7 +235,7 @@ def further_part(
     w_mixed = compiled("w_mixed_further", arguments, mixed,
                        into=[f"out[{k}, {j}]" for k in range(n) for j in range(m)], **given)  # fmt: skip
 
-    @njit(**_JIT)
+    @njit(**INNER)
     def measured(p, f):
         v, g, frame = np.empty(m), np.empty((m, 3, 3)), np.empty((2, 3, 3))
         if stretched:
@@ -251,14 +249,14 @@ def further_part(
             v[start + j] = along_fibres(f, u, w, g[start + j])
         return v, g, frame
 
-    @njit(**_JIT)
+    @njit(**INNER)
     def add_stress(p, i1, i2, jac, found, out):
         slopes = np.empty(m)
         w_first(p, i1, i2, jac, found[0], slopes)
         for k in range(m):
             add_scaled(slopes[k], found[1][k], out)
 
-    @njit(**_JIT)
+    @njit(**INNER)
     def add_tangent(p, i1, i2, jac, found, f, h, cof, out):
         v, g, frame = found
         slopes = np.empty((m, 4 + m))

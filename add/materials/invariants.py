@@ -15,24 +15,19 @@ With derivatives W_1, W_2, W_J by the invariants and H = dI2/dF / 2 = I1 F - F C
 What is zero for all deformations is left out as the law is compiled.
 """
 
-from __future__ import annotations
-
 import functools
 import keyword
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from add.kernels.caching import njit
+from add.kernels.caching import INLINED, INNER, njit
 from add.kernels.deformation import add_to, cauchy_green, multiply
 from add.laws import ZERO, Expression, compiled, derivative
 from add.materials.formulas import DIRECTIONS, Formula, LawFunctions, Material, Modulus
 from add.materials.further import Further, further_part
 
-_JIT = {"nogil": True, "error_model": "numpy"}
-_INLINE = _JIT | {"inline": "always"}
 
-
-@njit(**_INLINE)
+@njit(**INLINED)
 def square(a):
     """Return A : A, of F the invariant I1, of cof F the invariant I2."""
     out = 0.0
@@ -42,7 +37,7 @@ def square(a):
     return out
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def write_stress(f, cof, one, two, volume, by_two, out):
     """Write 2 W_1 F + 2 W_2 H + W_J cof F; ``by_two`` says whether there is W_2."""
     one, two = 2.0 * one, 2.0 * two
@@ -75,7 +70,7 @@ class _Acting(NamedTuple):
     volume: bool
 
     @classmethod
-    def of(cls, first: Sequence[Expression], second: Sequence[Expression]) -> _Acting:
+    def of(cls, first: Sequence[Expression], second: Sequence[Expression]) -> "_Acting":
         """Find them in W_1, W_2, W_J and W_11, W_12, W_1J, W_22, W_2J, W_JJ."""
 
         def used(*slopes: Expression) -> bool:
@@ -95,7 +90,7 @@ def _tangent(acting: _Acting, further: Further, w_second: Callable[..., Any], ke
     by_two, coupled, curved, both, volume = acting
     measured, add_tangent = further.measured, further.add_tangent
 
-    @njit(**_JIT, **kept)
+    @njit(**INNER, **kept)
     def tangent(p, f, cof, jac, out):
         i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_j, one_one, one_two, one_j, two_two, two_j, j_j = w_second(p, i1, i2, jac, fibres[0])
@@ -169,32 +164,32 @@ def _functions(
         *of_rest,
         *(slope for modulus in of_rest for slope in [*(derivative(modulus, word) for word in words), *of_directions]),
     ]
-    given: dict[str, Any] = {"names": names, "domain": formula.domain, **_INLINE}
+    given: dict[str, Any] = {"names": names, "domain": formula.domain, **INLINED}
     w = compiled("w", "p, i1, i2, jac, v", [formula.energy], **given)
     w_first = compiled("w_first", "p, i1, i2, jac, v", first, **given)
     w_second = compiled("w_second", "p, i1, i2, jac, v", [*first, *second], **given)
     w_mixed = compiled("w_mixed", "p, i1, i2, jac, v, out", [one for row in mixed for one in row],
                        into=[f"out[{k}, {a}, 0]" for k in range(n) for a in range(3)], **given)  # fmt: skip
     slots = [f"slopes[{i}, {k}]" for i in (0, 1) for k in range(n + len(directions))]
-    of_linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **_INLINE)
+    of_linear_moduli = compiled("linear_moduli", "p, slopes", rest, names, domain=rest_domain, into=slots, **INLINED)
 
     kept: dict[str, Any] = {"cache": True, "variant": name}
 
     acting = _Acting.of(first, second)
     by_two = acting.by_two
 
-    @njit(**_INLINE, **kept)
+    @njit(**INLINED, **kept)
     def energy(p, f, cof, jac):
         return w(p, square(f), square(cof) if by_two else 0.0, jac, measured(p, f)[0])
 
-    @njit(**_INLINE, **kept)
+    @njit(**INLINED, **kept)
     def stress(p, f, cof, jac, out):
         i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
         one, two, by_volume = w_first(p, i1, i2, jac, fibres[0])
         write_stress(f, cof, one, two, by_volume, by_two, out)
         add_stress(p, i1, i2, jac, fibres, out)
 
-    @njit(**_INLINE, **kept)
+    @njit(**INLINED, **kept)
     def by_parameters(p, f, cof, jac, out):
         i1, i2, fibres = square(f), square(cof) if by_two else 0.0, measured(p, f)
         w_mixed(p, i1, i2, jac, fibres[0], out)
@@ -202,7 +197,7 @@ def _functions(
             write_stress(f, cof, out[k, 0, 0], out[k, 1, 0], out[k, 2, 0], by_two, out[k])
         add_by_parameters(p, i1, i2, jac, fibres, f, cof, by_two, out)
 
-    @njit(**_JIT, **kept)
+    @njit(**INNER, **kept)
     def linear_moduli(p, slopes):
         mu, lame = of_linear_moduli(p, slopes)
         return float(mu), float(lame)

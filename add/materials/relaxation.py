@@ -22,13 +22,10 @@ from dataclasses import replace
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import CALLED, njit
+from add.kernels.caching import CALLED, INLINED, INNER, njit
 from add.kernels.deformation import gradient_of
 from add.materials.elements import contract, dilatation, dilate
 from add.materials.formulas import LawFunctions, Material, Modulus, law_by_parameters, law_stress, law_tangent
-
-_JIT = {"error_model": "numpy", "nogil": True}
-_INLINE = _JIT | {"inline": "always"}
 
 #: Entries of a symmetric matrix in the order of its six numbers.
 ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -113,7 +110,7 @@ def relaxing(law: Material) -> Material:
     return replace(law, name=f"{law.name}-relaxing", parameters=numbers, make=lambda: functions, by_point=True)
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _place(mean, theta, f, cof, jac, f_bar, cof_bar):
     """Write where the law is evaluated; return the factor s of F and det F there."""
     if mean:
@@ -139,7 +136,7 @@ def remembered_stress(x, elements, moduli, out):
             _write(cof_bar, piola, det, out[e, p])
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _slopes(law, p, f_bar, cof_bar, det, piola, tangent, by, second):
     """Write P, its tangent, its derivatives by the numbers, and F^-1 P at a point."""
     law_stress(law, p, f_bar, cof_bar, det, piola)
@@ -152,13 +149,13 @@ def _slopes(law, p, f_bar, cof_bar, det, piola, tangent, by, second):
                 second[i, m] += cof_bar[j, i] * piola[j, m] / det
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _upper(tangent, i, j, m, n):
     """Return an entry of a tangent, of which the law fills those with i <= j."""
     return tangent[i, j, m, n] if i <= j else tangent[j, i, n, m]
 
 
-@njit(**_INLINE)
+@njit(**INLINED)
 def _write(cof_bar, piola, det, out):
     """Write the six numbers of F^-1 P."""
     for k in range(N):

@@ -21,12 +21,10 @@ from numba import types
 
 from add.kernels.borrowed import floats_at, place_of, view_at
 from add.kernels.by_address import Callee, address, by_address
-from add.kernels.caching import CALLED, njit
+from add.kernels.caching import CALLED, INNER, njit
 from add.laws import Expression, compiled, derivative, unknown_sign
 from add.materials.strains import Strain, StrainLaw
 from add.typing import IntArray
-
-_JIT = {"nogil": True, "error_model": "numpy"}
 
 _PLACE, _COUNT, _NONE = types.uint64, types.int64, types.none
 _AT = types.Tuple((_PLACE, _COUNT))
@@ -79,7 +77,7 @@ def _of_law(law: StrainLaw) -> tuple[Callee, ...]:
     names |= {word: f"p[{k}]" for k, word in enumerate(law.words)}
     by_z = [derivative(law.energy, name) for name in strain.variables]
     by_r = [derivative(law.resistance, name) for name in strain.rates]
-    given: dict[str, Any] = {"names": names, "domain": unknown_sign(law.energy, frozenset()), **_JIT}
+    given: dict[str, Any] = {"names": names, "domain": unknown_sign(law.energy, frozenset()), **INNER}
 
     def pairs(slopes: Sequence[Expression], by: Sequence[str]) -> list[Expression]:
         return [derivative(one, name) for one in slopes for name in by]
@@ -125,14 +123,14 @@ def called_strain(law: StrainLaw) -> IntArray:
     return np.array([*map(address, callees(law)), len(law.strain.rest), law.damped])
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _strain(law, x, places, shape, work, z, dz):
     """Fill strains and their slopes, see `add.kernels.strains`."""
     at = (place_of(x), x.shape[0]), (places.ctypes.data, places.size), (place_of(shape), shape.size)
     _call_value(law[VALUE], (*at, place_of(work), z.size, place_of(z), place_of(dz)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _second(law, x, places, shape, g, v, work, out, turned):
     """Add second derivatives of strains, see `add.kernels.strains`."""
     at = (place_of(x), x.shape[0]), (places.ctypes.data, places.size), (place_of(shape), shape.size)
@@ -140,27 +138,27 @@ def _second(law, x, places, shape, g, v, work, out, turned):
     _call_second(law[SECOND], (*at, *by, place_of(out), place_of(turned)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _formula(law, which, p, z, r, out):
     """Write the values of one of the law's formulas."""
     at = place_of(p), p.size, place_of(z), place_of(r), z.size
     _call_formula(law[which], (*at, place_of(out)))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _stored(law, p, z):
     """Return W."""
     return _call_energy(law[ENERGY], (place_of(p), p.size, place_of(z), z.size))
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _prepare(e, q, own, x):
     for k in range(own.cells.shape[1]):
         for i in range(3):
             x[k, i] = q[3 * own.cells[e, k] + i]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _add_force(e, own, force, dz, out):
     for k in range(own.cells.shape[1]):
         for i in range(3):
@@ -170,7 +168,7 @@ def _add_force(e, own, force, dz, out):
             out[3 * own.cells[e, k] + i] += own.weights[e] * total
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def _motion(e, q, v, own, x, work, z, dz, r):
     """Fill strains, their slopes and, of a damped law, their rates."""
     law = own.law
@@ -198,7 +196,7 @@ def strain_energy(q, own, moduli):
     return total
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def strain_residual(q, own, moduli, v, out):
     """Add r."""
     law, n = own.law, own.law[COUNT]
@@ -213,7 +211,7 @@ def strain_residual(q, own, moduli, v, out):
         _add_force(e, own, both[0], dz, out)
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def strain_jacobian(q, own, moduli, v, weight_q, weight_v, data, slots):
     """Add weight_q dr/dq + weight_v dr/dv to data[slots]."""
     law, n = own.law, own.law[COUNT]
@@ -260,7 +258,7 @@ def strain_jacobian(q, own, moduli, v, weight_q, weight_v, data, slots):
                 data[slots[e, i, j]] += own.weights[e] * local[i, j]
 
 
-@njit(**_JIT)
+@njit(**INNER)
 def strain_parameters(q, own, moduli, v, indices, forward, along, out, by_v):
     """Add dr/dmoduli of ``along`` (n_theta,) to ``out`` (n,), or backward ``along`` (n,) times that (n_theta,).
 

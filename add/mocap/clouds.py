@@ -1,7 +1,5 @@
 """Sequences of point clouds: NPZ, CSV, or a folder of PLY files, as depth cameras and scanners give them."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Iterable
@@ -38,37 +36,37 @@ class Clouds:
         """Number of points in all frames."""
         return sum(map(len, self.points))
 
-    def shifted(self, time: float) -> Clouds:
+    def shifted(self, time: float) -> "Clouds":
         """Return the clouds on a clock whose zero is at ``time`` of this one [s]."""
         return replace(self, times=self.times - time)
 
-    def moved(self, to: Callable[[FloatArray], FloatArray]) -> Clouds:
+    def moved(self, to: Callable[[FloatArray], FloatArray]) -> "Clouds":
         """Return the clouds with each frame's points where ``to`` puts them."""
         return replace(self, points=tuple(to(p) for p in self.points))
 
-    def cropped(self, start: float, stop: float) -> Clouds:
+    def cropped(self, start: float, stop: float) -> "Clouds":
         """Return the frames in [start, stop] [s]."""
         kept = np.flatnonzero((self.times >= start - 1e-9) & (self.times <= stop + 1e-9))
         colours = tuple(self.colours[k] for k in kept) if self.colours else ()
         return Clouds(self.times[kept], tuple(self.points[k] for k in kept), colours)
 
-    def in_box(self, low: FloatArray, high: FloatArray) -> Clouds:
+    def in_box(self, low: FloatArray, high: FloatArray) -> "Clouds":
         """Return the points within a box."""
         return self._where(np.asarray(((p >= low) & (p <= high)).all(axis=1)) for p in self.points)
 
-    def above(self, point: FloatArray, normal: FloatArray) -> Clouds:
+    def above(self, point: FloatArray, normal: FloatArray) -> "Clouds":
         """Return the points on the side of a plane to which its normal points: a table's own points are dropped."""
         return self._where((p - point) @ normal >= 0.0 for p in self.points)
 
-    def of_colour(self, low: FloatArray, high: FloatArray) -> Clouds:
+    def of_colour(self, low: FloatArray, high: FloatArray) -> "Clouds":
         """Return the points whose colours lie in a box of red, green and blue."""
         return self._where(np.asarray(((c >= low) & (c <= high)).all(axis=1)) for c in self.colours)
 
-    def every(self, n: int) -> Clouds:
+    def every(self, n: int) -> "Clouds":
         """Return every n-th point of each frame."""
         return self._where(np.arange(len(p)) % n == 0 for p in self.points)
 
-    def _where(self, masks: Iterable[BoolArray]) -> Clouds:
+    def _where(self, masks: Iterable[BoolArray]) -> "Clouds":
         kept = list(masks)
         points = tuple(p[mask] for p, mask in zip(self.points, kept, strict=True))
         colours = tuple(c[mask] for c, mask in zip(self.colours, kept, strict=True)) if self.colours else ()

@@ -1,7 +1,5 @@
 """Marker trajectories over time, with what was not seen marked as such, and their way into the frame of a model."""
 
-from __future__ import annotations
-
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -156,24 +154,24 @@ class Recording(Timed):
         total = np.where(inside[:, :, None], self.positions, 0.0).sum(axis=0)
         return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)
 
-    def select(self, names: Sequence[str]) -> Recording:
+    def select(self, names: Sequence[str]) -> "Recording":
         """Keep these markers, in this order."""
         columns = [self.index(name) for name in names]
         return replace(self, names=tuple(names), positions=self.positions[:, columns], valid=self.valid[:, columns])
 
-    def rename(self, names: Mapping[str, str]) -> Recording:
+    def rename(self, names: Mapping[str, str]) -> "Recording":
         """Give markers new names, old -> new; the others keep theirs."""
         require_names(names, self.names, source=self.source)
         return replace(self, names=tuple(names.get(name, name) for name in self.names))
 
-    def mask(self, names: Sequence[str], start: float = -np.inf, stop: float = np.inf) -> Recording:
+    def mask(self, names: Sequence[str], start: float = -np.inf, stop: float = np.inf) -> "Recording":
         """Declare these markers unseen where start <= t <= stop [s]."""
         columns = [self.index(name) for name in names]
         valid = self.valid.copy()
         valid[:, columns] &= ((self.times < start) | (self.times > stop))[:, None]
         return replace(self, valid=valid)
 
-    def transformed(self, R: ArrayLike, t: ArrayLike) -> Recording:
+    def transformed(self, R: ArrayLike, t: ArrayLike) -> "Recording":
         """Every position x becomes R x + t, R (3, 3), t (3,) [m]."""
         return replace(self, positions=self.positions @ np.asarray(R, dtype=np.float64).T + np.asarray(t))
 

@@ -1,7 +1,5 @@
 """Recordings of poses and of angles of joints, and all that one capture file holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -108,12 +106,12 @@ class PoseRecording(Timed):
     def _rotation(self) -> Rotation:
         return Rotation.from_quat(self.quaternion[:, [1, 2, 3, 0]])
 
-    def turned(self, rotations: ArrayLike) -> PoseRecording:
+    def turned(self, rotations: ArrayLike) -> "PoseRecording":
         """Give the body other orientations: R (nf, 3, 3), from its axes to the world's, one a frame."""
         quaternion = Rotation.from_matrix(np.asarray(rotations, dtype=np.float64)).as_quat()[:, [3, 0, 1, 2]]
         return replace(self, quaternion=quaternion)
 
-    def transformed(self, R: ArrayLike, t: ArrayLike) -> PoseRecording:
+    def transformed(self, R: ArrayLike, t: ArrayLike) -> "PoseRecording":
         """Move the world: every position x becomes R x + t, and all axes turn with it; R (3, 3), t (3,) [m]."""
         turn = np.asarray(R, dtype=np.float64)
         both = np.kron(np.eye(2), turn)
@@ -127,7 +125,7 @@ class PoseRecording(Timed):
             covariance=None if self.covariance is None else both @ self.covariance @ both.T,
         )
 
-    def scaled(self, factor: float) -> PoseRecording:
+    def scaled(self, factor: float) -> "PoseRecording":
         """Return the poses with every length times a factor."""
         by = np.repeat([factor, 1.0], 3)
         covariance = None if self.covariance is None else self.covariance * np.outer(by, by)

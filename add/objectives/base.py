@@ -1,7 +1,5 @@
 """Objectives as the sweeps see them, sums over states, of squares too; where what was recorded is in the scene."""
 
-from __future__ import annotations
-
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -26,7 +24,7 @@ class Objective(ABC):
     residuals) of every state from the first on, and only then `step_pullback`, from the last state to the first.
     """
 
-    def for_run(self) -> Objective:
+    def for_run(self) -> "Objective":
         """Return the objective with room for what one run makes it remember; itself if it remembers nothing."""
         return self
 
@@ -45,7 +43,7 @@ class Objective(ABC):
     def parameter_gradient(self, theta: FloatArray, theta_bar: FloatArray) -> None:
         """Add its gradient to ``theta_bar``."""
 
-    def within(self, start: float, stop: float, *, last: int | None = None) -> Objective:
+    def within(self, start: float, stop: float, *, last: int | None = None) -> "Objective":
         """Return the part whose times lie in [start, stop] [s], of a run that ends with step ``last``.
 
         The objective itself where nothing in it has a time.
@@ -71,7 +69,7 @@ class Objective(ABC):
         """
         return np.zeros(0), np.zeros(0)
 
-    def as_squares(self) -> list[tuple[float, LeastSquares]]:
+    def as_squares(self) -> "list[tuple[float, LeastSquares]]":
         """Return the objective as weighted sums of squares: what Gauss-Newton asks for.
 
         Raises
@@ -101,7 +99,7 @@ class StateRows:
     bars: StateTangent
     direct: Columns
 
-    def times(self, factor: float) -> StateRows:
+    def times(self, factor: float) -> "StateRows":
         """Return the derivatives of the residuals times a factor."""
         bars = StateTangent(factor * self.bars.q, factor * self.bars.v)
         return StateRows(self.step, bars, Columns(self.direct.index, factor * self.direct.values))
@@ -113,7 +111,7 @@ class LeastSquares(Objective):
     A step's residuals see what `Objective.step_value` sees, the state after the step and theta.
     """
 
-    def as_squares(self) -> list[tuple[float, LeastSquares]]:
+    def as_squares(self) -> "list[tuple[float, LeastSquares]]":
         """Return the objective itself, with weight one."""
         return [(1.0, self)]
 
@@ -206,11 +204,11 @@ class WeightedSum(Objective):
     weights: tuple[float, ...]
     objectives: tuple[Objective, ...]
 
-    def for_run(self) -> WeightedSum:
+    def for_run(self) -> "WeightedSum":
         """Return the sum of the parts for one run."""
         return WeightedSum(self.weights, tuple(part.for_run() for part in self.objectives))
 
-    def within(self, start: float, stop: float, *, last: int | None = None) -> WeightedSum:
+    def within(self, start: float, stop: float, *, last: int | None = None) -> "WeightedSum":
         """Return the sum of what of the parts lies in a window."""
         return WeightedSum(self.weights, tuple(part.within(start, stop, last=last) for part in self.objectives))
 

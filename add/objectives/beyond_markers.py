@@ -1,7 +1,5 @@
 """Recordings beyond markers: clouds of points against a surface, poses whose frames have covariances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
@@ -103,7 +101,7 @@ class CloudTracking(LeastSquares):
     loss: Loss | None = None
     placement: Placement | None = None
 
-    def within(self, start: float, stop: float, *, last: int | None = None) -> CloudTracking:
+    def within(self, start: float, stop: float, *, last: int | None = None) -> "CloudTracking":
         """Return the objective of the frames in [start, stop]; the weights of what is left sum to what they did."""
         kept = np.flatnonzero((self.surface.times >= start - 1e-9) & (self.surface.times <= stop + 1e-9))
         clouds = tuple(self.clouds[k] for k in kept)
@@ -268,7 +266,7 @@ class WhitenedTracking(LeastSquares):
         """Return the frames of the interval that ends at ``state``."""
         return self.points.frames(state, theta)
 
-    def within(self, start: float, stop: float, *, last: int | None = None) -> WhitenedTracking:
+    def within(self, start: float, stop: float, *, last: int | None = None) -> "WhitenedTracking":
         """Return the objective of the frames in [start, stop]; the weights of what is left sum to what they did."""
         times = self.points.times
         kept = (times >= start - 1e-9) & (times <= stop + 1e-9)

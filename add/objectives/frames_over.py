@@ -1,7 +1,5 @@
 """Frames of a recording over states of a run, all at once, interpolated between steps: residuals and tangents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -126,7 +124,7 @@ class FramesOver:
     origin: FloatArray | float = 0.0
 
     @classmethod
-    def of_run(cls, tracking: Tracked, run: Trajectory, theta: FloatArray, before: int, last: int) -> FramesOver:
+    def of_run(cls, tracking: Tracked, run: Trajectory, theta: FloatArray, before: int, last: int) -> "FramesOver":
         """Return the frames of a run from t = 0 that lie after state ``before``, and not after state ``last``."""
         interval = tracking.intervals(theta)
         frames = np.arange(*np.searchsorted(interval, [before + 1, last + 1]))
@@ -143,7 +141,7 @@ class FramesOver:
         times: FloatArray,
         frames: IntArray | None = None,
         origin: FloatArray | float = 0.0,
-    ) -> FramesOver:
+    ) -> "FramesOver":
         """Return times of the interval that ends at ``state``, with the frames that lie there if these are asked."""
         rows, ends = state.step + np.array([-1, 0]), np.full(times.size, state.step)
         frames = np.zeros(0, dtype=np.int64) if frames is None else frames

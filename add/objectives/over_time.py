@@ -1,7 +1,5 @@
 """Measures of one place over a window of time (soft minimum, mean), and of each step from a recorded state."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Self, final
@@ -188,7 +186,7 @@ class SoftMinimum(_OverTime):
     along: FloatArray | None = None
     memory: SoftMinimumMemory | None = field(default=None, repr=False, compare=False)
 
-    def for_run(self) -> SoftMinimum:
+    def for_run(self) -> "SoftMinimum":
         """Return the objective with room for the measures of one run."""
         return replace(self, memory=SoftMinimumMemory())
 
@@ -230,7 +228,7 @@ class MeanOverTime(_OverTime):
 
     count: int
 
-    def over(self, first: int, last: int) -> MeanOverTime:
+    def over(self, first: int, last: int) -> "MeanOverTime":
         """Return the mean over other steps."""
         return replace(self, first=first, last=last, count=max(last - first + 1, 1))
 
@@ -329,7 +327,7 @@ class OneStep(CoordinateErrors):
     counts: BoolArray
     dt: float
 
-    def within(self, start: float, stop: float, *, last: int | None = None) -> OneStep:
+    def within(self, start: float, stop: float, *, last: int | None = None) -> "OneStep":
         """Return the mean over the steps that end in [start, stop]."""
         t = self.dt * np.arange(self.counts.size)
         return replace(self, counts=self.counts & (t >= start - 1e-9) & (t <= stop + 1e-9))

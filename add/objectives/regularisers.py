@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,11 +152,8 @@ class Regulariser(LeastSquares):
         """Return nothing."""
         return np.zeros(0, dtype=np.int64)
 
-    @property
-    @final
-    def looks(self) -> bool:
-        """No state counts."""
-        return False
+    #: No state counts.
+    looks: ClassVar[bool] = False
 
     @final
     def step_residuals(self, state: State, theta: FloatArray) -> FloatArray:

@@ -1,7 +1,5 @@
 """Points of bodies against targets at given times: markers, points, lines and poses are all of this form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import final
@@ -85,11 +83,11 @@ class Tracking(LeastSquares):
         object.__setattr__(self, "_interval", self._intervals(self.times))
         object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
 
-    def for_run(self) -> Tracking:
+    def for_run(self) -> "Tracking":
         """Return the tracking with room for the place from which displacements count."""
         return self if self.reference is None else replace(self, origin=Origin())
 
-    def within(self, start: float, stop: float, *, mean: bool = True, last: int | None = None) -> Tracking:
+    def within(self, start: float, stop: float, *, mean: bool = True, last: int | None = None) -> "Tracking":
         """Return the objective of the frames in [start, stop], of a run that ends with step ``last`` (default: as is).
 
         ``mean`` makes the weights of what is left sum to one. Displacements count from where they did.

@@ -1,7 +1,5 @@
 """Steps by backward differentiation, order one and two, their exact derivatives, and blocks of compiled ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, final, overload
@@ -151,9 +149,9 @@ class Records(Sequence[Record]):
     def __getitem__(self, key: int) -> Record: ...
 
     @overload
-    def __getitem__(self, key: slice) -> Records: ...
+    def __getitem__(self, key: slice) -> "Records": ...
 
-    def __getitem__(self, key: int | slice) -> Record | Records:
+    def __getitem__(self, key: int | slice) -> "Record | Records":
         if isinstance(key, slice):
             return Records(self._parts[key])
         part = self._parts[key]

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -208,10 +208,8 @@ class Remembering(AroundSteps):
     inner: BDF
     memories: tuple[Memory, ...]
 
-    @property
-    def remembers(self) -> bool:
-        """It does; see `DifferentiableStepper.remembers`."""
-        return True
+    #: It does; see `DifferentiableStepper.remembers`.
+    remembers: ClassVar[bool] = True
 
     # --- forward ------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,6 @@ acceleration is a = c (v - sum alpha_k v_k), in the order of operations of the s
 the last bit. Where it is not (a stepper that does not begin at the state before), it is kept, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -45,7 +43,7 @@ class Ragged:
     dtype: np.dtype
 
     @classmethod
-    def of(cls, arrays: Sequence[AnyArray]) -> Ragged:
+    def of(cls, arrays: Sequence[AnyArray]) -> "Ragged":
         """Return arrays of one kind, one at least."""
         values = np.concatenate(arrays)
         dtype = values.dtype
@@ -85,7 +83,7 @@ class KeptBlock:
     candidates: AllCandidates
 
     @classmethod
-    def of(cls, block: Block) -> KeptBlock:
+    def of(cls, block: Block) -> "KeptBlock":
         """Return what is kept of a block."""
         steps, n = block.steps, block.n
         ends = steps.ends[:n]
@@ -180,7 +178,7 @@ class KeptSteps:
     divided: dict[int, tuple[State, Record]]
 
     @classmethod
-    def of(cls, before: State, steps: Sequence[tuple[State, Record]]) -> KeptSteps:
+    def of(cls, before: State, steps: Sequence[tuple[State, Record]]) -> "KeptSteps":
         """Return what is kept of steps, one at least, that follow the state ``before``."""
         records = [record for _, record in steps]
         q, v = (np.stack([getattr(record.kin, name) for record in records]) for name in ("q", "v"))

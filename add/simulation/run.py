@@ -1,7 +1,5 @@
 """The forward loop and what it leaves."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -97,7 +95,7 @@ class Trajectory(Summarised):
         """Iterate over all states, the initial one first."""
         return (self.state(k) for k in range(self.n_steps + 1))
 
-    def after(self, k: int) -> Trajectory:
+    def after(self, k: int) -> "Trajectory":
         """Return the part that begins with the state after step ``k``."""
         if k == 0:
             return self

@@ -1,10 +1,8 @@
 """Steps of the classical Runge-Kutta method of order four, explicit in the accelerations, with exact derivatives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -48,22 +46,18 @@ class RungeKutta4(BlockStepper):
     step_size: float
     newton: NewtonOptions = NewtonOptions()
 
-    @property
-    def order(self) -> int:
-        """Four."""
-        return 4
+    #: Four.
+    order: ClassVar[int] = 4
 
     @property
     def dt(self) -> float:
         """Step [s]."""
         return self.step_size
 
-    @property
-    def needs_compiled(self) -> bool:
-        """It has no others."""
-        return True
+    #: It has no others.
+    needs_compiled: ClassVar[bool] = True
 
-    def solved_by(self, options: NewtonOptions) -> RungeKutta4:
+    def solved_by(self, options: NewtonOptions) -> "RungeKutta4":
         """Return the stepper with other options, which it does not ask."""
         return replace(self, newton=options)
 

@@ -1,7 +1,5 @@
 """The start of a run (the given state, or static equilibrium), and backward differentiation formulas."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -38,7 +36,7 @@ class Begun(NamedTuple):
 class Start(ABC):
     """Initial coordinates and velocities as a function of theta."""
 
-    def solved_by(self, options: NewtonOptions) -> Start:
+    def solved_by(self, options: NewtonOptions) -> "Start":
         """Return the start with other options of Newton's method; itself where nothing is solved."""
         return self
 
@@ -119,7 +117,7 @@ class EquilibriumStart(Start):
     initial: InitialState
     newton: NewtonOptions
 
-    def solved_by(self, options: NewtonOptions) -> EquilibriumStart:
+    def solved_by(self, options: NewtonOptions) -> "EquilibriumStart":
         """Return the start with other options of Newton's method."""
         return replace(self, newton=options)
 

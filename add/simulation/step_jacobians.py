@@ -6,8 +6,6 @@ those of the step's equations on the branch that the record keeps, J u_dot = -(w
 `add.adjoint` chain, so that products of them are the derivatives of a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -302,7 +300,7 @@ class Dynamics:
         *,
         t: float = 0.0,
         theta: FloatArray | None = None,
-    ) -> Dynamics:
+    ) -> "Dynamics":
         """Return the equations at a state.
 
         Parameters

@@ -1,7 +1,5 @@
 """Derivatives of one step as operators for big systems: products with vectors, also with the transposed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -21,7 +19,7 @@ from add.typing import FloatArray
 class StepOperator(LinearOperator):
     """A part of a step's derivative, known by its products; see `scipy.sparse.linalg.LinearOperator`."""
 
-    def __init__(self, step: _LinearStep, rows: slice, columns: slice) -> None:
+    def __init__(self, step: "_LinearStep", rows: slice, columns: slice) -> None:
         shape = len(range(*rows.indices(step.size))), len(range(*columns.indices(step.width)))
         super().__init__(np.dtype(float), shape)  # type: ignore[call-arg]
         self._step, self._rows, self._columns = step, rows, columns

@@ -1,10 +1,8 @@
 """The contract of a time integrator with the forward loop and the sweeps."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -58,7 +56,7 @@ class Record:
     alpha: tuple[float, ...]
     charts: IntArray = field(default_factory=lambda: NO_CHARTS)
     unchanged: State | None = None
-    inner: tuple[Record, ...] = ()
+    inner: "tuple[Record, ...]" = ()
     stages: FloatArray = field(default_factory=lambda: NO_STAGES)
     begun: Carry = NO_CARRY
 
@@ -264,15 +262,11 @@ class DifferentiableStepper(Stepper, StepPart):
 
     newton: NewtonOptions
 
-    @property
-    def remembers(self) -> bool:
-        """Whether a step depends on numbers beside coordinates, velocities and theta that derivatives go through."""
-        return False
+    #: Whether a step depends on numbers beside coordinates, velocities and theta that derivatives go through.
+    remembers: ClassVar[bool] = False
 
-    @property
-    def n_history(self) -> int:
-        """Two."""
-        return 2
+    #: Two.
+    n_history: ClassVar[int] = 2
 
     @abstractmethod
     def solved_by(self, options: NewtonOptions) -> Self:

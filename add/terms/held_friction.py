@@ -12,8 +12,6 @@ r is that and, of hinges and slides, the damping d v. Of balls it is J_l(w)^T ti
 and then creeps with f = `STIFFER` at most.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +77,7 @@ class HeldFriction(StickingTerm):
         return _times(self.turned(kin)[0], kin.v[self.dofs])
 
     @final
-    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> HeldBranch:
+    def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> "HeldBranch":
         """Return the smooth term of this branch, without reactions."""
         return HeldBranch(self, decision)
 
@@ -119,7 +117,7 @@ class HeldFriction(StickingTerm):
 
     @property
     @final
-    def sticking(self) -> HeldFriction:
+    def sticking(self) -> "HeldFriction":
         """The term itself."""
         return self
 

@@ -10,7 +10,7 @@ Remembered are stress that relaxes (`add.materials.relaxation`), and activations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -251,10 +251,8 @@ class Following(Memory):
     control: tuple[float, float] = (-np.inf, np.inf)
     limits: tuple[float, float] = (-np.inf, np.inf)
 
-    @property
-    def n(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    n: ClassVar[int] = 1
 
     @property
     def entries(self) -> IntArray:

@@ -1,7 +1,5 @@
 """Muscles: tension along fibres of tissue and along lines through it, and cells that take a volume."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
@@ -53,7 +51,7 @@ class FibreLines:
     weight: FloatArray
 
     @classmethod
-    def of_tissue(cls, cells: IntArray, gradients: FloatArray, weights: FloatArray, fibres: FloatArray) -> FibreLines:
+    def of_tissue(cls, cells: IntArray, gradients: FloatArray, weights: FloatArray, fibres: FloatArray) -> "FibreLines":
         """Return the fibres of elements: cells (ne, nn), gradients (ne, nq, nn, 3), weights (ne, nq), m_0 (ne, 3)."""
         n, nq, nn = gradients.shape[:3]
         lines = np.arange(n * nq + 1)
@@ -62,7 +60,7 @@ class FibreLines:
         return cls(nodes, nn * lines, np.tile(np.arange(nn), (n * nq, 1)), shares, lines, weights.ravel())
 
     @classmethod
-    def through(cls, points: FloatArray, nodes: IntArray, weights: FloatArray) -> FibreLines:
+    def through(cls, points: FloatArray, nodes: IntArray, weights: FloatArray) -> "FibreLines":
         """Return one line through material points: places at rest (m, 3), nodes and their weights (m, k)."""
         length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
         own, local = np.unique(np.hstack([nodes[:-1], nodes[1:]]), return_inverse=True)
@@ -70,7 +68,7 @@ class FibreLines:
         ends = np.array([0, own.size]), np.array([0, shares.shape[0]])
         return cls(own, ends[0], local.reshape(shares.shape), shares, ends[1], np.array([length]))
 
-    def moved(self, first: int) -> FibreLines:
+    def moved(self, first: int) -> "FibreLines":
         """Return the lines with the nodes of a body as those of the system."""
         return replace(self, nodes=first + self.nodes)
 

@@ -217,10 +217,8 @@ class Chamber(Constraint):
     filling: Filling
     area: float
 
-    @property
-    def n_rows(self) -> int:
-        """One."""
-        return 1
+    #: One.
+    n_rows: ClassVar[int] = 1
 
     @property
     def pressure_unit(self) -> float:

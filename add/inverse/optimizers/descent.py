@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -53,10 +53,8 @@ class _Descent(PhasedOptimizer):
     schedule: RateSchedule
     gradient_tolerance: float = field(default=0.0, kw_only=True)
 
-    @property
-    def shares_experiments(self) -> bool:
-        """It asks for values and gradients."""
-        return True
+    #: It asks for values and gradients.
+    shares_experiments: ClassVar[bool] = True
 
     @abstractmethod
     def direction(self, gradient: FloatArray, memory: tuple[FloatArray, ...], k: int) -> tuple[FloatArray, Any]:
@@ -158,10 +156,8 @@ class LBFGSB(PhasedOptimizer):
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
 
-    @property
-    def shares_experiments(self) -> bool:
-        """It asks for values and gradients."""
-        return True
+    #: It asks for values and gradients.
+    shares_experiments: ClassVar[bool] = True
 
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Run L-BFGS-B; the best evaluation is kept whatever ends it."""

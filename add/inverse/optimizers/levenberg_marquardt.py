@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -64,10 +64,8 @@ class LevenbergMarquardt(PhasedOptimizer):
     gradient_tolerance: float = 1e-8
     objective_tolerance: float = 1e-12
 
-    @property
-    def shares_experiments(self) -> bool:
-        """It asks for the runs themselves, which it differentiates forward."""
-        return False
+    #: It asks for the runs themselves, which it differentiates forward.
+    shares_experiments: ClassVar[bool] = False
 
     def minimise(self, run: PhaseRun) -> PhaseResult:
         """Minimise one phase; see `PhasedOptimizer.minimise`."""

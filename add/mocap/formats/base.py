@@ -3,8 +3,6 @@
 A table stands between other lines of a text: cells with their places, times on their grid.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import os
@@ -56,7 +54,7 @@ class Capture:
     _lines: list[list[str]] = field(default_factory=list, repr=False)
 
     @staticmethod
-    def of(path: str | os.PathLike[str]) -> Capture:
+    def of(path: str | os.PathLike[str]) -> "Capture":
         """Read a file.
 
         Raises
@@ -222,7 +220,7 @@ class Text(NamedTuple):
     comments: bool = False
 
     @staticmethod
-    def of(capture: Capture, by: str) -> Text:
+    def of(capture: Capture, by: str) -> "Text":
         """Split as a line says that is known to have several cells.
 
         Parameters
@@ -258,7 +256,7 @@ class Text(NamedTuple):
         place = f"line {index + 1}" + ("" if column is None else f", column {column + 1}")
         return InputError(message, place=place + (f" ({heading})" if heading else ""), **said)  # type: ignore[arg-type]
 
-    def grid(self, first: int, last: int, width: int, headings: Sequence[str], *, longer: bool = False) -> Grid:
+    def grid(self, first: int, last: int, width: int, headings: Sequence[str], *, longer: bool = False) -> "Grid":
         """Return the numbers of lines [first, last), blank lines left out; a blank or NaN cell is NaN.
 
         Parameters

@@ -1,7 +1,5 @@
 """Joints that mimic another, whose laws act on it, and rows of closed loops that say something of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -222,7 +220,7 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     return kept
 
 
-def _check_held(tree: TreeBody, system: _TreeAlone, rows: FloatArray) -> None:
+def _check_held(tree: TreeBody, system: "_TreeAlone", rows: FloatArray) -> None:
     """Refuse to hold joints whose rates depend on each other: closed loops in q contradict rates of zero in v."""
     held = [
         first + k for first, joint in zip(tree.first, tree.joints, strict=True) if joint.held for k in range(joint.n)

@@ -1,7 +1,5 @@
 """Named inputs of a rollout: numbers of the scene by their paths, the initial state, and signals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -59,7 +57,7 @@ class Inputs:
     state: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, simulation: Simulation, numbers: SceneParameters, shapes: Mapping[str, tuple[int, ...]]) -> Inputs:
+    def of(cls, simulation: Simulation, numbers: SceneParameters, shapes: Mapping[str, tuple[int, ...]]) -> "Inputs":
         """Return the places of inputs of these shapes.
 
         Raises

@@ -1,7 +1,5 @@
 """One step of a scene as a differentiable function of state, controls and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,7 +56,7 @@ class Step:
     theta : (n_theta,)
     """
 
-    function: StepFunction
+    function: "StepFunction"
     before: State
     state: State
     record: Record

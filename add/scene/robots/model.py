@@ -1,7 +1,5 @@
 """Robots as their files describe them, before any scene: links, joints, shapes, actuators. Plain numbers, SI units."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, final
@@ -37,7 +35,7 @@ class LinkPlace(NamedTuple):
     position: FloatArray
     rotation: FloatArray
 
-    def then(self, place: Place) -> LinkPlace:
+    def then(self, place: Place) -> "LinkPlace":
         """Return the place on the link of one that is given in the frame that this place is."""
         return LinkPlace(self.link, *after(self[1:], place))
 
@@ -75,7 +73,7 @@ class RobotGeometry:
     friction: float | None = None
     in_theta: str = ""
 
-    def moved(self, frame: Place) -> RobotGeometry:
+    def moved(self, frame: Place) -> "RobotGeometry":
         """Return the shape in the frame that its own is a place of."""
         position, rotation = after(frame, (self.position, self.rotation))
         return replace(self, position=position, rotation=rotation)
@@ -93,7 +91,7 @@ class RobotGeometry:
         return CollisionMesh(self.vertices, self.triangles)
 
     @cached_property
-    def hull(self) -> RobotGeometry:
+    def hull(self) -> "RobotGeometry":
         """The convex hull of the mesh, its triangles turned outwards.
 
         Raises
@@ -136,7 +134,7 @@ class RobotLink:
     collision: tuple[RobotGeometry, ...] = ()
     visual: tuple[RobotGeometry, ...] = ()
 
-    def moved(self, frame: Place) -> RobotLink:
+    def moved(self, frame: Place) -> "RobotLink":
         """Return the link in the frame that its own is a place of."""
         position, turn = frame
         collision, visual = (tuple(shape.moved(frame) for shape in some) for some in (self.collision, self.visual))

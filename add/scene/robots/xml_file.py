@@ -1,7 +1,5 @@
 """XML of robot files with line numbers, and places of errors: own nodes on expat, which refuse XML bombs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +30,7 @@ class XmlNode:
     tag: str
     attributes: dict[str, str]
     line: int
-    children: list[XmlNode] = field(default_factory=list)
+    children: "list[XmlNode]" = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
     @property
@@ -40,11 +38,11 @@ class XmlNode:
         """The text in it, without blanks around it."""
         return "".join(self.words).strip()
 
-    def all(self, tag: str) -> list[XmlNode]:
+    def all(self, tag: str) -> "list[XmlNode]":
         """Return the children with this tag."""
         return [child for child in self.children if child.tag == tag]
 
-    def nodes(self) -> list[XmlNode]:
+    def nodes(self) -> "list[XmlNode]":
         """Return this element and all below it."""
         below, k = [self], 0
         while k < len(below):

@@ -27,15 +27,16 @@ from add.terms.pressure import ATMOSPHERE
 
 
 class _ChamberSpec(Spec, numbers=Role.PROPERTY):
-    cavity: Index | None = Field(
-        None,
-        description="which hollow inside the body, from 0, in the order of their lowest nodes; null = the only one",
-    )
-    where: SelectorSpec | None = Field(
-        None,
-        description="instead of a hollow: the faces of the surface all of whose nodes are selected, in the rest frame "
-        "of the mesh",
-    )
+    """What all chambers say.
+
+    Attributes
+    ----------
+    cavity : which hollow inside the body, from 0, in the order of their lowest nodes; null = the only one
+    where : instead of a hollow: the faces of the surface all of whose nodes are selected, in the rest frame of the mesh
+    """
+
+    cavity: Index | None = None
+    where: SelectorSpec | None = None
 
     def model_post_init(self, context: Any) -> None:
         if self.cavity is not None and self.where is not None:
@@ -163,23 +164,22 @@ class DriveSpec(Spec, numbers=Role.PROPERTY):
     """An actuator of a joint, of a tendon, or as the robot's file says it.
 
     `torque`: the input itself. `position`: stiffness (input - q) - damping q'. `velocity`: damping (input - q').
+
+    Attributes
+    ----------
+    actuator : name of an actuator of the robot's file, which says all but the input, its control
+    input : torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time
+    limit : largest torque or force [N m, N]; "file" = what the file says of its joint (effort); null = none
     """
 
     type: Literal["torque", "position", "velocity"] = Field("torque", description="kind of actuator")
     joint: Name | None = Field(None, description="name of a hinge or slide that it drives")
     tendon: Name | None = Field(None, description="name of a tendon that it drives: q is its length")
-    actuator: Name | None = Field(
-        None, description="name of an actuator of the robot's file, which says all but the input, its control"
-    )
-    input: ScalarValueSpec = Field(
-        description="torque or force [N m, N], angle or way [rad, m], or rate [rad/s, m/s] over time"
-    )
+    actuator: Name | None = None
+    input: ScalarValueSpec
     stiffness: NonNegative | None = Field(None, description="of a `position` drive [N m/rad, N/m]")
     damping: NonNegative | None = Field(None, description="of `position` and `velocity` drives [N m s/rad, N s/m]")
-    limit: Positive | Literal["file"] | None = Field(
-        None, description='largest torque or force [N m, N]; "file" = what the file says of its joint (effort); '
-        "null = none",
-    )  # fmt: skip
+    limit: Positive | Literal["file"] | None = None
 
     def model_post_init(self, context: Any) -> None:
         if sum(item is not None for item in (self.joint, self.tendon, self.actuator)) != 1:
@@ -214,17 +214,18 @@ class TendonSpec(Spec, numbers=Role.PROPERTY):
     """A fixed tendon: its length l = sum of factors times coordinates has a spring, damping, dry friction, limits.
 
     Or what is said otherwise than in the robot's file.
+
+    Attributes
+    ----------
+    joints : name of a hinge or slide -> factor [m/rad, -]; null = the file's
+    dry_friction : force of dry friction, as of joints [N]; null = the file's, or 0
     """
 
-    joints: dict[Name, Number] | None = Field(
-        None, description="name of a hinge or slide -> factor [m/rad, -]; null = the file's"
-    )
+    joints: dict[Name, Number] | None = None
     stiffness: NonNegative | None = Field(None, description="of its spring [N/m]; null = the file's, or 0")
     rest: Number | None = Field(None, description="length at which the spring is at rest [m]; null = the file's, or 0")
     damping: NonNegative | None = Field(None, description="damping [N s/m]; null = the file's, or 0")
-    dry_friction: NonNegative | None = Field(
-        None, description="force of dry friction, as of joints [N]; null = the file's, or 0"
-    )
+    dry_friction: NonNegative | None = None
     slip_speed: Positive | None = Field(None, description="rate at which dry friction is felt [m/s]; null = 0.01")
     lower: Number | None = Field(None, description="lower limit of the length [m]; null = the file's, or none")
     upper: Number | None = Field(None, description="upper limit of the length [m]; null = the file's, or none")

@@ -57,19 +57,20 @@ class LinkShapeSpec(Spec):
 
 
 class LinkSpec(Spec, numbers=Role.PROPERTY):
-    """A link, or what is said otherwise than in the robot's file."""
+    """A link, or what is said otherwise than in the robot's file.
+
+    Attributes
+    ----------
+    inertia : Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the link's axes [kg m^2]; null = the file's, or
+        that of the shapes
+    center_of_mass : in the link's frame [m]; null = the file's, or that of the shapes
+    """
 
     shapes: tuple[LinkShapeSpec, ...] | None = Field(None, description="what it touches by; null = the file's, or none")
     mass: Positive | None = Field(None, description="mass [kg]; null = the file's, or by `density`")
     density: Positive | None = Field(None, description="mass density of the shapes [kg/m^3]")
-    inertia: Inertia6 | None = Field(
-        None,
-        description="Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the link's axes [kg m^2]; null = the "
-        "file's, or that of the shapes",
-    )
-    center_of_mass: Vector3 | None = Field(
-        None, description="in the link's frame [m]; null = the file's, or that of the shapes"
-    )
+    inertia: Inertia6 | None = None
+    center_of_mass: Vector3 | None = None
 
 
 class MimicSpec(Spec):
@@ -84,6 +85,20 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     """A joint, or what is said otherwise than in the robot's file.
 
     Units are those of angles or of lengths, by its type.
+
+    Attributes
+    ----------
+    value : where it starts [rad, m]: angle, way or, of a ball, rotation vector; null = the file's, or 0
+    rate : how fast it starts [rad/s, m/s]; null = 0
+    rest : where the spring is at rest [rad, m]; null = the file's, or 0
+    dry_friction : tau, the largest torque or force of dry friction [N m, N]; null = the file's, or 0
+    dry_friction_law : its law, as the body's `dry_friction_law` says; null = the body's
+    slip_speed : rate at which dry friction is felt [rad/s, m/s]; null = 0.01, or 0.001 by the law `hybrid`
+    limit_stiffness : stiffness of its stops [N m/rad, N/m]; null = 1000, or more: the weight that it may bear presses a
+        hinge by at most 0.01 rad, a slide by a hundredth of its way, and throws it five times as far
+    limit_damping : damping of its stops [N m s/rad, N s/m]; null = 1 beside a given stiffness, else at least 1: half of
+        the critical one of what it carries
+    motion : given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move
     """
 
     type: Literal["hinge", "slide", "ball", "fixed"] | None = Field(None, description="kind of joint; null = hinge")
@@ -93,42 +108,20 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     orientation: Quaternion | None = Field(None, description="its frame in the parent's frame [-]; null = 1, 0, 0, 0")
     axis: Direction | None = Field(None, description="axis of a hinge or slide in its frame [-]; null = 0, 0, 1")
     mimic: MimicSpec | None = Field(None, description="another joint that it follows")
-    value: Annotated[NumberOrVectorSpec | None, Role.STATE] = Field(
-        None, description="where it starts [rad, m]: angle, way or, of a ball, rotation vector; null = the file's, or 0"
-    )
-    rate: Annotated[NumberOrVectorSpec | None, Role.STATE] = Field(
-        None, description="how fast it starts [rad/s, m/s]; null = 0"
-    )
+    value: Annotated[NumberOrVectorSpec | None, Role.STATE] = None
+    rate: Annotated[NumberOrVectorSpec | None, Role.STATE] = None
     stiffness: NonNegative | None = Field(None, description="of its spring [N m/rad, N/m]; null = the file's, or 0")
-    rest: NumberOrVectorSpec | None = Field(
-        None, description="where the spring is at rest [rad, m]; null = the file's, or 0"
-    )
+    rest: NumberOrVectorSpec | None = None
     damping: NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
-    dry_friction: NonNegative | None = Field(
-        None, description="tau, the largest torque or force of dry friction [N m, N]; null = the file's, or 0"
-    )
-    dry_friction_law: Literal["tanh", "hybrid"] | None = Field(
-        None, description="its law, as the body's `dry_friction_law` says; null = the body's"
-    )
-    slip_speed: Positive | None = Field(
-        None, description="rate at which dry friction is felt [rad/s, m/s]; null = 0.01, or 0.001 by the law `hybrid`"
-    )
+    dry_friction: NonNegative | None = None
+    dry_friction_law: Literal["tanh", "hybrid"] | None = None
+    slip_speed: Positive | None = None
     armature: NonNegative | None = Field(None, description="inertia of its motor [kg m^2, kg]; null = the file's, or 0")
     lower: Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
     upper: Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
-    limit_stiffness: Positive | None = Field(
-        None,
-        description="stiffness of its stops [N m/rad, N/m]; null = 1000, or more: the weight that it may bear presses "
-        "a hinge by at most 0.01 rad, a slide by a hundredth of its way, and throws it five times as far",
-    )
-    limit_damping: NonNegative | None = Field(
-        None,
-        description="damping of its stops [N m s/rad, N s/m]; null = 1 beside a given stiffness, else at least 1: half "
-        "of the critical one of what it carries",
-    )
-    motion: ScalarValueSpec | None = Field(
-        None, description="given motion, added to `value` [rad, m]: its torque is a result; null = it is free to move"
-    )
+    limit_stiffness: Positive | None = None
+    limit_damping: NonNegative | None = None
+    motion: ScalarValueSpec | None = None
 
     def model_post_init(self, context: Any) -> None:
         if self.mimic is not None and (self.value is not None or self.motion is not None):
@@ -179,75 +172,59 @@ class ArticulatedBodySpec(Spec):
 
     It is read from a robot's file (`model`), whose numbers `links` and `joints` may replace, or written here. A link is
     a body of the name `<body>/<link>` for markers, couplings, contact and objectives.
+
+    Attributes
+    ----------
+    base : whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF or SDF
+    keyframe : pose of an MJCF in which joints start that say no `value`; null = the file's zero pose
+    position : of the free link's frame, instead of where the file has it; where the base stands still, of the file's
+        world, in which it places the links [m]; null = as in the file
+    orientation : of the same frame [-]; null = as in the file
+    angular_velocity : of a free link, world axes [rad/s]
+    limits : stops of its hinges and slides: springs and dampers, or `hard`, with the friction law `impulse`: they give
+        not at all, and stop what arrives without a rebound
+    dry_friction_law : dry friction of its joints: tau tanh(rate / slip_speed), which creeps, or `hybrid`: a joint at
+        rest is held by an equation while that takes no more than tau, and slips with tau
+    actuators : whether the file's actuators act, with control 0 where no drive has them
+    static_shapes : whether shapes of the file that stand still become obstacles, `<body> <shape>`
+    self_collision : whether links that no joint joins meet each other; "not-at-start" = but for those that touch where
+        they start
+    spacing : largest distance between neighbouring contact points on edges and axes of links' shapes [m]; null = the
+        fewest: corners and ends, between which an edge or axis of another link may slip through
+    meshes : what meshes of links touch by: themselves, or their convex hulls; null = themselves, but the hull, with a
+        warning, of one that is not closed or otherwise no solid
     """
 
     type: Literal["articulated"] = Field("articulated", description="kind of body")
     model: FilePath | None = Field(None, description="URDF, SDF or MJCF file; null = the tree is written here")
-    base: Literal["fixed", "free"] | None = Field(
-        None,
-        description="whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF or SDF",
-    )
+    base: Literal["fixed", "free"] | None = None
     up: Literal["x", "y", "z"] = Field("z", description="axis of the file that points up")
     ignore: tuple[Text, ...] = Field((), description="things of the file to leave out that would change the motion")
     repair: Flag = Field(False, description="whether impossible inertias of a URDF are mended, see `add info --repair`")
     srdf: FilePath | None = Field(None, description="SRDF file whose pairs of links of a URDF never touch")
     packages: dict[Name, FilePath] = Field(default_factory=dict, description="package of a URDF -> its folder")
     visual: Flag = Field(False, description="whether meshes for pictures of a URDF are read and drawn")
-    keyframe: Text | None = Field(
-        None, description="pose of an MJCF in which joints start that say no `value`; null = the file's zero pose"
-    )
-    position: Annotated[Vector3 | None, Role.STATE] = Field(
-        None,
-        description="of the free link's frame, instead of where the file has it; where the base stands still, of the"
-        " file's world, in which it places the links [m]; null = as in the file",
-    )
-    orientation: Annotated[Quaternion | None, Role.STATE] = Field(
-        None, description="of the same frame [-]; null = as in the file"
-    )
+    keyframe: Text | None = None
+    position: Annotated[Vector3 | None, Role.STATE] = None
+    orientation: Annotated[Quaternion | None, Role.STATE] = None
     velocity: Annotated[Vector3, Role.STATE] = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
-    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="of a free link, world axes [rad/s]"
-    )
+    angular_velocity: Annotated[Vector3, Role.STATE] = (0.0, 0.0, 0.0)
     links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
     drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")
-    limits: Literal["penalty", "hard"] = Field(
-        "penalty",
-        description="stops of its hinges and slides: springs and dampers, or `hard`, with the friction law `impulse`: "
-        "they give not at all, and stop what arrives without a rebound",
-    )
-    dry_friction_law: Literal["tanh", "hybrid"] = Field(
-        "tanh",
-        description="dry friction of its joints: tau tanh(rate / slip_speed), which creeps, or `hybrid`: a "
-        "joint at rest is held by an equation while that takes no more than tau, and slips with tau",
-    )
+    limits: Literal["penalty", "hard"] = "penalty"
+    dry_friction_law: Literal["tanh", "hybrid"] = "tanh"
     tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
     fluid: FluidSpec | None = Field(None, description="fluid around all its links; null = the file's, or none")
     loops: dict[Name, LoopSpec] = Field(
         default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
     )
-    actuators: Flag = Field(
-        False, description="whether the file's actuators act, with control 0 where no drive has them"
-    )
-    static_shapes: Flag = Field(
-        False, description="whether shapes of the file that stand still become obstacles, `<body> <shape>`"
-    )
+    actuators: Flag = False
+    static_shapes: Flag = False
     limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
-    self_collision: Flag | Literal["not-at-start"] = Field(
-        False,
-        description='whether links that no joint joins meet each other; "not-at-start" = but for those '
-        "that touch where they start",
-    )
-    spacing: Positive | None = Field(
-        None,
-        description="largest distance between neighbouring contact points on edges and axes of links' shapes [m]; "
-        "null = the fewest: corners and ends, between which an edge or axis of another link may slip through",
-    )
-    meshes: Literal["exact", "hull"] | None = Field(
-        None,
-        description="what meshes of links touch by: themselves, or their convex hulls; null = themselves, but the "
-        "hull, with a warning, of one that is not closed or otherwise no solid",
-    )
+    self_collision: Flag | Literal["not-at-start"] = False
+    spacing: Positive | None = None
+    meshes: Literal["exact", "hull"] | None = None
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
     #: That of the file, where somebody has read it before.

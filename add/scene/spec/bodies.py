@@ -191,20 +191,19 @@ class RegionSpec(Spec):
 
 
 class EmbeddingSpec(Spec):
-    """Nodes fixed to a link or a rigid body: bones in tissue."""
+    """Nodes fixed to a link or a rigid body: bones in tissue.
+
+    Attributes
+    ----------
+    where : the nodes, in the rest frame of the mesh; null = those inside the shapes of the other body
+    within : how far a node may be outside those shapes [m]; null = 0 without `where`, any distance with it
+    by : whether the nodes are no unknowns, or unknowns held by forces that results have as `ties`
+    """
 
     body: BodyName = Field(description="name of the rigid or kinematic body, or of the link: `arm/forearm`")
-    where: SelectorSpec | None = Field(
-        None, description="the nodes, in the rest frame of the mesh; null = those inside the shapes of the other body"
-    )
-    within: NonNegative | None = Field(
-        None,
-        description="how far a node may be outside those shapes [m]; null = 0 without `where`, any distance with it",
-    )
-    by: Literal["condensation", "multipliers"] = Field(
-        "condensation",
-        description="whether the nodes are no unknowns, or unknowns held by forces that results have as `ties`",
-    )
+    where: SelectorSpec | None = None
+    within: NonNegative | None = None
+    by: Literal["condensation", "multipliers"] = "condensation"
 
 
 class SoftBodySpec(_MovingSpec):
@@ -212,18 +211,19 @@ class SoftBodySpec(_MovingSpec):
 
     Its initial velocity field is velocity + angular_velocity x (x - c), c the centre of its volume: not of its mass,
     where regions have other densities or there are point masses.
+
+    Attributes
+    ----------
+    element : element family; null = the file's own, tet4 for shapes
+    enhanced : of hex8: three inner nodes an element, with which it bends as it should (enhanced strains)
     """
 
     type: Literal["soft"] = Field("soft", description="kind of body")
     mesh: MeshSpec = Field(description="rest shape: a file, or a shape that is meshed here")
-    element: Literal["tet4", "tet10", "hex8"] | None = Field(
-        None, description="element family; null = the file's own, tet4 for shapes"
-    )
+    element: Literal["tet4", "tet10", "hex8"] | None = None
     scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
     mean_dilatation: Flag = Field(False, description="mean dilatation (F-bar) against volumetric locking")
-    enhanced: Flag = Field(
-        False, description="of hex8: three inner nodes an element, with which it bends as it should (enhanced strains)"
-    )
+    enhanced: Flag = False
     mass: Literal["consistent", "lumped"] = Field("consistent", description="mass matrix; `lumped` is HRZ")
     material: AnyMaterialSpec = Field(description="material of the body, or of what `regions` leave of it")
     regions: dict[Name, RegionSpec] = Field({}, description="parts of other materials by name; none may overlap")

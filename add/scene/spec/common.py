@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from inspect import get_annotations
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -13,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from add.errors import InputError
 from add.laws import require_names
 from add.scene.spec.unions import by_key, by_type
+from add.summary import described
 from add.typing import FloatArray
 
 T = TypeVar("T")
@@ -45,10 +47,13 @@ class Spec(BaseModel):
     role: ClassVar[Role | None] = None
 
     def __init_subclass__(cls, numbers: Role | None = None, **kwargs: Any) -> None:
-        """Take the role of the class's numbers; of none, that of its base counts."""
+        """Take the role of the numbers, of none that of the base, and descriptions that are long from the docstring."""
         super().__init_subclass__(**kwargs)
         if numbers is not None:
             cls.role = numbers
+        cls.__doc__, texts = described(cls.__doc__)
+        for key in texts.keys() & get_annotations(cls).keys():
+            setattr(cls, key, Field(cls.__dict__.get(key, ...), description=texts[key]))
 
     def says(self, key: str) -> bool:
         """Whether a field is other than its default, which a scene with its defaults says, too."""

@@ -13,32 +13,28 @@ class ContactPairSpec(_FurtherFriction):
     """The contact between two bodies, obstacles or classes of bodies; null takes the value of `contact`.
 
     Later rows win. `body` with `obstacle` is for points of one body on the shape of the other alone.
+
+    Attributes
+    ----------
+    between : names of bodies, obstacles or classes of bodies (`bodies.*.contact.class`), in any order
+    obstacle : name of an obstacle or a class, or of another rigid or kinematic body whose shape is met
+    restitution : ratio of the speeds after and before a head-on impact [-]; sets the damping, from the masses of both
+        rigid bodies, `touching` and the stiffness per point
+    thickness : thickness of the layer around shapes [m]; of all laws but `penalty`
+    by_meshes : true: two bodies meet by meshes, also where points could meet a shape; balls by radius
     """
 
-    between: tuple[SideName, SideName] | None = Field(
-        None, description="names of bodies, obstacles or classes of bodies (`bodies.*.contact.class`), in any order"
-    )
+    between: tuple[SideName, SideName] | None = None
     body: SideName | None = Field(None, description="name of a body or a class, whose points are meant")
-    obstacle: SideName | None = Field(
-        None,
-        description="name of an obstacle or a class, or of another rigid or kinematic body whose shape is met",
-    )
+    obstacle: SideName | None = None
     stiffness: Positive | None = Field(None, description="k_n [N/m], or [N/m^3] per area")
     friction: NonNegative | None = Field(None, description="Coulomb's coefficient [-]")
     damping: NonNegative | None = Field(None, description="k_d [N s/m], or [N s/m^3] per area")
-    restitution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        None,
-        description="ratio of the speeds after and before a head-on impact [-]; sets the damping, from the masses of "
-        "both rigid bodies, `touching` and the stiffness per point",
-    )
+    restitution: Annotated[Number, Field(gt=0, le=1)] | None = None
     touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
-    thickness: Positive | None = Field(
-        None, description="thickness of the layer around shapes [m]; of all laws but `penalty`"
-    )
-    by_meshes: Flag = Field(
-        False, description="true: two bodies meet by meshes, also where points could meet a shape; balls by radius"
-    )
+    thickness: Positive | None = None
+    by_meshes: Flag = False
     enabled: Flag = Field(True, description="false: they pass through each other")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
@@ -88,19 +84,19 @@ def _no_penalties(facts: Facts) -> str:
 
 
 class NodeContactSpec(Spec, numbers=Role.PROPERTY):
-    """Contact of the nodes of soft and mass-spring bodies with shapes, where it differs from that of bodies' points."""
+    """Contact of the nodes of soft and mass-spring bodies with shapes, where it differs from that of bodies' points.
 
-    stiffness: Positive | None = Field(
-        None, description="normal stiffness k_n [N/m], or [N/m^3] per area; null = `contact.stiffness`"
-    )
-    damping: NonNegative | None = Field(
-        None, description="normal damping k_d [N s/m], or [N s/m^3] per area; null = `contact.damping`"
-    )
-    stick_stiffness: Positive | None = Field(
-        None,
-        description="k_t [N s/m], or [N s/m^3] per area; null = `contact.stick_stiffness`, or as the stiffness where "
-        "that is null",
-    )
+    Attributes
+    ----------
+    stiffness : normal stiffness k_n [N/m], or [N/m^3] per area; null = `contact.stiffness`
+    damping : normal damping k_d [N s/m], or [N s/m^3] per area; null = `contact.damping`
+    stick_stiffness : k_t [N s/m], or [N s/m^3] per area; null = `contact.stick_stiffness`, or as the stiffness where
+        that is null
+    """
+
+    stiffness: Positive | None = None
+    damping: NonNegative | None = None
+    stick_stiffness: Positive | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         keys = tuple(type(self).model_fields)
@@ -115,28 +111,24 @@ class MeshContactSpec(Spec, numbers=Role.PROPERTY):
 
     Vertices meet faces and edges meet edges where they are nearer than both skins are thick. Friction, and what null
     stands for, is that of `contact`.
+
+    Attributes
+    ----------
+    thickness : thickness of the skins of bodies that say none [m]; null = half the mesh width, at most 0.04 of the size
+        of the body
+    stiffness : normal stiffness k_n of two surfaces [N/m^3]; null = `contact.stiffness`, over the mean area of a vertex
+        where that counts per node; where that is null, too, from weights, sizes and moduli
+    onset : depth over which the stiffness sets in [m]; null = `contact.onset`, or 0.3 of the distance at which the
+        thinnest skins touch if that is 0
+    damping_ramp : depth over which the damping sets in [m]; null = `contact.damping_ramp`, or as the onset
     """
 
-    thickness: Positive | None = Field(
-        None,
-        description="thickness of the skins of bodies that say none [m]; null = half the mesh width, at most 0.04 of "
-        "the size of the body",
-    )
-    stiffness: Positive | None = Field(
-        None,
-        description="normal stiffness k_n of two surfaces [N/m^3]; null = `contact.stiffness`, over the mean area of a "
-        "vertex where that counts per node; where that is null, too, from weights, sizes and moduli",
-    )
+    thickness: Positive | None = None
+    stiffness: Positive | None = None
     damping: NonNegative | None = Field(None, description="normal damping k_d [N s/m^3]; null as for the stiffness")
     stick_stiffness: Positive | None = Field(None, description="k_t [N s/m^3]; null as for the stiffness")
-    onset: Positive | None = Field(
-        None,
-        description="depth over which the stiffness sets in [m]; null = `contact.onset`, or 0.3 of the distance at "
-        "which the thinnest skins touch if that is 0",
-    )
-    damping_ramp: Positive | None = Field(
-        None, description="depth over which the damping sets in [m]; null = `contact.damping_ramp`, or as the onset"
-    )
+    onset: Positive | None = None
+    damping_ramp: Positive | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if not facts.meshes_meet:
@@ -150,76 +142,58 @@ class ContactSpec(_FurtherFriction):
     Without a stiffness, stiffness, damping, onset and ramp follow from the weights and sizes of what may touch, once,
     when the scene is built (`add.scene.build.default_contact`); `add check` prints them, and results keep them. They
     are numbers like given ones: no derivative contains that choice. With a stiffness the others are zero.
+
+    Attributes
+    ----------
+    stiffness : normal stiffness k_n [N/m], or [N/m^3] per area; null = from weights and sizes
+    stiffness_per : whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the
+        answer does not change with the mesh)
+    law : law of the normal force; `penalty`: k_n times the depth, see `onset`; `penalty+wall`: the same in a layer
+        around shapes and in the skins of meshes, with a barrier from half their thickness on, so that surfaces never
+        touch; `soft-max`: k_n r ln(1 + exp(-g / r)) at the gap g, without a kink, of points and shapes alone;
+        `log-barrier`: a barrier in the whole layer; or a formula, `{"energy": "2/5*d**2.5"}`
+    friction_curve : what the coefficient of friction follows, by formula; null = nothing but the keys below
+    thickness : thickness r of the layer around shapes in which points feel them [m]: of all laws but `penalty` and
+        formulas without r, which need it; skins of meshes have their own
+    friction_law : `linear`: f_t = -t min(k_t |v_t|, c_f f_n); `tanh`: f_t = -t c_f f_n tanh(k_t |v_t| / (c_f f_n));
+        `hybrid`: what sticks under the linear law is held by equations, and does not creep; `exact`: no penalty at all,
+        gaps are never negative and Coulomb's law holds exactly at the end of every step; stiffness, damping and stick
+        stiffness are not read, impacts of rigid bodies are plastic; `impulse`: no penalty either, contact in velocities
+        with Coulomb's cone, restitutions and exact gradients, by bdf1
+    friction_cone : `impulse`: the bound of friction; `round`: |f_t| <= c_f f_n; `pyramid`: each of two fixed tangents
+        by itself, the boxed problem of many engines: up to sqrt(2) times that
+    impact_time : `impulse`: a pair with a restitution bounces when its gap closes, `linear`, so that places and
+        gradients do not depend on the phase of the steps; or at the beginning of the `step` that would close it
+    stick_stiffness : k_t [N s/m], or [N s/m^3] per area; null = k_n times the step of `stick_stiffness_rule`
+    stick_stiffness_rule : the step in k_t = k_n dt: `dt`, or `effective-dt`, the integrator's own (dt for bdf1, 2/3 dt
+        for bdf2)
+    damping : normal damping k_d [N s/m], or [N s/m^3] per area; null = 0, or as the stiffness where that is null
+    damping_ramp : depth over which the damping sets in [m]; 0 = at once; null as for the damping
+    onset : depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta; null as for the
+        damping
+    coulomb_normal : normal force in Coulomb's limit: `elastic` part only, or `total` with damping
+    between_bodies : whether bodies meet: points of one the shapes that rigid and kinematic bodies carry, others by
+        their meshes (`mesh`); bodies that a coupling joins do not, unless it says `collide`
     """
 
-    stiffness: Positive | None = Field(
-        None, description="normal stiffness k_n [N/m], or [N/m^3] per area; null = from weights and sizes"
-    )
-    stiffness_per: Literal["node", "area"] = Field(
-        "node",
-        description="whether stiffness, damping and stick stiffness count per surface node, or per rest area (then the "
-        "answer does not change with the mesh)",
-    )
-    law: NormalLawSpec = Field(
-        "penalty",
-        description="law of the normal force; `penalty`: k_n times the depth, see `onset`; `penalty+wall`: the same in "
-        "a layer around shapes and in the skins of meshes, with a barrier from half their thickness on, so that "
-        "surfaces never touch; `soft-max`: k_n r ln(1 + exp(-g / r)) at the gap g, without a kink, of points and "
-        'shapes alone; `log-barrier`: a barrier in the whole layer; or a formula, `{"energy": "2/5*d**2.5"}`',
-    )
-    friction_curve: FrictionCurveSpec | None = Field(
-        None, description="what the coefficient of friction follows, by formula; null = nothing but the keys below"
-    )
-    thickness: Positive | None = Field(
-        None,
-        description="thickness r of the layer around shapes in which points feel them [m]: of all laws but `penalty` "
-        "and formulas without r, which need it; skins of meshes have their own",
-    )
-    friction_law: Literal["linear", "tanh", "hybrid", "none", "exact", "impulse"] = Field(
-        "linear",
-        description="`linear`: f_t = -t min(k_t |v_t|, c_f f_n); `tanh`: f_t = -t c_f f_n tanh(k_t |v_t| / (c_f f_n)); "
-        "`hybrid`: what sticks under the linear law is held by equations, and does not creep; `exact`: no penalty at "
-        "all, gaps are never negative and Coulomb's law holds exactly at the end of every step; stiffness, damping and "
-        "stick stiffness are not read, impacts of rigid bodies are plastic; `impulse`: no "
-        "penalty either, contact in velocities with Coulomb's cone, restitutions and exact gradients, by bdf1",
-    )
-    friction_cone: Literal["round", "pyramid"] = Field(
-        "round",
-        description="`impulse`: the bound of friction; `round`: |f_t| <= c_f f_n; `pyramid`: each of two fixed "
-        "tangents by itself, the boxed problem of many engines: up to sqrt(2) times that",
-    )
-    impact_time: Literal["step", "linear"] = Field(
-        "linear",
-        description="`impulse`: a pair with a restitution bounces when its gap closes, `linear`, so that places and "
-        "gradients do not depend on the phase of the steps; or at the beginning of the `step` that would close it",
-    )
+    stiffness: Positive | None = None
+    stiffness_per: Literal["node", "area"] = "node"
+    law: NormalLawSpec = "penalty"
+    friction_curve: FrictionCurveSpec | None = None
+    thickness: Positive | None = None
+    friction_law: Literal["linear", "tanh", "hybrid", "none", "exact", "impulse"] = "linear"
+    friction_cone: Literal["round", "pyramid"] = "round"
+    impact_time: Literal["step", "linear"] = "linear"
     friction: NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
-    stick_stiffness: Positive | None = Field(
-        None, description="k_t [N s/m], or [N s/m^3] per area; null = k_n times the step of `stick_stiffness_rule`"
-    )
-    stick_stiffness_rule: Literal["dt", "effective-dt"] = Field(
-        "dt",
-        description="the step in k_t = k_n dt: `dt`, or `effective-dt`, the integrator's own (dt for bdf1, 2/3 dt for "
-        "bdf2)",
-    )
-    damping: NonNegative | None = Field(
-        None, description="normal damping k_d [N s/m], or [N s/m^3] per area; null = 0, or as the stiffness where that "
-        "is null"
-    )  # fmt: skip
-    damping_ramp: NonNegative | None = Field(
-        None, description="depth over which the damping sets in [m]; 0 = at once; null as for the damping"
-    )
-    onset: NonNegative | None = Field(
-        None,
-        description="depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta; null "
-        "as for the damping",
-    )
+    stick_stiffness: Positive | None = None
+    stick_stiffness_rule: Literal["dt", "effective-dt"] = "dt"
+    damping: NonNegative | None = None
+    damping_ramp: NonNegative | None = None
+    onset: NonNegative | None = None
     nodes: NodeContactSpec = Field(
         default_factory=NodeContactSpec, description="nodes of soft and mass-spring bodies on shapes"
     )
-    coulomb_normal: Literal["elastic", "total"] = Field(
-        "elastic", description="normal force in Coulomb's limit: `elastic` part only, or `total` with damping"
-    )
+    coulomb_normal: Literal["elastic", "total"] = "elastic"
     # Scenes of before say "pulls".
     adhesive_damping: Flag = Field(
         False,
@@ -227,11 +201,7 @@ class ContactSpec(_FurtherFriction):
         description="whether the damping may pull while bodies part, down to where they lose touch; false: the normal "
         "force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true",
     )
-    between_bodies: Flag = Field(
-        True,
-        description="whether bodies meet: points of one the shapes that rigid and kinematic bodies carry, others by "
-        "their meshes (`mesh`); bodies that a coupling joins do not, unless it says `collide`",
-    )
+    between_bodies: Flag = True
     mesh: MeshContactSpec = Field(default_factory=MeshContactSpec, description="contact of meshes with each other")
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
 

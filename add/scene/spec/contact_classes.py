@@ -7,8 +7,6 @@ their own, classes of nodes and of frames are parted, by `COMMON_NODES` in their
 `met_shapes` are the names of the shapes that contact points can meet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
@@ -80,7 +78,7 @@ class ContactClasses:
     nodal: frozenset[str] = frozenset()
 
     @classmethod
-    def read(cls, spec: SceneSpec) -> ContactClasses:
+    def read(cls, spec: SceneSpec) -> "ContactClasses":
         """Return the classes of a scene."""
         rows, said = spec.contact.pairs, said_classes(spec)
         named = {side for row in rows for side in row.sides} - said.keys()

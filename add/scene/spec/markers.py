@@ -113,16 +113,17 @@ class PlacementSpec(Spec, numbers=Role.RECORDING):
 
     Its numbers may be parameters, such as `recording.place.move`: an unknown registration, shared or of each take.
     Directions turn alone; displacements turn and scale alone.
+
+    Attributes
+    ----------
+    about : the point that turn and scale leave where it is [m]; near the recorded points, translation and rotation
+        hardly depend on each other
     """
 
     turn: Vector3 = Field((0.0, 0.0, 0.0), description="rotation vector of the recording, world axes [rad]")
     move: Vector3 = Field((0.0, 0.0, 0.0), description="translation of the recording, world axes [m]")
     scale: Positive = Field(1.0, description="factor on recorded lengths [-]")
-    about: Vector3 = Field(
-        (0.0, 0.0, 0.0),
-        description="the point that turn and scale leave where it is [m]; near the recorded points, translation and "
-        "rotation hardly depend on each other",
-    )
+    about: Vector3 = (0.0, 0.0, 0.0)
 
 
 class MaskSpec(Spec):
@@ -170,53 +171,44 @@ class AngleSourceSpec(Spec):
 
 
 class RecordingSpec(Spec):
-    """A motion capture recording and how it belongs to the scene; give one of `markers`, `pose` and `angles`."""
+    """A motion capture recording and how it belongs to the scene; give one of `markers`, `pose` and `angles`.
 
-    file: FilePath = Field(
-        description="recording, relative to the scene file; `${NAME}` is an environment variable. C3D, TRC, CSV of "
-        "Motive and Vicon, TSV of Qualisys, plain CSV, JSON of poses, MCAP: known by what is in it"
-    )
-    unit: Literal["m", "cm", "mm"] | None = Field(
-        None, description="unit of the positions in a file of markers that does not say its own; null = the file's"
-    )
-    up: Literal["x", "y", "z"] | None = Field(
-        None, description="the file's axis that points up; it becomes z; null = z, or what the file says"
-    )
-    number_repeated: Flag = Field(
-        False, description="call tracks of the file that share a name `name#1`, `name#2` instead of refusing them"
-    )
+    Attributes
+    ----------
+    file : recording, relative to the scene file; `${NAME}` is an environment variable. C3D, TRC, CSV of Motive and
+        Vicon, TSV of Qualisys, plain CSV, JSON of poses, MCAP: known by what is in it
+    unit : unit of the positions in a file of markers that does not say its own; null = the file's
+    up : the file's axis that points up; it becomes z; null = z, or what the file says
+    number_repeated : call tracks of the file that share a name `name#1`, `name#2` instead of refusing them
+    place : where it lies then, in numbers that a fit may find; null = where it is
+    markers : the file holds markers: recording marker name -> scene marker name
+    angles : the file holds angles: name of the angle -> the direction that it turns
+    time_offset : recording time at which the simulation time is 0 [s]
+    start : `release`: where `time_offset` is not given, it is the time at which the markers, at rest before, begin to
+        move; found from the file, to a fraction of a frame
+    displacement : compare displacements from the first frame that counts instead of positions
+    rest : recording times before the release between which all markers rest where the simulation starts them [s]:
+        `displacement` counts from their mean places there, not from one frame with its noise
+    """
+
+    file: FilePath
+    unit: Literal["m", "cm", "mm"] | None = None
+    up: Literal["x", "y", "z"] | None = None
+    number_repeated: Flag = False
     scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
     register_: RegisterSpec | None = Field(
         None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
     )
-    place: PlacementSpec | None = Field(
-        None, description="where it lies then, in numbers that a fit may find; null = where it is"
-    )
-    markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = Field(
-        None, description="the file holds markers: recording marker name -> scene marker name"
-    )
+    place: PlacementSpec | None = None
+    markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = None
     pose: PoseSourceSpec | None = Field(None, description="the file holds the pose of a rigid body")
-    angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = Field(
-        None, description="the file holds angles: name of the angle -> the direction that it turns"
-    )
-    time_offset: Annotated[Number, Role.RECORDING] = Field(
-        0.0, description="recording time at which the simulation time is 0 [s]"
-    )
-    start: Literal["release"] | None = Field(
-        None,
-        description="`release`: where `time_offset` is not given, it is the time at which the markers, at rest before, "
-        "begin to move; found from the file, to a fraction of a frame",
-    )
+    angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = None
+    time_offset: Annotated[Number, Role.RECORDING] = 0.0
+    start: Literal["release"] | None = None
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
     mask: tuple[MaskSpec, ...] = Field((), description="stretches left out; of `pose` and `angles` by scene marker")
-    displacement: Flag = Field(
-        False, description="compare displacements from the first frame that counts instead of positions"
-    )
-    rest: Window | None = Field(
-        None,
-        description="recording times before the release between which all markers rest where the simulation starts "
-        "them [s]: `displacement` counts from their mean places there, not from one frame with its noise",
-    )
+    displacement: Flag = False
+    rest: Window | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if self.angles is not None:
@@ -244,21 +236,22 @@ class RecordingSpec(Spec):
 
 
 class ExperimentSpec(Spec):
-    """One of several runs that share the parameters."""
+    """One of several runs that share the parameters.
+
+    Attributes
+    ----------
+    use : `fit`: the objective counts it; `validate`: it is predicted with what the others found
+    fit_window : `validate`: simulation times over which the parameters of this experiment alone, such as the start of a
+        throw, are fitted to its recording before it is predicted [s]; what others found is held
+    """
 
     name: Name = Field(description="name of the experiment")
     overrides: dict[NonEmpty, Any] = Field(
         default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
     )
     recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")
-    use: Literal["fit", "validate"] = Field(
-        "fit", description="`fit`: the objective counts it; `validate`: it is predicted with what the others found"
-    )
-    fit_window: Window | None = Field(
-        None,
-        description="`validate`: simulation times over which the parameters of this experiment alone, such as the "
-        "start of a throw, are fitted to its recording before it is predicted [s]; what others found is held",
-    )
+    use: Literal["fit", "validate"] = "fit"
+    fit_window: Window | None = None
 
 
 class CloudBoxSpec(_CornersSpec):
@@ -309,24 +302,23 @@ class CloudObjectiveSpec(_RobustSpec):
 
     From each point to the closest one of the deformed surface, curved where elements are quadratic; what was not
     recorded does not count.
+
+    Attributes
+    ----------
+    file : sequence of point clouds, world axes: .npz (`times`, `points`, `frame`), .csv (time_s,x_m,y_m,z_m), or a
+        folder of .ply files
+    time_offset : recording time at which the simulation's t = 0 [s]
+    place : where it lies in the scene, in numbers that a fit may find; `box` and `plane` choose points where the
+        scene's own numbers put them; null = where it is
     """
 
     type: Literal["cloud"] = Field("cloud", description="kind of objective")
     body: Name = Field(description="name of a soft body")
-    file: FilePath = Field(
-        description="sequence of point clouds, world axes: .npz (`times`, `points`, `frame`), .csv "
-        "(time_s,x_m,y_m,z_m), or a folder of .ply files"
-    )
+    file: FilePath
     rate: Positive | None = Field(None, description="frames a second of a folder of .ply files [Hz]")
     scale: Positive = Field(1.0, description="factor from the file's unit to metres [-]")
-    time_offset: Annotated[Number, Role.RECORDING] = Field(
-        0.0, description="recording time at which the simulation's t = 0 [s]"
-    )
-    place: PlacementSpec | None = Field(
-        None,
-        description="where it lies in the scene, in numbers that a fit may find; `box` and `plane` choose points where "
-        "the scene's own numbers put them; null = where it is",
-    )
+    time_offset: Annotated[Number, Role.RECORDING] = 0.0
+    place: PlacementSpec | None = None
     crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
     box: CloudBoxSpec | None = Field(None, description="where points count; null = everywhere")
     colour: CloudColourSpec | None = Field(None, description="colours that count; null = all")

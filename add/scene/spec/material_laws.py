@@ -130,20 +130,21 @@ def _check_powers(spec: _MaterialSpec, n: int, text: str, share: Callable[[float
 
 
 class MaterialSpec(_MaterialSpec):
-    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`."""
+    """An elastic material with damping: give `young` and `poisson`, or `mu` and `lambda`.
 
-    model: Literal["neo-hookean", "neo-hookean-ciarlet", "stvk", "linear", "corotated"] = Field(
-        "neo-hookean",
-        description="energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; "
-        "`neo-hookean-ciarlet` is mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J); "
-        "`stvk` (St. Venant-Kirchhoff) is mu E : E + lambda/2 (tr E)^2, which softens in compression; "
-        "`corotated` is mu sum (l_i - 1)^2 + lambda/2 (sum l_i - 3)^2 of the principal stretches l_i; "
-        "`linear` has the small strain sym F - I for E, and takes a rotation for a strain: small motions only",
-    )
+    Attributes
+    ----------
+    model : energy density: `neo-hookean` is mu/2 (tr C - 3) - mu ln J + lambda/2 (ln J)^2; `neo-hookean-ciarlet` is
+        mu/2 (tr C - 3 - 2 ln J) + lambda/2 ((J^2 - 1)/2 - ln J); `stvk` (St. Venant-Kirchhoff) is mu E : E + lambda/2
+        (tr E)^2, which softens in compression; `corotated` is mu sum (l_i - 1)^2 + lambda/2 (sum l_i - 3)^2 of the
+        principal stretches l_i; `linear` has the small strain sym F - I for E, and takes a rotation for a strain: small
+        motions only
+    poisson : Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available
+    """
+
+    model: Literal["neo-hookean", "neo-hookean-ciarlet", "stvk", "linear", "corotated"] = "neo-hookean"
     young: PositiveField | None = Field(None, description="Young's modulus [Pa]")
-    poisson: PoissonField | None = Field(
-        None, description="Poisson's ratio [-], in (-1, 0.5); 0.5 is incompressible and not available"
-    )
+    poisson: PoissonField | None = None
     mu: PositiveField | None = Field(None, description="shear modulus, Lame's second parameter [Pa]")
     lambda_: NumberField | None = Field(None, alias="lambda", description="Lame's first parameter [Pa], above -2/3 mu")
 
@@ -263,10 +264,8 @@ class HolzapfelOgdenMaterialSpec(_RubberSpec):
     a_fs: NonNegativeField = Field(description="modulus of the shear between them [Pa]")
     b_fs: PositiveField = Field(description="exponent of the shear between them [-]")
 
-    @property
-    def across(self) -> bool:
-        """True: I8 is zero at rest."""
-        return True
+    #: True: I8 is zero at rest.
+    across: ClassVar[bool] = True
 
     def model_post_init(self, context: Any) -> None:
         self.check_directions()

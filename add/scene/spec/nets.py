@@ -291,19 +291,20 @@ class SeamSpec(Spec, numbers=Role.PROPERTY):
 
 
 class ClothBodySpec(NetSpec):
-    """A cloth: triangles that resist stretching and bending."""
+    """A cloth: triangles that resist stretching and bending.
+
+    Attributes
+    ----------
+    rest : shape without stress: `mesh`, the angles of its edges among it; `uv`, the flat pattern of the file's texture
+        coordinates, whose edges have no angle; or a file of the same triangles
+    warp : direction of the warp in the frame of the shape without stress; of `uv` u
+    """
 
     type: Literal["cloth"] = Field("cloth", description="kind of body")
     mesh: ClothMeshSpec = Field(description="shape at the start: a file of triangles (.obj), or a rectangle")
     scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
-    rest: ClothRestSpec = Field(
-        "mesh",
-        description="shape without stress: `mesh`, the angles of its edges among it; `uv`, the flat pattern of the "
-        "file's texture coordinates, whose edges have no angle; or a file of the same triangles",
-    )
-    warp: Vector3 = Field(
-        (1.0, 0.0, 0.0), description="direction of the warp in the frame of the shape without stress; of `uv` u"
-    )
+    rest: ClothRestSpec = "mesh"
+    warp: Vector3 = (1.0, 0.0, 0.0)
     material: ClothMaterialSpec = Field(description="material of the whole cloth")
     seams: tuple[SeamSpec, ...] = Field((), description="rows of nodes that are drawn together")
 

@@ -78,6 +78,10 @@ class NearestObjectiveSpec(_ObjectiveSpec):
     """Soft minimum over time of the squared distance of a marker from a point: passing it once is enough [m^2].
 
     -s^2 ln(mean over steps of exp(-d^2 / s^2)), s the `softness`: never below the least squared distance.
+
+    Attributes
+    ----------
+    moving : only while the marker moves along this direction, such as [0, 0, -1] on its way down; null = always [-]
     """
 
     type: Literal["nearest"] = Field("nearest", description="kind of objective")
@@ -85,11 +89,7 @@ class NearestObjectiveSpec(_ObjectiveSpec):
     target: Vector3 = Field(description="place that should be passed, world axes [m]")
     axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
     window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
-    moving: Direction | None = Field(
-        None,
-        description="only while the marker moves along this direction, such as [0, 0, -1] on its way down; null = "
-        "always [-]",
-    )
+    moving: Direction | None = None
     softness: Positive = Field(0.05, description="distances that differ by less than this count together [m]")
 
 
@@ -197,22 +197,21 @@ class SmoothnessObjectiveSpec(_ObjectiveSpec):
 
 
 class ProximityObjectiveSpec(_ObjectiveSpec):
-    """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment."""
+    """Squared distance of a signal's rows from given ones, summed, in the square of its unit; in every experiment.
+
+    Attributes
+    ----------
+    signal : name of a signal of type `control`, `table` or `spline` that drives something
+    value : row that all are compared with, in the unit of the signal
+    rows : rows that they are compared with, one for each; null, and no `value` = the signal's rows in the scene
+    """
 
     unit: ClassVar[str] = "squared unit of the signal"
 
     type: Literal["proximity"] = Field("proximity", description="kind of objective")
-    signal: SignalName = Field(
-        description="name of a signal of type `control`, `table` or `spline` that drives something"
-    )
-    value: NumberOrVectorSpec | None = Field(
-        None, description="row that all are compared with, in the unit of the signal"
-    )
-    rows: Values | None = Field(
-        None,
-        description="rows that they are compared with, one for each; null, and no `value` = the signal's rows in the "
-        "scene",
-    )
+    signal: SignalName
+    value: NumberOrVectorSpec | None = None
+    rows: Values | None = None
 
     def model_post_init(self, context: Any) -> None:
         if self.value is not None and self.rows is not None:
@@ -269,33 +268,28 @@ ObjectiveSpec = Annotated[
 
 
 class ParameterSpec(Spec):
-    """A number of the scene, or several that share one value, that the optimizer may change."""
+    """A number of the scene, or several that share one value, that the optimizer may change.
 
-    path: NonEmpty | None = Field(
-        None,
-        description='path into the scene, such as "bodies.ball.material.young"; an `orientation` stands for its '
-        "rotation vector [rad], a direction (`axis`, `direction`, `normal`) for two tilts from that of the scene "
-        "[rad]; * stands for any name: bodies.robot.joints.*.damping is a parameter for each joint",
-    )
-    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
-        None, description="several paths that share one value"
-    )
-    transform: Literal["linear", "log", "softplus"] = Field(
-        "linear", description="what the optimizer changes: the value, its logarithm, or the inverse softplus of it"
-    )
-    bounds: tuple[Number | None, Number | None] | None = Field(
-        None,
-        description="lowest and highest value, in the parameter's unit; null = as far as the format allows the number",
-    )
-    start: NumberOrListSpec | None = Field(
-        None, description="starting value, in the parameter's unit; null = the scene's value"
-    )
-    scale: Positive | None = Field(
-        None, description="typical change, in the transformed parameter's unit; null = chosen from the start"
-    )
-    components: Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)] | None = Field(
-        None, description="which entries of a vector (of the flattened rows of a table) are free, from 0; null = all"
-    )
+    Attributes
+    ----------
+    path : path into the scene, such as "bodies.ball.material.young"; an `orientation` stands for its rotation vector
+        [rad], a direction (`axis`, `direction`, `normal`) for two tilts from that of the scene [rad]; * stands for any
+        name: bodies.robot.joints.*.damping is a parameter for each joint
+    paths : several paths that share one value
+    transform : what the optimizer changes: the value, its logarithm, or the inverse softplus of it
+    bounds : lowest and highest value, in the parameter's unit; null = as far as the format allows the number
+    start : starting value, in the parameter's unit; null = the scene's value
+    scale : typical change, in the transformed parameter's unit; null = chosen from the start
+    components : which entries of a vector (of the flattened rows of a table) are free, from 0; null = all
+    """
+
+    path: NonEmpty | None = None
+    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = None
+    transform: Literal["linear", "log", "softplus"] = "linear"
+    bounds: tuple[Number | None, Number | None] | None = None
+    start: NumberOrListSpec | None = None
+    scale: Positive | None = None
+    components: Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)] | None = None
     experiment: Name | None = Field(None, description="only in that experiment; null = shared by all")
 
     def model_post_init(self, context: Any) -> None:
@@ -322,24 +316,24 @@ class ParameterSpec(Spec):
 
 
 class GradientSpec(Spec):
-    """How derivatives are taken; steps are not changed by it."""
+    """How derivatives are taken; steps are not changed by it.
 
-    contact: Literal["exact", "relaxed", "explore"] = Field(
-        "exact",
-        description="`impulse`: `exact`: the derivatives of the steps; `relaxed`: those of a central path through the "
-        "cones (relaxed complementarity), which see the way out of a contact that rests; `explore`: where the "
-        "objective wants contacts to open or to close, those of these modes, if they are larger (the "
-        "complementarity-aware choice; reverse mode only). Neither is ever checked by `add check`",
-    )
+    Attributes
+    ----------
+    contact : `impulse`: `exact`: the derivatives of the steps; `relaxed`: those of a central path through the cones
+        (relaxed complementarity), which see the way out of a contact that rests; `explore`: where the objective wants
+        contacts to open or to close, those of these modes, if they are larger (the complementarity-aware choice;
+        reverse mode only). Neither is ever checked by `add check`
+    schedule : what the adjoint keeps of a run: `all`, every step; `states`, two numbers a coordinate and step and what
+        contacts decided, from which steps are made again without solving; `checkpoints`, few states, for one more run.
+        The gradient is the same to the last bit
+    """
+
+    contact: Literal["exact", "relaxed", "explore"] = "exact"
     relaxation: Positive = Field(
         1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"
     )
-    schedule: Literal["all", "states", "checkpoints"] = Field(
-        "all",
-        description="what the adjoint keeps of a run: `all`, every step; `states`, two numbers a coordinate and step "
-        "and what contacts decided, from which steps are made again without solving; `checkpoints`, few states, for "
-        "one more run. The gradient is the same to the last bit",
-    )
+    schedule: Literal["all", "states", "checkpoints"] = "all"
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return {} if self.contact == "relaxed" else {"relaxation": "it is of 'relaxed'"}

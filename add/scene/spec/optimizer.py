@@ -23,22 +23,20 @@ from add.scene.spec.common import (
 
 
 class PhaseSpec(Spec):
-    """One stage of a continuation; it starts where the stage before ended."""
+    """One stage of a continuation; it starts where the stage before ended.
+
+    Attributes
+    ----------
+    parameters : paths of the parameters that are free, `path@experiment` for that of one experiment alone; null = all
+    window : simulation times that count [s], in every experiment as far as its run reaches; null = the whole run of
+        each experiment
+    end_time : simulate only up to this time [s]; null = each experiment to its own end
+    """
 
     name: Name = Field(description="name of the phase")
-    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = Field(
-        None,
-        description="paths of the parameters that are free, `path@experiment` for that of one experiment alone; "
-        "null = all",
-    )
-    window: Window | None = Field(
-        None,
-        description="simulation times that count [s], in every experiment as far as its run reaches; null = the whole "
-        "run of each experiment",
-    )
-    end_time: Positive | None = Field(
-        None, description="simulate only up to this time [s]; null = each experiment to its own end"
-    )
+    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = None
+    window: Window | None = None
+    end_time: Positive | None = None
     max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
     overrides: dict[NonEmpty, Any] = Field(
         default_factory=dict,
@@ -53,20 +51,20 @@ class PhaseSpec(Spec):
 
 
 class StartsSpec(Spec):
-    """Points from which the optimiser goes through its phases in turn; the one that ends lowest is the result."""
+    """Points from which the optimiser goes through its phases in turn; the one that ends lowest is the result.
+
+    Attributes
+    ----------
+    spread : parameters without two bounds are drawn within this distance of the start, in the transformed unit over
+        `scale`; others between their bounds [-]
+    keep : each is simulated once, and the optimiser goes on from so many of them, those whose objective is lowest; null
+        = from all
+    """
 
     count: Annotated[Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
     seed: Index = Field(0, description="of the numbers that are drawn")
-    spread: Positive = Field(
-        1.0,
-        description="parameters without two bounds are drawn within this distance of the start, in the transformed "
-        "unit over `scale`; others between their bounds [-]",
-    )
-    keep: Count | None = Field(
-        None,
-        description="each is simulated once, and the optimiser goes on from so many of them, those whose objective is "
-        "lowest; null = from all",
-    )
+    spread: Positive = 1.0
+    keep: Count | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return dict.fromkeys(("seed", "spread"), "'count' is 1: nothing is drawn") if self.count == 1 else {}
@@ -77,40 +75,34 @@ class StartsSpec(Spec):
 
 
 class OptimizerSpec(Spec):
-    """How the objective is minimised."""
+    """How the objective is minimised.
 
-    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = Field(
-        "l-bfgs-b",
-        description="algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents or, of many controls, "
-        "a solution along time; Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, "
-        "for rough objectives, one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with "
-        "momentum",
-    )
+    Attributes
+    ----------
+    method : algorithm: `l-bfgs-b` (adjoint gradients), `gauss-newton` (forward tangents or, of many controls, a
+        solution along time; Levenberg-Marquardt damping), which needs fewer simulations and more work in each, or, for
+        rough objectives, one step an adjoint gradient without a line search: `adam`, and `sgd`, descent with momentum
+    damping : `gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]
+    rate : `adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the start of
+        the phase [-]
+    max_evaluations : largest number of simulations; `l-bfgs-b` finishes the line search that it is in
+    gradient_tolerance : stop when no entry of the projected gradient in the scaled parameters is above this
+    objective_tolerance : stop when the decrease falls below this share of the objective at the start of the phase [-]
+    """
+
+    method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = "l-bfgs-b"
     history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
-    damping: Positive = Field(
-        1e-3, description="`gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]"
-    )
-    rate: Positive = Field(
-        0.1,
-        description="`adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the "
-        "start of the phase [-]",
-    )
+    damping: Positive = 1e-3
+    rate: Positive = 0.1
     decay: Annotated[Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
     decay_every: Count = Field(1, description="`adam`, `sgd`: evaluations of a phase after which the rate decays again")
     momentum: Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
     beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
     beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
     starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
-    max_evaluations: Count = Field(
-        100, description="largest number of simulations; `l-bfgs-b` finishes the line search that it is in"
-    )
-    gradient_tolerance: NonNegative = Field(
-        1e-8, description="stop when no entry of the projected gradient in the scaled parameters is above this"
-    )
-    objective_tolerance: NonNegative = Field(
-        1e-12,
-        description="stop when the decrease falls below this share of the objective at the start of the phase [-]",
-    )
+    max_evaluations: Count = 100
+    gradient_tolerance: NonNegative = 1e-8
+    objective_tolerance: NonNegative = 1e-12
     phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
@@ -126,23 +118,20 @@ class OptimizerSpec(Spec):
 
 
 class UncertaintySpec(Spec):
-    """Error bars beyond noise, correlated residuals and the spread of takes, which are always counted."""
+    """Error bars beyond noise, correlated residuals and the spread of takes, which are always counted.
 
-    convergence: FilePath | None = Field(
-        None,
-        description="file that `add converge` wrote for this scene: its discretisation errors enter the error bars; "
-        "null = those of the run folder, if `add converge` filled it",
-    )
-    profile: Annotated[tuple[NonEmpty, ...], AfterValidator(unique)] = Field(
-        (),
-        description="paths of `parameters` whose 95 % interval is found by profile likelihood: some tens of "
-        "simulations with derivatives for each number",
-    )
-    bootstrap: Annotated[Count, Field(ge=20, le=100000)] | None = Field(
-        None, description="draws of the bootstrap over takes, or over stretches of time where there are fewer than four"
-    )
-    candidates: Flag = Field(
-        True,
-        description="whether takes that are only predicted and markers that were not recorded are tried, one "
-        "simulation with derivatives each, where the data hardly see a combination of parameters",
-    )
+    Attributes
+    ----------
+    convergence : file that `add converge` wrote for this scene: its discretisation errors enter the error bars; null =
+        those of the run folder, if `add converge` filled it
+    profile : paths of `parameters` whose 95 % interval is found by profile likelihood: some tens of simulations with
+        derivatives for each number
+    bootstrap : draws of the bootstrap over takes, or over stretches of time where there are fewer than four
+    candidates : whether takes that are only predicted and markers that were not recorded are tried, one simulation with
+        derivatives each, where the data hardly see a combination of parameters
+    """
+
+    convergence: FilePath | None = None
+    profile: Annotated[tuple[NonEmpty, ...], AfterValidator(unique)] = ()
+    bootstrap: Annotated[Count, Field(ge=20, le=100000)] | None = None
+    candidates: Flag = True

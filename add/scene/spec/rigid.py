@@ -98,24 +98,22 @@ GeometrySpec = Annotated[
 
 
 class CollisionSpec(Spec):
-    """The collision geometry of a rigid body: its points, and its shape, simple or a closed mesh."""
+    """The collision geometry of a rigid body: its points, and its shape, simple or a closed mesh.
 
-    points: Flag = Field(
-        True,
-        description="whether the body's own points meet obstacles: corners of a box, vertices of a mesh, rims of a "
-        "cylinder, spheres of a sphere or capsule",
-    )
-    spacing: Positive | None = Field(
-        None,
-        description="largest distance between neighbouring points on edges and faces [m]; null = the fewest, on rims "
-        "of cylinders 13",
-    )
+    Attributes
+    ----------
+    points : whether the body's own points meet obstacles: corners of a box, vertices of a mesh, rims of a cylinder,
+        spheres of a sphere or capsule
+    spacing : largest distance between neighbouring points on edges and faces [m]; null = the fewest, on rims of
+        cylinders 13
+    closed : whether a mesh from a file is a closed shape that points meet by its signed distance; false: it meets
+        others by its mesh
+    """
+
+    points: Flag = True
+    spacing: Positive | None = None
     shape: Flag = Field(True, description="whether other bodies meet this body's shape")
-    closed: Flag = Field(
-        False,
-        description="whether a mesh from a file is a closed shape that points meet by its signed distance; false: it "
-        "meets others by its mesh",
-    )
+    closed: Flag = False
 
 
 def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec, moves: bool) -> dict[str, str]:
@@ -182,27 +180,25 @@ class RigidBodySpec(_MovingSpec):
 
     Mass properties follow from the geometry and `mass` or `density`, unless `inertia` and `center_of_mass` say
     otherwise.
+
+    Attributes
+    ----------
+    inertia : Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the body's axes [kg m^2] (the entries of the
+        matrix: products of inertia with their minus)
+    start : `recording`: those of `position`, `orientation`, `velocity` and `angular_velocity` that are not given are
+        taken from the flight that the recording shows of this body from t = 0 on
+    start_window : simulation times of the frames that the start is from [s]; null = up to the first touch
     """
 
     type: Literal["rigid"] = Field("rigid", description="kind of body")
     geometry: GeometrySpec | None = Field(None, description="shape; null = a frame with mass and no surface")
     mass: Positive | None = Field(None, description="mass [kg]")
     density: Positive | None = Field(None, description="mass density [kg/m^3]")
-    inertia: Inertia6 | None = Field(
-        None,
-        description="Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass in the body's axes [kg m^2] (the entries of "
-        "the matrix: products of inertia with their minus)",
-    )
+    inertia: Inertia6 | None = None
     center_of_mass: Vector3 | None = Field(None, description="in the body's frame [m]; null = the geometry's")
     collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
-    start: Literal["recording"] | None = Field(
-        None,
-        description="`recording`: those of `position`, `orientation`, `velocity` and `angular_velocity` that are not "
-        "given are taken from the flight that the recording shows of this body from t = 0 on",
-    )
-    start_window: Window | None = Field(
-        None, description="simulation times of the frames that the start is from [s]; null = up to the first touch"
-    )
+    start: Literal["recording"] | None = None
+    start_window: Window | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = _unread_of_collision(self.geometry, self.collision, True)

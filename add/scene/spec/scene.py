@@ -81,25 +81,23 @@ LinearSolverSpec = Annotated[Literal["auto", "cholmod"] | SolverExtension, _BY_W
 
 
 class NewtonSpec(Spec):
-    """When a step counts as solved: |r| <= atol + rtol * (scale of the forces)."""
+    """When a step counts as solved: |r| <= atol + rtol * (scale of the forces).
 
-    atol: NonNegative | None = Field(
-        None,
-        description="absolute tolerance of the residual [N]; null = 1e-9, or what turns the lightest rigid body or "
-        "link by 0.001 rad/s^2, or moves the lightest node by 0.001 m/s^2, if that is less",
-    )
-    rtol: NonNegative | None = Field(
-        None,
-        description="tolerance relative to the forces of the step [-]; null = 1e-10, or what the weight of all bodies "
-        "turns the lightest rigid one by 0.1 rad/s^2 at, if that is less",
-    )
+    Attributes
+    ----------
+    atol : absolute tolerance of the residual [N]; null = 1e-9, or what turns the lightest rigid body or link by 0.001
+        rad/s^2, or moves the lightest node by 0.001 m/s^2, if that is less
+    rtol : tolerance relative to the forces of the step [-]; null = 1e-10, or what the weight of all bodies turns the
+        lightest rigid one by 0.1 rad/s^2 at, if that is less
+    reuse : the factors of an iteration serve the next one, too, where it left less than this share of the residual:
+        0.03 to 0.1 makes steps of many iterations a fifth to a quarter faster; 0 is Newton's method
+    """
+
+    atol: NonNegative | None = None
+    rtol: NonNegative | None = None
     norm: Literal["l2", "l1"] = Field("l2", description="norm of the residual")
     max_iterations: Count = Field(50, description="largest number of iterations in a step")
-    reuse: Share = Field(
-        0.0,
-        description="the factors of an iteration serve the next one, too, where it left less than this share of the "
-        "residual: 0.03 to 0.1 makes steps of many iterations a fifth to a quarter faster; 0 is Newton's method",
-    )
+    reuse: Share = 0.0
 
     def model_post_init(self, context: Any) -> None:
         if self.atol == 0.0 and self.rtol == 0.0:
@@ -107,42 +105,34 @@ class NewtonSpec(Spec):
 
 
 class TimeSpec(Spec):
-    """Time stepping; give `duration` or `steps`."""
+    """Time stepping; give `duration` or `steps`.
+
+    Attributes
+    ----------
+    duration : simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9
+    integrator : backward differentiation of order 1 or 2, `bdf1` or `bdf2`; or `rk4`, the explicit Runge-Kutta method
+        of order 4, for smooth motion of small systems without contact, as trees of joints
+    start : how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history q(-dt) = q - dt v (order 1)
+    initial : initial state: as given by the bodies, or the static solution from there
+    substeps : `auto`: a step that finds no solution, in which contact stops a body or a link that would move by 0.4 of
+        its thinnest part, or in which links swing far, is divided into 4, 16 or 64 steps of BDF1; sudden impacts are
+        steps of BDF1 (docs/contact.md); null, under bdf1 and bdf2 where nothing has a memory: `auto` where contact has
+        its numbers by weight and size, else steps for which no fallback finds a solution, in which links swing far, or
+        which a damped contact does not resolve are divided, and steps in which contact stops a body suddenly are steps
+        of BDF1; `off`: none is divided, and such steps of bdf2 are of BDF1 where nothing has a memory
+    linear_solver : what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD
+        where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])
+    """
 
     dt: Extent = Field(description="time step [s]")
-    duration: Positive | None = Field(
-        None, description="simulated time [s]; rounded up to whole steps unless it is a multiple of dt within 1e-9"
-    )
+    duration: Positive | None = None
     steps: Count | None = Field(None, description="number of steps")
-    integrator: IntegratorSpec = Field(
-        "bdf2",
-        description="backward differentiation of order 1 or 2, `bdf1` or `bdf2`; or `rk4`, the explicit Runge-Kutta "
-        "method of order 4, for smooth motion of small systems without contact, as trees of joints",
-    )
-    start: Literal["bdf1", "straight-line"] = Field(
-        "bdf1",
-        description="how bdf2 starts: with one BDF1 step (order 2), or from the straight-line history "
-        "q(-dt) = q - dt v (order 1)",
-    )
-    initial: Literal["given", "equilibrium"] = Field(
-        "given", description="initial state: as given by the bodies, or the static solution from there"
-    )
-    substeps: Literal["off", "auto"] | None = Field(
-        None,
-        description="`auto`: a step that finds no solution, in which contact stops a body or a link that would move by "
-        "0.4 of its thinnest part, or in which links swing far, is divided into 4, 16 or 64 steps of BDF1; sudden "
-        "impacts are steps of BDF1 (docs/contact.md); null, under bdf1 and bdf2 where nothing has a memory: `auto` "
-        "where contact has its numbers by weight and size, else steps for which no fallback finds a solution, in "
-        "which links swing far, or which a damped contact does not resolve are divided, and steps in which contact "
-        "stops a body suddenly are steps of BDF1; `off`: none is divided, and such steps of bdf2 are of BDF1 where "
-        "nothing has a memory",
-    )
+    integrator: IntegratorSpec = "bdf2"
+    start: Literal["bdf1", "straight-line"] = "bdf1"
+    initial: Literal["given", "equilibrium"] = "given"
+    substeps: Literal["off", "auto"] | None = None
     newton: NewtonSpec = Field(default_factory=NewtonSpec, description="solution of each step")
-    linear_solver: LinearSolverSpec = Field(
-        "auto",
-        description="what factors the matrices of a step: `auto`, dense LAPACK or fronts by size; `cholmod`, CHOLMOD "
-        "where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])",
-    )
+    linear_solver: LinearSolverSpec = "auto"
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {} if self.integrator == "bdf2" else {"start": "it is how bdf2 starts"}

@@ -349,7 +349,7 @@ def test_a_result_that_says_done_has_its_checks(tmp_path, monkeypatch, command):
     end = {"expect": {command: {"markers.top.final": {"min": -1.0}}}}
     scene = write(tmp_path, **end, optimizer={"max_evaluations": 2})
     with monkeypatch.context() as patch:
-        patch.setattr(f"add.commands.{command}.checks_of", interrupted)
+        patch.setattr("add.commands.run_summary.checks_of", interrupted)
         assert run(command, scene, "-o", tmp_path / "run", "-q") == 130
     assert run(command, scene, "-o", tmp_path / "run", "--resume", "-q") == 0
     checks = json.loads((tmp_path / "run" / "result.json").read_text())["checks"]
