@@ -8,8 +8,7 @@ from add.contact.formulas import (
     NormalFormula,
     NormalLaw,
     PairParameters,
-    Sizes,
-    point_growth,
 )
 from add.contact.meshes import MeshContact
 from add.contact.penalty_bodies import BodyContact
+from add.contact.sizes import Sizes, point_growth

@@ -18,9 +18,9 @@ from add.contact.formulas import (
     NormalFormula,
     NormalLaw,
     PairParameters,
-    Sizes,
 )
 from add.contact.limits import point_runs
+from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks, body_table
 from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
@@ -99,8 +99,7 @@ class BodyContact(PairContact):
     rim : (n_points,)
         Row of ``rims`` of points that turn with one (`add.kernels.contact_places`), -1 for others.
     rims : (m, 10)
-        A place on the axis [m], the axis, and the direction of the first point of each, in the body's frame, and 0; of
-        lines, which cross those of others (`add.kernels.contact_lines`), the middle, the direction, and what says more.
+        Circles that points turn on, and lines, as `add.kernels.contact_arrays.Contacts` has them.
     corners : (n_points, 4)
         Sum of the normals of the faces of its own box or cylinder that each point is on, in the body's frame, and the
         `fall_radius` of that [m]; zeros for others.

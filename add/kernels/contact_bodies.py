@@ -384,14 +384,13 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:
-                    rolls = M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2]
-                    if cause == 3 and c == 0 and contacts.kind[o] != BOX:
-                        rolls = 0.0  # a radius of a shape moves no normal, nor a place
+                    # A radius of a shape moves no normal, nor a place.
+                    still = 0.0 if cause == 3 and c == 0 and contacts.kind[o] != BOX else 1.0
+                    rolls = still * (M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2])
                     way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
-            if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:
-                # Half-lengths are what crossings fade by.
-                number = int(scratch.L[HALVES, 2])
-                Y[SCALE, number // 3 if cause == 2 else number % 3] += scratch.L[HALVES, cause - 2]
+            if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:  # half-lengths are what crossings fade by
+                numbers_of = divmod(int(scratch.L[HALVES, 2]), 3)
+                Y[SCALE, numbers_of[side]] += scratch.L[HALVES, side]
             force_columns(0, 3, braked, True, F, room.W, Y, E)
             if scratch.L[WEIGHT, 2] != 0.0:
                 scale_columns(0, 3, F, Y, E)

@@ -85,14 +85,14 @@ def test_a_thousand_drops(first: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "attempt"), [(133, 3), (16, 6), (383, 3), (927, 3), (550, 3)],
+    ("seed", "attempt"), [(133, 3), (52, 6), (383, 3), (927, 3), (550, 3)],
     ids=["rigid hybrid", "rigid hybrid, at last", "soft hybrid", "rigid linear", "soft linear"],
 )  # fmt: skip
 def test_gradient_through_proximal_steps(seed: int, attempt: int) -> None:
     """A step that ends by proximal steps is a solution like any other: the sweeps and replayed differences agree."""
     built = scene_from_dict(drop(seed)).build()
     theta, simulation = built.theta, built.simulation
-    whole = built.run(n_steps=FAILED_ONCE.get(seed, 17))
+    whole = built.run(n_steps=FAILED_ONCE.get(seed, 19))
     assert all(r.report.residual <= r.report.tolerance for r in whole.records)
     proximal = next(k for k, r in enumerate(whole.records) if r.report.attempt == attempt)
     objective = RoughObjective(np.random.default_rng(0).normal(size=simulation.system.n))
