@@ -39,7 +39,7 @@ from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
-from add.kernels.contact_lines import call_cross, call_crossing_feature
+from add.kernels.contact_lines import call_cross, call_crossing_features
 from add.kernels.contact_pairs import STICKS
 from add.kernels.contact_places import call_roll, call_rolled
 from add.kernels.decompositions import eigenvalues, singular_values
@@ -53,7 +53,7 @@ from add.scene.build.run_data import ContactTracks, Energies
 _WHEN_CALLED = (
     call_cones, call_finish, call_polish, call_settle, call_ruled, call_sweeps, eigenvalues, singular_values,
     call_in_reach, call_touches, call_touch_rows, call_roll, call_rolled, call_cross,
-    call_crossing_feature, call_mesh_feature, call_mesh_branch,
+    call_crossing_features, call_mesh_feature, call_mesh_branch,
 )  # fmt: skip
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000

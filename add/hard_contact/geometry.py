@@ -20,6 +20,7 @@ from add.equations.system import System
 from add.kernels import contact_rows as kernel
 from add.kernels.contact_arrays import Contacts, Motion, Packed, nothing, packed as pack
 from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
+from add.kernels.contact_lines import may_cross
 from add.kernels.contact_pairs import Law
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -158,7 +159,10 @@ def _possible_pairs(arrays: Contacts) -> IntArray:
     run, shape = meeting_pairs(arrays).T
     first, count = arrays.runs[run, FIRST], (arrays.runs[:, STOP] - arrays.runs[:, FIRST])[run]
     point = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return np.sort(point * arrays.kind.size + np.repeat(shape, count))
+    shape = np.repeat(shape, count)
+    # Lines cross lines alone, and most pairs of points and shapes are of lines.
+    kept = np.flatnonzero(may_cross(point, shape, arrays))
+    return np.sort(point[kept] * arrays.kind.size + shape[kept])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

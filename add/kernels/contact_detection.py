@@ -12,7 +12,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames
-from add.kernels.contact_lines import ROWS, call_crossing_feature, is_line
+from add.kernels.contact_lines import ROWS, call_crossing_features, is_line
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,
@@ -25,7 +25,6 @@ from add.kernels.contact_places import (
     VELOCITY,
     feature_at,
     has_corner,
-    point_place,
     with_rim,
 )
 from add.kernels.distance import distance_branch, distance_feature
@@ -346,6 +345,7 @@ def detect(q, theta, contacts, frames):
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
     x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
+    found = np.empty(contacts.points.shape[0], dtype=np.int64)
     near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
     for o in range(n_shapes):
         near[o] = o
@@ -373,11 +373,12 @@ def detect(q, theta, contacts, frames):
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
             lines = is_line(first, contacts)
+            if lines and not call_crossing_features((first, stop, o, reach_of_pair, 0.0, contacts, frames, found)):
+                continue
             for i in range(first, stop):
                 within = reach_of_pair + arms[i, 3]
                 if lines:
-                    point_place(i, q, contacts, frames.B, x, L)
-                    feature = call_crossing_feature((i, o, within, False, contacts, frames, L))
+                    feature = found[i - first]
                 else:
                     feature, known = with_rim(i, o, q, within, known, contacts, frames, x, L, S)
                     if feature == CLEAR:

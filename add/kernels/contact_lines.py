@@ -18,7 +18,7 @@ edges. Towards ends, where corners take over, as lines become parallel, and as n
 the force is that of a point times
 
     W = product of w(u),   w(u) = u^2 (3 - 2 u) between 0 and 1,
-    u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, (h_a - |s|)/d - 1, (h_b - |t|)/d - 1,
+    u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, 2 (h_a - |s|)/d - 1, 2 (h_b - |t|)/d - 1,
         (m - `STEEP` k)/(2 `STEEP` k), (n . b + `OVER`)/`TURNS`
 
 with half-lengths h, the depth d = r_a - g, if that is above zero, the slenderness k of the line and normals b of the
@@ -36,7 +36,7 @@ from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames, nothing
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import BEND, BY, GROWN, MOVED, PLACE, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, CENTRE, GROWN, MOVED, PLACE, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
@@ -55,13 +55,13 @@ ROWS = 18
 #: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
 SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
 #: Share of a half-length, towards an end, over which crossings fade.
-END = 0.25
+END = 0.02
 #: Sine of the angle between lines at which crossings begin to fade in, in units of the slenderness.
 STEEP = 0.4
 #: By how much n may lean out of a wedge, and over which range crossings fade there [-].
-OVER, TURNS = 0.25, 0.15
-#: Share of the least half-size of a box down to which its edges cross others.
-DEEPEST = 0.5
+OVER, TURNS = 0.1, 0.06
+#: Least half-sizes of a box down to which its edges cross others.
+DEEPEST = 1.0
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -116,86 +116,135 @@ def _crossing(kind, size, C, D, k, s_j, s_l, sigma):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _line(i, o, contacts, frames, L):
-    """Return middle and direction of line i, and the normals of its faces (zeros: a core), in the frame of shape o."""
-    a, R, p, rim = contacts.points[i, 2], frames.shapes.R[o], frames.shapes.p[o], contacts.rims[contacts.points[i, 3]]
-    B, arms = frames.B[a], contacts.arms
-    y0, y1, y2 = B[PLACE, 0] + L[0, 0] - p[0], B[PLACE, 1] + L[0, 1] - p[1], B[PLACE, 2] + L[0, 2] - p[2]
+def _line(i, o, contacts, frames):
+    """Return middle and direction of line i in the frame of shape o."""
+    R, p, rim, arms = frames.shapes.R[o], frames.shapes.p[o], contacts.rims[contacts.points[i, 3]], contacts.arms
+    B = frames.B[contacts.points[i, 2]]
+    X0, X1, X2 = arms[i, 0] - B[CENTRE, 0], arms[i, 1] - B[CENTRE, 1], arms[i, 2] - B[CENTRE, 2]
+    C = _seen(R, B, X0, X1, X2)
+    y0, y1, y2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
     C = (
-        R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
-        R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
-        R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
+        C[0] + R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
+        C[1] + R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
+        C[2] + R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
     )
-    D = _seen(R, B, rim[3], rim[4], rim[5])
-    M = _seen(R, B, arms[i, 5], arms[i, 6], arms[i, 7])
+    return C, _seen(R, B, rim[3], rim[4], rim[5])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _faces(i, o, D, contacts, frames):
+    """Return the normals of the faces that meet in line i, along D, in the frame of shape o; zeros of a core."""
+    arms = contacts.arms
+    M = _seen(frames.shapes.R[o], frames.B[contacts.points[i, 2]], arms[i, 5], arms[i, 6], arms[i, 7])
     w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
     one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
-    two = (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
-    return C, D, one, two
+    return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _misses(C, D, half, reach, size):
+    """Whether no place of a line is as near as ``reach`` to a box: beyond one of its slabs."""
+    low, high = -half, half
+    for c in range(3):
+        wide = size[c] + max(reach, 0.0)
+        if abs(D[c]) > 1e-12:
+            near, far = (-wide - C[c]) / D[c], (wide - C[c]) / D[c]
+            low, high = max(low, min(near, far)), min(high, max(near, far))
+        elif abs(C[c]) > wide:
+            return True
+    return low > high
 
 
 @njit(cache=True, error_model="numpy")
-def crossing_feature(i, o, reach, always, contacts, frames, L):
-    """Return the feature by which line i, at L[0] as `point_place` leaves it, crosses shape o; -1 if it does not.
+def _features(i, o, reach, least, contacts, frames):
+    """Return the features by which line i crosses shape o: those of its first point and of its second, -1 for none.
 
-    Of two crossings of a line, over edges to either side of a face, each of its two points (`SLOT`) takes one. Of a
-    pair of bodies that both have lines the first one's cross the other's. ``reach`` [m] counts from the line. Where
-    ``always`` is true, what comes nearest to a crossing is returned with `OPEN`.
+    Of two crossings of a line, over edges to either side of a face, each of its points takes one. ``least`` is the u
+    from which on crossings count.
     """
-    kind, size, a, b = contacts.kind[o], contacts.size[o], contacts.points[i, 2], contacts.hosts[o]
-    rim, is_edge = contacts.rims[contacts.points[i, 3]], has_corner(i, contacts)
-    none = CROSSES | OPEN | 2 * (22 if kind == BOX else SIDE) if always else -1
-    if not (kind == BOX or kind == CAPSULE or kind == CYLINDER) or (is_edge and kind != BOX and b >= 0):
-        return none
-    both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
-    if both and is_edge == (kind == BOX) and a > b:
-        return none
-    C, D, one, two = _line(i, o, contacts, frames, L)
+    kind, size, rim, is_edge = (
+        contacts.kind[o],
+        contacts.size[o],
+        contacts.rims[contacts.points[i, 3]],
+        has_corner(i, contacts),
+    )
+    C, D = _line(i, o, contacts, frames)
     half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
-    best, feature = -math.inf if always else 0.0, -1
-    if kind == BOX and not always:
-        # Beyond a slab no place of the line is near.
-        low, high = -half, half
-        for c in range(3):
-            wide = size[c] + max(reach, 0.0)
-            if abs(D[c]) > 1e-12:
-                near, far = (-wide - C[c]) / D[c], (wide - C[c]) / D[c]
-                low, high = max(low, min(near, far)), min(high, max(near, far))
-            elif abs(C[c]) > wide:
-                return -1
-        if low > high:
-            return -1
-    deepest = -DEEPEST * (min(size[0], size[1], size[2]) if kind == BOX else size[0])
+    first, last, best_first, best_last = -1, -1, least, least
+    if kind == BOX and _misses(C, D, half, reach, size):
+        return first, last
+    one, two = _faces(i, o, D, contacts, frames)
+    deepest = -DEEPEST * min(size[0], size[1], size[2]) if kind == BOX else -size[0]
+    weight, signs = (9, 3, 1), 2 if kind == BOX else 1
     for k in range(0 if kind == BOX else 2, 3):
         j, l = (k + 1) % 3, (k + 2) % 3
-        if D[j] * D[j] + D[l] * D[l] <= max(slender * slender, 1e-24):
+        m, h_b = math.sqrt(D[j] * D[j] + D[l] * D[l]), size[k] if kind == BOX else size[1]
+        if m <= max(slender, 1e-12):
             continue
-        h_b = size[k] if kind == BOX else size[1]
-        weight = (9, 3, 1)
-        for which in range(8 if kind == BOX else 2):
-            sigma = 1.0 if which % 2 == 1 else -1.0
-            s_j, s_l = (which // 2 % 2 * 2.0 - 1.0, which // 4 * 2.0 - 1.0) if kind == BOX else (0.0, 0.0)
-            s, t, g, m, n_j, n_l = _crossing(kind, size, C, D, k, s_j, s_l, sigma)
-            u = min((1.0 - abs(s) / half) / END, (1.0 - abs(t) / h_b) / END, (m - slender) / (2.0 * slender))
-            if u <= best or g - radius >= reach:
-                continue
-            depth = contacts.arms[i, 3] + radius - g
-            if depth > 0.0:
-                u = min(u, (half - abs(s)) / depth - 1.0, (h_b - abs(t)) / depth - 1.0)
-            if kind == BOX:
-                u = min(u, (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
-                side = s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
-            else:
-                u, side = (u if g > 0.0 else 0.0), 1.0
+        steep = (m - slender) / (2.0 * slender)
+        for side in range(2):
+            n_j, n_l, u_n = (2 * side - 1) * D[l] / m, (1 - 2 * side) * D[j] / m, steep
             if is_edge:
-                u = min(u, (OVER - one[j] * n_j - one[l] * n_l) / TURNS, (OVER - two[j] * n_j - two[l] * n_l) / TURNS)
-            if u <= best or g - radius <= deepest or (side >= 0.0) != (rim[SLOT] > 0.0):
+                u_n = min(u_n, (OVER - one[j] * n_j - one[l] * n_l) / TURNS)
+                u_n = min(u_n, (OVER - two[j] * n_j - two[l] * n_l) / TURNS)
+            if u_n <= least:
                 continue
-            code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
-            best, feature = min(u, 1.0), CROSSES | 2 * code | which % 2
-    if feature < 0:
-        return none
-    return feature if best > 0.0 else feature | OPEN
+            for corner in range(signs * signs):
+                s_j, s_l, u, way = 0.0, 0.0, u_n, 1.0
+                if kind == BOX:
+                    s_j, s_l = 2.0 * (corner % 2) - 1.0, 2.0 * (corner // 2) - 1.0
+                    u = min(u, (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
+                    way = s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
+                if u <= (best_last if way >= 0.0 else best_first):
+                    continue
+                s, t, g, _, _, _ = _crossing(kind, size, C, D, k, s_j, s_l, 2.0 * side - 1.0)
+                depth = contacts.arms[i, 3] + radius - g
+                u = min(u, (1.0 - abs(s) / half) / END, (1.0 - abs(t) / h_b) / END)
+                if depth > 0.0:
+                    u = min(u, 2.0 * (half - abs(s)) / depth - 1.0, 2.0 * (h_b - abs(t)) / depth - 1.0)
+                if kind != BOX and g <= 0.0:
+                    u = min(u, 0.0)
+                if g - radius >= reach or g - radius <= deepest or u <= (best_last if way >= 0.0 else best_first):
+                    continue
+                code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
+                feature = CROSSES | 2 * code | side
+                if way >= 0.0:
+                    best_last, last = min(u, 1.0), feature
+                else:
+                    best_first, first = min(u, 1.0), feature
+    first = first | OPEN if first >= 0 and best_first <= 0.0 else first
+    return first, last | OPEN if last >= 0 and best_last <= 0.0 else last
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _crosses(is_edge, i, o, contacts):
+    """Whether line i may cross shape o.
+
+    Of two bodies that both have lines, cores cross edges, and otherwise the lines of the first one those of the other.
+    """
+    kind, b = contacts.kind[o], contacts.hosts[o]
+    if not (kind == BOX or kind == CAPSULE or kind == CYLINDER):
+        return False
+    both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
+    if both and is_edge != (kind == BOX):
+        return not is_edge
+    return not both or contacts.points[i, 2] < b
+
+
+@njit(cache=True, error_model="numpy")
+def crossing_features(first, stop, o, reach, least, contacts, frames, found):
+    """Fill ``found`` with the features by which lines first to stop, two points each, cross shape o; -1: it does not.
+
+    Return whether one does. ``reach`` [m] counts from the surface of a line. What is below u = 0 has `OPEN`.
+    """
+    some = False
+    for i in range(first, stop, 2):
+        k = i - first
+        found[k], found[k + 1] = -1, -1
+        if _crosses(has_corner(i, contacts), i, o, contacts):
+            found[k], found[k + 1] = _features(i, o, reach + contacts.arms[i, 3], least, contacts, frames)
+            some = some or found[k] >= 0 or found[k + 1] >= 0
+    return some
 
 
 @njit(cache=True, error_model="numpy")
@@ -208,7 +257,8 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
     k, s_j, s_l = _axis_of(kind, code)
     j, l = (k + 1) % 3, (k + 2) % 3
-    C, D, one, two = _line(i, o, contacts, frames, L)
+    C, D = _line(i, o, contacts, frames)
+    one, two = _faces(i, o, D, contacts, frames)
     s, t, g, m, n_j, n_l = _crossing(kind, size, C, D, k, s_j, s_l, sigma)
     slope = sigma * m
     d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
@@ -239,12 +289,12 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     by_m *= -g_d * m / (2.0 * slender)
     depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
     if depth > 0.0:
-        part, by = _share((half - abs(s)) / depth - 1.0)
-        weight, by_half, by_d = weight * part, by_half + by / depth, -by * (half - abs(s)) / (depth * depth)
-        by_s -= math.copysign(by / depth, s)
-        part, by = _share((h_b - abs(t)) / depth - 1.0)
-        weight, by_h_b, by_d = weight * part, by_h_b + by / depth, by_d - by * (h_b - abs(t)) / (depth * depth)
-        by_t -= math.copysign(by / depth, t)
+        part, by = _share(2.0 * (half - abs(s)) / depth - 1.0)
+        weight, by = weight * part, 2.0 * by / depth
+        by_half, by_d, by_s = by_half + by, -by * (half - abs(s)) / depth, by_s - math.copysign(by, s)
+        part, by = _share(2.0 * (h_b - abs(t)) / depth - 1.0)
+        weight, by = weight * part, 2.0 * by / depth
+        by_h_b, by_d, by_t = by_h_b + by, by_d - by * (h_b - abs(t)) / depth, by_t - math.copysign(by, t)
     v_j, v_l = 0.0, 0.0
     if by_n == 1:
         part, by = _share((s_j * n_j + OVER) / TURNS)
@@ -279,13 +329,32 @@ def cross(i, o, feature, contacts, frames, x, L, n):
 
 _ROWS, _CUBE, _NONE = types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))
 _AT = typeof(Frames(_CUBE, _NONE, Shapes(nothing().kind, _NONE, _CUBE, _NONE, _NONE, _NONE)))
-_PAIR = types.int64, types.int64
-call_crossing_feature = when_called(
-    crossing_feature, (*_PAIR, types.float64, types.boolean, typeof(nothing()), _AT, _ROWS), types.int64
+_ALL = typeof(nothing()), _AT
+call_crossing_features = when_called(
+    crossing_features, (*[types.int64] * 3, *[types.float64] * 2, *_ALL, types.int64[::1]), types.boolean
 )
-call_cross = when_called(
-    cross, (*_PAIR, types.int64, typeof(nothing()), _AT, _ROWS, _ROWS, types.float64[::1]), types.float64
-)
+call_cross = when_called(cross, (*[types.int64] * 3, *_ALL, _ROWS, _ROWS, types.float64[::1]), types.float64)
+
+
+@njit(cache=True, error_model="numpy")
+def may_cross(point, shape, contacts):
+    """Return which pairs (m,) of points and shapes are none of a line, or of one that may cross the shape."""
+    out = np.ones(point.size, dtype=np.bool_)
+    for k in range(point.size):
+        i, o = point[k], shape[k]
+        if is_line(i, contacts):
+            # Of two points of a line the second one crosses round sides.
+            second = contacts.kind[o] == BOX or contacts.rims[contacts.points[i, 3], SLOT] > 0.0
+            out[k] = second and _crosses(has_corner(i, contacts), i, o, contacts)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def crossing_of(i, o, least, contacts, frames, found):
+    """Return the feature by which line i crosses shape o at any distance, -1: it does not; ``found`` (2,) is used."""
+    second = 1 if contacts.rims[contacts.points[i, 3], SLOT] > 0.0 else 0
+    call_crossing_features((i - second, i - second + 2, o, math.inf, least, contacts, frames, found))
+    return found[second]
 
 
 @njit(cache=True, error_model="numpy")
@@ -295,7 +364,8 @@ def nearest(i, o, q, least, contacts, frames, x, L, S):
     That of a line is the one it crosses, or would: with `OPEN`.
     """
     if is_line(i, contacts):
-        return call_crossing_feature((i, o, math.inf, True, contacts, frames, L))
+        feature = crossing_of(i, o, -math.inf, contacts, frames, np.empty(2, dtype=np.int64))
+        return feature if feature >= 0 else CROSSES | OPEN | 2 * (22 if contacts.kind[o] == BOX else SIDE)
     if contacts.points[i, 3] >= 0:
         feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
         if feature >= 0:

@@ -42,7 +42,7 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
-from add.kernels.contact_lines import CROSSES, OPEN, nearest
+from add.kernels.contact_lines import CROSSES, OPEN, crossing_of, is_line, nearest
 from add.kernels.contact_places import (
     MOVED,
     OMEGA,
@@ -135,7 +135,7 @@ def in_reach(motion, packed, number, dt, faster, resting, touching):
     frames, runs, n_shapes = frames_of(0, motion, contacts), contacts.runs, contacts.kind.size
     out, kept, run, last = np.empty(number.size, dtype=np.int64), 0, 0, -1
     centre, S, nothing = np.empty((1, 3)), np.empty((3, 3)), np.zeros(n_shapes, dtype=np.int64)
-    clear = nothing.copy()
+    clear, found = nothing.copy(), np.empty(2, dtype=np.int64)
     for k in range(number.size):
         i, o = _split(number[k], contacts)
         while not runs[run, FIRST] <= i < runs[run, STOP]:
@@ -145,7 +145,7 @@ def in_reach(motion, packed, number, dt, faster, resting, touching):
             put(nothing, clear)
         if clear[o] == 0:
             clear[o] = 1 if _clear(run, o, motion, contacts, frames, (dt, faster, resting, touching), centre, S) else -1
-        if clear[o] < 0:
+        if clear[o] < 0 and (not is_line(i, contacts) or crossing_of(i, o, 0.0, contacts, frames, found) >= 0):
             out[kept] = k
             kept += 1
     return out[:kept].copy()

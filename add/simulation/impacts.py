@@ -26,6 +26,8 @@ SWINGS = 4.0
 #: Turn of a joint or a base in a step [rad] below which links are not looked at where numbers are given, and how many
 #: thinnest parts a link may be off its joint (`add.scene.build.default_contact`).
 TURN, ARM = 0.1, 10.0
+#: Damping over the stiffness times dt from which on a damper that is given feeds: below, springs outweigh it in a step.
+FELT = 1e-3
 #: Most parts of a step.
 MOST = 64
 

@@ -9,7 +9,9 @@ from add.inverse import InverseProblem
 from add.typing import FloatArray
 
 
-def gradient_error(problem: InverseProblem, x: FloatArray, steps: tuple[float, ...] = (1e-3, 1e-4, 1e-5)) -> float:
+def gradient_error(
+    problem: InverseProblem, x: FloatArray, steps: tuple[float, ...] = (1e-3, 1e-4, 1e-5, 1e-6)
+) -> float:
     """Return the largest error of the gradient at x over its norm, by the best of a few differences an entry.
 
     Newton's tolerance should be tight: differences of runs see it as noise. A difference that held decisions make

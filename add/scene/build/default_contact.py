@@ -35,7 +35,7 @@ from add.scene.build.scenery import Moving, Scenery, mean, vertex_area
 from add.scene.spec.common import HARD, Spec
 from add.scene.spec.links import strings_in
 from add.scene.spec.scene import SceneSpec
-from add.simulation.impacts import Impacts
+from add.simulation.impacts import FELT, Impacts
 from add.typing import FloatArray
 
 #: Depth of an impact, and shares of the thinnest part: that of static depth with `ONSET`, and of the onset.
@@ -92,13 +92,14 @@ def impacts(built: BuiltScene, eager: bool) -> Impacts:
     """Return what says whether the steps of a scene resolve its impacts: of rigid bodies, links and soft bodies.
 
     Where numbers are given (not ``eager``) nets are left out: what their middle does at once is the work of what leads
-    it. Without a damping, which feeds what it does not stop within a step, impacts then divide none, and nodes of soft
-    bodies never count alone.
+    it. Without a damping that is `FELT`, which feeds what it does not stop within a step, impacts then divide none, and
+    nodes of soft bodies never count alone.
     """
     model = built.model
     terms = contact_terms(model.system)
-    dampings = (term.pairs.k_d if isinstance(term, BodyContact) else term.tables[..., 1] for _, term in terms)
-    damped = any(built.theta[numbers].any() for numbers in dampings)
+    tables = (t.pairs.tables() if isinstance(t, BodyContact) else t.tables for _, t in terms)
+    felt, theta = FELT * built.scene.time.dt, built.theta
+    damped = any((theta[table[..., 1]] > felt * theta[table[..., 0]]).any() for table in tables)
     rows: list[slice] = []
     thin: list[float] = []
     trees: list[slice] = []

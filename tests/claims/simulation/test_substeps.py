@@ -297,6 +297,18 @@ def test_what_is_called_calm_is_neither_unresolved_nor_sudden() -> None:
     assert sum(calm for calm, _ in found) > 0.5 * sum(quiet for _, quiet in found)
 
 
+def test_a_damping_that_springs_outweigh_feeds_nothing() -> None:
+    """Given numbers: below a thousandth of the stiffness times dt steps are whole ones, as they are without any."""
+    raw = thrown("bdf1", "linear")
+    del raw["time"]["substeps"]
+    runs = []
+    for damping in (300.0, 3.0, 1.0, 0.0):
+        raw["contact"]["damping"] = damping
+        runs.append(built(raw).run())
+    assert [any(n > 1 for n in divided(run)) for run in runs] == [True, True, False, False]
+    assert any(record.decisions[0].size for record in runs[2].records), "it touches"
+
+
 def test_nothing_is_divided_where_nothing_meets() -> None:
     """Without an impact the steps are those of a scene without substeps, to the bit."""
     raw = thrown("bdf2", "linear", steps=3)

@@ -86,7 +86,7 @@ def crossings(upper: str, lower: str, host: str, which: str, law: str = "tanh") 
         kin = laid(rng, upper, lower, host)
         weight, ends = weights(contact, kin, theta).T
         fades = (weight < 0.9) & (weight > 0.01)
-        chosen = {"full": (weight == 1.0).all(), "fades": fades.any(), "ends": (fades & (ends < 1.8)).any()}
+        chosen = {"full": (weight == 1.0).all(), "fades": fades.any(), "ends": (fades & (ends < 0.98)).any()}
         if weight.size and chosen[which]:
             return contact, theta, kin
     raise AssertionError("no such crossing")
