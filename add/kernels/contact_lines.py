@@ -44,6 +44,8 @@ from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 CROSSES = 1 << 41
 #: Bit of a feature over which a line would cross if it were longer, or turned: it does not touch.
 OPEN = 1 << 42
+#: The u from which on a crossing counts for laws that know no half contacts.
+WHOLE = 0.5
 #: The bits of edge and sign.
 WHICH = 63
 #: Rows of L of a crossing: T (10-12); the change of ln W by dphi, and by the way of c; that by what P is multiplied by,
@@ -82,15 +84,34 @@ def _share(u):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _seen(R, B, X0, X1, X2):
-    """Return a direction in the frame of body B (13, 3) as the frame R (3, 3) of a shape has it."""
-    y0 = B[0, 0] * X0 + B[0, 1] * X1 + B[0, 2] * X2
-    y1 = B[1, 0] * X0 + B[1, 1] * X1 + B[1, 2] * X2
-    y2 = B[2, 0] * X0 + B[2, 1] * X1 + B[2, 2] * X2
+def _relative(a, o, frames):
+    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
+    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
+    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
     return (
-        R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
-        R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
-        R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
+        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
+        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
+        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
+        (
+            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
+            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
+            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
+        ),
+    )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _along(R, B, r, c):
+    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _seen(Q, X0, X1, X2):
+    """Return a direction of the body as the frame of the shape has it; Q as `_relative` returns it."""
+    return (
+        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
+        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
+        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
     )
 
 
@@ -105,58 +126,32 @@ def _axis_of(kind, code):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _crossing(kind, size, C, D, k, s_j, s_l, sigma):
-    """Return s, t, g', m and n_j, n_l of the line through C along D, all in the frame of the shape."""
-    j, l = (k + 1) % 3, (k + 2) % 3
-    y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
-    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
-    n_j, n_l = sigma * D[l] / m, -sigma * D[j] / m
-    s = (n_l * y_j - n_j * y_l) / (sigma * m)
-    return s, C[k] + s * D[k], n_j * y_j + n_l * y_l, m, n_j, n_l
+def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
+    """Return s, t and g' of the line through C along D, and (y_j, y_l) behind the shape's line along axis k."""
+    s = (n_l * y_j - n_j * y_l) / slope
+    return s, C[k] + s * D[k], n_j * y_j + n_l * y_l
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _line(i, o, contacts, frames):
-    """Return middle and direction of line i in the frame of shape o."""
-    R, p, rim, arms = frames.shapes.R[o], frames.shapes.p[o], contacts.rims[contacts.points[i, 3]], contacts.arms
-    B = frames.B[contacts.points[i, 2]]
-    X0, X1, X2 = arms[i, 0] - B[CENTRE, 0], arms[i, 1] - B[CENTRE, 1], arms[i, 2] - B[CENTRE, 2]
-    C = _seen(R, B, X0, X1, X2)
-    y0, y1, y2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
-    C = (
-        C[0] + R[0, 0] * y0 + R[1, 0] * y1 + R[2, 0] * y2,
-        C[1] + R[0, 1] * y0 + R[1, 1] * y1 + R[2, 1] * y2,
-        C[2] + R[0, 2] * y0 + R[1, 2] * y1 + R[2, 2] * y2,
-    )
-    return C, _seen(R, B, rim[3], rim[4], rim[5])
+def _line(i, Q, contacts, frames):
+    """Return middle and direction of line i in the frame of a shape."""
+    rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
+    y = _seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
+    return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), _seen(Q, rim[3], rim[4], rim[5])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _faces(i, o, D, contacts, frames):
-    """Return the normals of the faces that meet in line i, along D, in the frame of shape o; zeros of a core."""
+def _faces(i, Q, D, contacts):
+    """Return the normals of the faces that meet in line i, along D, in the frame of a shape; zeros of a core."""
     arms = contacts.arms
-    M = _seen(frames.shapes.R[o], frames.B[contacts.points[i, 2]], arms[i, 5], arms[i, 6], arms[i, 7])
+    M = _seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
     w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
     one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
     return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def _misses(C, D, half, reach, size):
-    """Whether no place of a line is as near as ``reach`` to a box: beyond one of its slabs."""
-    low, high = -half, half
-    for c in range(3):
-        wide = size[c] + max(reach, 0.0)
-        if abs(D[c]) > 1e-12:
-            near, far = (-wide - C[c]) / D[c], (wide - C[c]) / D[c]
-            low, high = max(low, min(near, far)), min(high, max(near, far))
-        elif abs(C[c]) > wide:
-            return True
-    return low > high
-
-
-@njit(cache=True, error_model="numpy")
-def _features(i, o, reach, least, contacts, frames):
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _features(i, o, Q, reach, least, contacts, frames):
     """Return the features by which line i crosses shape o: those of its first point and of its second, -1 for none.
 
     Of two crossings of a line, over edges to either side of a face, each of its points takes one. ``least`` is the u
@@ -168,12 +163,14 @@ def _features(i, o, reach, least, contacts, frames):
         contacts.rims[contacts.points[i, 3]],
         has_corner(i, contacts),
     )
-    C, D = _line(i, o, contacts, frames)
+    C, D = _line(i, Q, contacts, frames)
     half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
     first, last, best_first, best_last = -1, -1, least, least
-    if kind == BOX and _misses(C, D, half, reach, size):
-        return first, last
-    one, two = _faces(i, o, D, contacts, frames)
+    if kind == BOX:
+        for c in range(3):
+            if abs(C[c]) - half * abs(D[c]) > size[c] + reach:
+                return first, last
+    one, two = _faces(i, Q, D, contacts)
     deepest = -DEEPEST * min(size[0], size[1], size[2]) if kind == BOX else -size[0]
     weight, signs = (9, 3, 1), 2 if kind == BOX else 1
     for k in range(0 if kind == BOX else 2, 3):
@@ -197,14 +194,17 @@ def _features(i, o, reach, least, contacts, frames):
                     way = s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
                 if u <= (best_last if way >= 0.0 else best_first):
                     continue
-                s, t, g, _, _, _ = _crossing(kind, size, C, D, k, s_j, s_l, 2.0 * side - 1.0)
+                y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
+                s, t, g = _crossing(C, D, k, y_j, y_l, n_j, n_l, (2 * side - 1) * m)
                 depth = contacts.arms[i, 3] + radius - g
+                if g - radius >= reach or g - radius <= deepest:
+                    continue
                 u = min(u, (1.0 - abs(s) / half) / END, (1.0 - abs(t) / h_b) / END)
                 if depth > 0.0:
                     u = min(u, 2.0 * (half - abs(s)) / depth - 1.0, 2.0 * (h_b - abs(t)) / depth - 1.0)
                 if kind != BOX and g <= 0.0:
                     u = min(u, 0.0)
-                if g - radius >= reach or g - radius <= deepest or u <= (best_last if way >= 0.0 else best_first):
+                if u <= (best_last if way >= 0.0 else best_first):
                     continue
                 code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
                 feature = CROSSES | 2 * code | side
@@ -212,8 +212,10 @@ def _features(i, o, reach, least, contacts, frames):
                     best_last, last = min(u, 1.0), feature
                 else:
                     best_first, first = min(u, 1.0), feature
-    first = first | OPEN if first >= 0 and best_first <= 0.0 else first
-    return first, last | OPEN if last >= 0 and best_last <= 0.0 else last
+    if least < 0.0:
+        first = first | OPEN if first >= 0 and best_first <= WHOLE else first
+        last = last | OPEN if last >= 0 and best_last <= WHOLE else last
+    return first, last
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -235,14 +237,15 @@ def _crosses(is_edge, i, o, contacts):
 def crossing_features(first, stop, o, reach, least, contacts, frames, found):
     """Fill ``found`` with the features by which lines first to stop, two points each, cross shape o; -1: it does not.
 
-    Return whether one does. ``reach`` [m] counts from the surface of a line. What is below u = 0 has `OPEN`.
+    Return whether one does. ``reach`` [m] counts from the surface of a line. If ``least`` is below zero, what is below
+    `WHOLE` has `OPEN`.
     """
-    some = False
+    some, Q = False, _relative(contacts.points[first, 2], o, frames)
     for i in range(first, stop, 2):
         k = i - first
         found[k], found[k + 1] = -1, -1
         if _crosses(has_corner(i, contacts), i, o, contacts):
-            found[k], found[k + 1] = _features(i, o, reach + contacts.arms[i, 3], least, contacts, frames)
+            found[k], found[k + 1] = _features(i, o, Q, reach + contacts.arms[i, 3], least, contacts, frames)
             some = some or found[k] >= 0 or found[k + 1] >= 0
     return some
 
@@ -257,10 +260,12 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
     k, s_j, s_l = _axis_of(kind, code)
     j, l = (k + 1) % 3, (k + 2) % 3
-    C, D = _line(i, o, contacts, frames)
-    one, two = _faces(i, o, D, contacts, frames)
-    s, t, g, m, n_j, n_l = _crossing(kind, size, C, D, k, s_j, s_l, sigma)
-    slope = sigma * m
+    Q = _relative(contacts.points[i, 2], o, frames)
+    C, D = _line(i, Q, contacts, frames)
+    one, two = _faces(i, Q, D, contacts)
+    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
+    n_j, n_l, slope = sigma * D[l] / m, -sigma * D[j] / m, sigma * m
+    s, t, g = _crossing(C, D, k, C[j] - s_j * size[j], C[l] - s_l * size[l], n_j, n_l, slope)
     d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
     d1 = R[1, 0] * D[0] + R[1, 1] * D[1] + R[1, 2] * D[2]
     d2 = R[2, 0] * D[0] + R[2, 1] * D[1] + R[2, 2] * D[2]

@@ -42,7 +42,7 @@ from add.kernels.contact_detection import (
     frames_of,
     gap_of,
 )
-from add.kernels.contact_lines import CROSSES, OPEN, crossing_of, is_line, nearest
+from add.kernels.contact_lines import CROSSES, OPEN, WHOLE, crossing_of, is_line, nearest
 from add.kernels.contact_places import (
     MOVED,
     OMEGA,
@@ -145,7 +145,7 @@ def in_reach(motion, packed, number, dt, faster, resting, touching):
             put(nothing, clear)
         if clear[o] == 0:
             clear[o] = 1 if _clear(run, o, motion, contacts, frames, (dt, faster, resting, touching), centre, S) else -1
-        if clear[o] < 0 and (not is_line(i, contacts) or crossing_of(i, o, 0.0, contacts, frames, found) >= 0):
+        if clear[o] < 0 and (not is_line(i, contacts) or crossing_of(i, o, WHOLE, contacts, frames, found) >= 0):
             out[kept] = k
             kept += 1
     return out[:kept].copy()

@@ -23,6 +23,8 @@ from add.typing import BoolArray, FloatArray, IntArray
 DEEP = 0.1
 
 
+#: So many places of a line are looked at.
+MOST_ALONG = 64
 #: Shapes that are so many times as large as half of them are looked at for each body, near or not.
 LARGE = 4.0
 
@@ -201,13 +203,16 @@ def _bodies(
 ) -> _Meeting:
     """Points of bodies against shapes of the world and of bodies."""
     first = term.carrier[:, None] + np.arange(3)
-    points = kin.q[first]
+    points, axes = kin.q[first], np.zeros((term.n_points, 3))
+    axes[term.half_lengths > 0.0] = term.rims[term.rim[term.half_lengths > 0.0], 3:6]
+    ways = np.zeros_like(axes)
     framed = np.flatnonzero(term.rigid)
     framed = framed[np.argsort(term.carrier[framed], kind="stable")]
     for mine in np.split(framed, np.flatnonzero(np.diff(term.carrier[framed])) + 1) if framed.size else ():
         start = term.carrier[mine[0]]
         turn = rotation_matrix(kin.q[start + 3 : start + 6])
         points[mine] += (term.arm[mine] - _values(theta, term.centre[mine])) @ turn.T
+        ways[mine] = axes[mine] @ turn.T
     rotation, position = term.rotation.copy(), term.position.copy()
     on_bodies = np.flatnonzero(term.shape_carrier >= 0)
     for o in on_bodies:
@@ -217,12 +222,20 @@ def _bodies(
         position[o] = kin.q[start : start + 3] + turn @ (position[o] - _values(theta, term.shape_centre[o]))
     fixed = np.ones(term.kind.size, dtype=bool)
     fixed[on_bodies] = ~moves[term.shape_carrier[on_bodies]]
+    # Lines are looked at in places a width apart; a ball about one is in the body up to the end of the line.
+    half, width = term.half_lengths, np.where(term.radius > 0.0, term.radius, term.corners[:, 3])
+    on = np.flatnonzero(half > 0.0)
+    counts = np.clip(np.ceil(2.0 * half[on] / width[on]), 8, MOST_ALONG).astype(np.int64) | 1
+    lines, share = np.repeat(on, counts), np.concatenate([np.zeros(0), *(np.linspace(-1.0, 1.0, n) for n in counts)])
+    free = np.asarray(moves[first].any(axis=1))
+    radius = np.concatenate([term.radius, np.minimum(term.radius[lines], half[lines] * (1.0 - np.abs(share)))])
+    radius[on] = 0.0
+    along = ways[lines] * (half[lines] * share)[:, None]
     return _Meeting(
-        points,
-        # A ball about the middle of a line is in the body up to half of its length.
-        np.where(term.half_lengths > 0.0, np.minimum(term.radius, term.half_lengths), term.radius),
-        term.owner,
-        np.asarray(moves[first].any(axis=1)),
+        np.concatenate([points, points[lines] + along]),
+        radius,
+        np.concatenate([term.owner, term.owner[lines]]),
+        np.concatenate([free, free[lines]]),
         term.kind,
         term.size,
         rotation,

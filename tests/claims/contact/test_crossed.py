@@ -10,6 +10,7 @@ from support.small_models import RoughObjective
 
 from add.kernels.contact_lines import CROSSES
 from add.kernels.contact_pairs import FEATURE
+from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict
 
 THICK = 0.06
@@ -69,6 +70,38 @@ def test_gradients(lower: str, upper: str, law: str) -> None:
     )
     if law != "impulse":
         assert any((np.asarray(record.decisions[0])[:, FEATURE] & CROSSES).any() for record in run.records)
+
+
+@pytest.mark.parametrize("law", ["tanh", "impulse"])
+@pytest.mark.parametrize("lower", ["box", "capsule"])
+def test_a_moving_obstacle_bears(lower: str, law: str) -> None:
+    """Its points meet nothing, its lines neither: those of the other one cross them."""
+    raw = crossed(lower, "box", 1.2, law, 50)
+    raw["bodies"]["b0"] = {key: raw["bodies"]["b0"][key] for key in ("geometry", "position", "orientation")} | {
+        "type": "kinematic"
+    }
+    built = scene_from_dict(raw).build()
+    start = built.model.system.dofs["b1"].start
+    assert built.run().q[-1, start + 2] == pytest.approx(3 * THICK, rel=0.02)
+
+
+def test_a_fast_beam_is_held() -> None:
+    raw = crossed("box", "box", np.pi / 2, "tanh", 60, velocity=[0, 0, -10.0])
+    raw["bodies"]["b1"]["position"][2] += THICK
+    assert scene_from_dict(raw).build().run().q[-1, 8] > 2.8 * THICK
+
+
+@pytest.mark.parametrize(("lower", "upper"), PAIRS)
+def test_starts_that_cross_are_seen(lower: str, upper: str) -> None:
+    """A third of their length away from the middles, a fifth of a half-size deep."""
+    raw = crossed(lower, upper, np.pi / 2, "tanh", 2)
+    del raw["obstacles"]
+    raw["bodies"]["b1"]["position"] = [0.17, 0.17, 2.8 * THICK]
+    built = scene_from_dict(raw).build()
+    assert {item.body for item in touching_starts(built.model, built.theta)} == {"b0", "b1"}
+    raw["bodies"]["b1"]["position"][2] += THICK
+    built = scene_from_dict(raw).build()
+    assert not touching_starts(built.model, built.theta)
 
 
 def test_momentum_of_two_sticks_that_hit_across() -> None:
