@@ -24,7 +24,7 @@ the force is that of a point times
 with half-lengths h, the depth d = r_a - g, if that is above zero, the slenderness k of the line and normals b of the
 shape's faces, or -a of the line's own. Faces that lie on each other cross with n along the normals of both: hence
 `OVER`; and where an end is nearer than a crossing is deep, the bodies part beyond the end. What fades does no work of
-its own: energy is not kept to the last digit while a crossing fades.
+its own: energy comes or goes where a crossing fades in or out deep in a body.
 """
 
 import math
@@ -283,7 +283,6 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     # The weight and its logarithmic derivatives: by s, by t, by the depth, and, of turns about the axes, by dphi.
     L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
     half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
-    by_n = 1 if kind == BOX else 0
     weight, by_s = _share((1.0 - abs(s) / half) / END)
     part, by_t = _share((1.0 - abs(t) / h_b) / END)
     weight *= part
@@ -301,7 +300,7 @@ def cross(i, o, feature, contacts, frames, x, L, n):
         weight, by = weight * part, 2.0 * by / depth
         by_h_b, by_d, by_t = by_h_b + by, by_d - by * (h_b - abs(t)) / depth, by_t - math.copysign(by, t)
     v_j, v_l = 0.0, 0.0
-    if by_n == 1:
+    if kind == BOX:
         part, by = _share((s_j * n_j + OVER) / TURNS)
         weight, v_j = weight * part, by * s_j / TURNS
         part, by = _share((s_l * n_l + OVER) / TURNS)

@@ -47,6 +47,15 @@ def test_they_stand(lower: str, upper: str, law: str, turn: float) -> None:
     assert np.abs(run.q[-1] - run.q[0])[6:8].max() < 0.02 * THICK
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "crossings"), [("box", "box", 4), ("capsule", "box", 2), ("cylinder", "capsule", 1)]
+)
+def test_each_pair_of_lines_counts_once(lower: str, upper: str, crossings: int) -> None:
+    run = scene_from_dict(crossed(lower, upper, 1.2, "tanh", 20)).build().run()
+    rows = np.asarray(run.records[-1].decisions[0])
+    assert np.count_nonzero(rows[:, FEATURE] & CROSSES) == crossings
+
+
 @pytest.mark.parametrize(("angle", "offset"), [(10, 0), (25, 0), (46, 0), (0, 0.5), (20, 0.5)])
 def test_a_turned_box_stands_on_another(angle: float, offset: float) -> None:
     """Of equal boxes, turned by more than some seven degrees, or off by half their half, no corner is in the other."""
