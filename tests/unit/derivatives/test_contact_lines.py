@@ -11,7 +11,7 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_detection import frames_of
-from add.kernels.contact_lines import CROSSES, GAP, HALF, ROWS, WEIGHT, cross
+from add.kernels.contact_lines import CROSSES, GAP, HALF, OVER, ROWS, TURNS, WEIGHT, cross
 from add.kernels.contact_pairs import FEATURE, PAIR
 from add.kernels.contact_places import point_place
 from add.scene import scene_from_dict
@@ -62,7 +62,7 @@ def laid(rng: np.random.Generator, upper: str, lower: str, host: str) -> Kinemat
 
 
 def weights(contact: BodyContact, kin: Kinematics, theta: FloatArray) -> FloatArray:
-    """Return the weights (k, 2) of the crossings of a state, and how far from the line's end they are, in depths."""
+    """Return of the crossings (k, 3) of a state weights, distances to the line's end in depths, and the largest n . a."""
     arrays, motion = contact.at(theta).arrays, contact.motion(kin, theta)
     frames, x, L, n = frames_of(0, motion, arrays), np.empty((1, 3)), np.zeros((ROWS, 3)), np.empty(3)
     out = []
@@ -74,8 +74,11 @@ def weights(contact: BodyContact, kin: Kinematics, theta: FloatArray) -> FloatAr
             assert cross(i, o, row[FEATURE], arrays, frames, x, L, n) == L[GAP, 0] < arrays.arms[i, 3]
             rim = arrays.rims[arrays.points[i, 3]]
             along = np.linalg.norm(x[0] - before)
-            out.append((L[WEIGHT, 1] / arrays.arms[i, 4], (rim[HALF] - along) / (arrays.arms[i, 3] - L[GAP, 0])))
-    return np.array(out).reshape(-1, 2)
+            both, turn = arrays.arms[i, 5:8], frames.B[arrays.points[i, 2], :3]
+            faces = [0.5 * (both + sign * np.cross(rim[3:6], both)) for sign in (1.0, -1.0)]
+            leans = max(n @ turn @ face for face in faces)
+            out.append((L[WEIGHT, 1] / arrays.arms[i, 4], (rim[HALF] - along) / (arrays.arms[i, 3] - L[GAP, 0]), leans))
+    return np.array(out).reshape(-1, 3)
 
 
 def crossings(upper: str, lower: str, host: str, which: str, law: str = "tanh") -> Any:
@@ -84,16 +87,22 @@ def crossings(upper: str, lower: str, host: str, which: str, law: str = "tanh") 
     rng = np.random.default_rng(PAIRS.index((upper, lower)))
     for _ in range(3000):
         kin = laid(rng, upper, lower, host)
-        weight, ends = weights(contact, kin, theta).T
+        weight, ends, leans = weights(contact, kin, theta).T
         fades = (weight < 0.9) & (weight > 0.01)
         chosen = {"full": (weight == 1.0).all(), "fades": fades.any(), "ends": (fades & (ends < 0.98)).any()}
+        chosen["leans"] = (fades & (leans > OVER - TURNS) & (leans < OVER)).any()
         if weight.size and chosen[which]:
             return contact, theta, kin
     raise AssertionError("no such crossing")
 
 
-@pytest.mark.parametrize(("host", "which"), [("body", "full"), ("body", "fades"), ("body", "ends"), ("world", "ends")])
-@pytest.mark.parametrize(("upper", "lower"), PAIRS)
+CASES = [("body", "full"), ("body", "fades"), ("body", "ends"), ("world", "ends")]
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "host", "which"),
+    [(*pair, *case) for pair in PAIRS for case in CASES] + [("box", "box", "body", "leans")],
+)
 def test_derivatives(upper: str, lower: str, host: str, which: str) -> None:
     contact, theta, kin = crossings(upper, lower, host, which)
     _, found = check_deciding_term(
