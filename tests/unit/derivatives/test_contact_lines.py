@@ -62,7 +62,7 @@ def laid(rng: np.random.Generator, upper: str, lower: str, host: str) -> Kinemat
 
 
 def weights(contact: BodyContact, kin: Kinematics, theta: FloatArray) -> FloatArray:
-    """Return of the crossings of a state (k, 3): weight, distance to the line's end in depths, and the largest n . a."""
+    """Return of the crossings of a state (k, 3): weight, distance to the line's end in depths, the largest n . a."""
     arrays, motion = contact.at(theta).arrays, contact.motion(kin, theta)
     frames, x, L, n = frames_of(0, motion, arrays), np.empty((1, 3)), np.zeros((ROWS, 3)), np.empty(3)
     out = []
