@@ -216,20 +216,21 @@ class CollisionLimit(StepLimit):
 def point_runs(
     like: IntArray, arms: FloatArray, rim: IntArray, rims: FloatArray, half_lengths: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return (first, stop, group, body, owner) of the longest runs of like points, and a ball around each of a body.
+    """Return (first, stop, group, body, owner, first line) of the longest runs of like points, and balls around them.
 
-    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point; lines make runs of their own. The
-    ball holds the whole circle of a point that rolls with a rim, row ``rim`` (n,) of ``rims``, and the whole of a line.
+    ``like`` (n, 3) are row of the tables, row of the bodies and owner of each point; lines come last in a run. The ball
+    holds the whole circle of a point that rolls with a rim, row ``rim`` (n,) of ``rims``, and the whole of a line.
     """
     n = like.shape[0]
-    is_line = half_lengths > 0.0
-    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1) | (is_line[1:] != is_line[:-1])) + 1
+    is_line = np.append(half_lengths > 0.0, False)
+    breaks = np.flatnonzero((like[1:] != like[:-1]).any(axis=1) | (is_line[: n - 1] & ~is_line[1:n])) + 1
     firsts = np.concatenate([[0], breaks]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
     stops = np.concatenate([breaks, [n]]).astype(np.int64) if n else np.zeros(0, dtype=np.int64)
-    runs = np.column_stack([firsts, stops, like[firsts]]).astype(np.int64)
+    lines = stops - (np.add.reduceat(is_line[:n], firsts, dtype=np.int64) if n else 0)
+    runs = np.column_stack([firsts, stops, like[firsts], lines]).astype(np.int64)
     spheres = np.zeros((firsts.size, 4))
-    for k, (first, stop) in enumerate(zip(firsts, stops, strict=True)):
-        part = arms[first:stop]
+    for k, (first, stop) in enumerate(zip(firsts, np.where(lines > firsts, lines, stops), strict=True)):
+        part = arms[first:stop]  # lines are within the points of their shape
         middle = 0.5 * (part[:, :3].min(axis=0) + part[:, :3].max(axis=0))
         reach = np.linalg.norm(part[:, :3] - middle, axis=1) + part[:, 3]
         of_rim = rim[first:stop]

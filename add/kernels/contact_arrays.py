@@ -20,7 +20,8 @@ class Contacts(NamedTuple):
     points : (np, 4) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node) and of `rims`
     arms : (np, 9) X in the body's frame [m], radius [m], scale [-] or [m^2], sum of the normals of the faces of the
         body that meet in it, zero where that is not known, and `fall_radius` of its shape [m]
-    runs : (nr, 5) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner
+    runs : (nr, 6) int64: points FIRST:STOP of one body; their row of the tables, row of `bodies` or -1, owner, and the
+        first of them that is a line
     spheres : (nr, 4) ball around a run in the body's frame, centre and radius [m]; unused for nodes
     kind, size : (ns,), (ns, m) as in `distance.py`; rows of a mesh are long, others are filled up with zeros
     hosts : (ns,) int64: row of `bodies` that carries the shape, -1 for the world
@@ -57,7 +58,7 @@ class Contacts(NamedTuple):
 
 def nothing() -> Contacts:
     """Return the arrays of a term without points and shapes."""
-    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 4), (0, 5), 0, 0, (0, 3), (0, 0, 12), 0)]
+    ints = [np.zeros(shape, dtype=np.int64) for shape in ((0, 4), (0, 4), (0, 6), 0, 0, (0, 3), (0, 0, 12), 0)]
     bodies, points, runs, kind, hosts, columns, tables, apart = ints
     floats = [np.zeros(shape) for shape in ((0, 9), (0, 4), (0, 3), (0, 5, 3), 0, (0, 0, 3), (0, 10))]
     arms, spheres, size, poses, bounds, depths, rims = floats

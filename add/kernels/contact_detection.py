@@ -12,7 +12,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames
-from add.kernels.contact_lines import ROWS, call_crossing_features, is_line
+from add.kernels.contact_lines import ROWS, call_crossing_features
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,
@@ -33,7 +33,7 @@ from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coeffici
 from add.kernels.shape_codes import BOX, CYLINDER
 
 #: Columns of `runs`.
-FIRST, STOP, GROUP, BODY, OWNER = 0, 1, 2, 3, 4
+FIRST, STOP, GROUP, BODY, OWNER, LINES = 0, 1, 2, 3, 4, 5
 #: Values of `enabled`: never, always, and only where the point's body comes behind the shape's.
 NEVER, ALWAYS, BEHIND = 0, 1, 2
 #: Runs times shapes from which on a grid is quicker than testing all.
@@ -353,7 +353,7 @@ def detect(q, theta, contacts, frames):
     none = near[:0]
     grid = _shape_grid(p, bounds) if use_grid else (none, none, x[0], x[0], none, 0.0, none)
     for run in range(n_runs):
-        first, stop = runs[run, FIRST], runs[run, STOP]
+        first, stop, lines = runs[run, FIRST], runs[run, STOP], runs[run, LINES]
         many = stop - first > 2
         reach = ball_of(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
@@ -372,13 +372,13 @@ def detect(q, theta, contacts, frames):
                     continue
             reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
             known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
-            lines = is_line(first, contacts)
-            if lines and not call_crossing_features((first, stop, o, reach_of_pair, 0.0, contacts, frames, found)):
-                continue
-            for i in range(first, stop):
+            crosses = lines < stop
+            if crosses:
+                crosses = call_crossing_features((lines, stop, o, reach_of_pair, 0.0, contacts, frames, found))
+            for i in range(first, stop if crosses else lines):
                 within = reach_of_pair + arms[i, 3]
-                if lines:
-                    feature = found[i - first]
+                if i >= lines:
+                    feature = found[i - lines]
                 else:
                     feature, known = with_rim(i, o, q, within, known, contacts, frames, x, L, S)
                     if feature == CLEAR:

@@ -1,14 +1,18 @@
 """Points of bodies in contact: what stands beside their places, and the lines of their shapes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
 from add.bodies import Body, ContactPoints
+from add.kernels.contact_lines import SLOT
 from add.kernels.distance import fall_radius
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.typing import BoolArray, FloatArray, IntArray
+
+#: Middles of the edges of a box, four along each axis, in half-sizes.
+EDGES = np.array([np.roll([0.0, *two], axis) for axis in range(3) for two in product((-1.0, 1.0), repeat=2)])
 
 
 def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatArray]:
@@ -17,47 +21,27 @@ def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatA
     They are the edges of boxes and the axes of capsules and cylinders. Shapes whose corners are not their only points
     (`collision.spacing`) have none: their points are on the edges.
     """
-    arms: list[FloatArray] = []
-    radii: list[float] = []
-    areas: list[float] = []
-    shapes: list[int] = []
-    rows: list[list[float]] = []
+    rows, radii, areas, shapes = [np.zeros((0, 10))], [points.radii], [points.areas], [shapes_of(points)]
     for number, shape in enumerate(body.shapes if body.has_frame and points.radii.size else ()):
-        mine = shapes_of(points) == number
+        mine = shapes[0] == number
         few = {BOX: 8, CAPSULE: 2, CYLINDER: points.radii.size}.get(shape.kind, 0)
         if not 0 < np.count_nonzero(mine) <= few:
             continue
-        size = np.array(shape.size)
-        for axis, place, half in _lines(shape.kind, size):
-            middle, way = shape.position + shape.rotation @ place, shape.rotation[:, axis]
-            slender = fall_radius(BOX if shape.kind == BOX else CYLINDER, size) / half
-            for slot in (-1.0, 1.0):
-                arms.append(middle)
-                rows.append([*middle, *way, slot, axis if shape.kind == BOX else 1, slender, half])
-        count = len(arms) - len(radii)
-        radii += [0.0 if shape.kind == BOX else size[0]] * count
-        areas += [float(points.areas[mine].mean())] * count
-        shapes += [number] * count
-    if not rows:
-        return points, np.zeros((0, 10))
-    return ContactPoints(
-        points.nodes,
-        np.concatenate([points.arms, arms]),
-        np.concatenate([points.radii, radii]),
-        np.concatenate([points.areas, areas]),
-        np.concatenate([shapes_of(points), shapes]).astype(np.int64),
-    ), np.array(rows)
-
-
-def _lines(kind: int, size: FloatArray) -> Iterator[tuple[int, FloatArray, float]]:
-    """Yield axis, middle and half-length of the lines of a shape, in its frame."""
-    if kind != BOX:
-        yield 2, np.zeros(3), size[1]
-        return
-    for axis in range(3):
-        for one, two in product((-1.0, 1.0), repeat=2):
-            place = size * np.roll([0.0, one, two], axis)
-            yield axis, place, size[axis]
+        size, box = np.array(shape.size), shape.kind == BOX
+        axes, half = (np.repeat(np.arange(3), 4), np.repeat(size, 4)) if box else (np.array([2]), size[1:2])
+        middles = shape.position + (EDGES * size if box else np.zeros((1, 3))) @ shape.rotation.T
+        slender = fall_radius(BOX if box else CYLINDER, size) / half
+        columns = middles, shape.rotation.T[axes], np.zeros(half.size), axes if box else np.ones(1), slender, half
+        rows.append(np.repeat(np.column_stack(columns), 2, axis=0))
+        rows[-1][:, SLOT] = np.tile([-1.0, 1.0], half.size)
+        for values, value in ((radii, 0.0 if box else size[0]), (areas, points.areas[mine].mean()), (shapes, number)):
+            values.append(np.full(2 * half.size, value))
+    if len(rows) == 1:
+        return points, rows[0]
+    lines = np.concatenate(rows)
+    every = np.concatenate(shapes).astype(np.int64)
+    arms = np.concatenate([points.arms, lines[:, :3]])
+    return ContactPoints(points.nodes, arms, np.concatenate(radii), np.concatenate(areas), every), lines
 
 
 def lined_shapes(
@@ -75,11 +59,12 @@ def rims_of(
     bodies: Sequence[Body], found: Sequence[ContactPoints], lines: Sequence[FloatArray]
 ) -> tuple[IntArray, FloatArray]:
     """Return the row of each point on a rim of its cylinder, or for a line, -1 for others, and the rims (m, 10)."""
-    numbers, rims = [np.zeros(0, np.int64)], np.zeros((0, 10))
+    numbers, rims, n = [np.zeros(0, np.int64)], [np.zeros((0, 10))], 0
     for body, points, rows in zip(bodies, found, lines, strict=True):
         numbers.append(np.full(points.radii.size, -1))
-        numbers[-1][points.radii.size - len(rows) :] = len(rims) + np.arange(len(rows))
-        rims = np.vstack([rims, rows])
+        numbers[-1][points.radii.size - len(rows) :] = n + np.arange(len(rows))
+        rims.append(rows)
+        n += len(rows)
         for k, shape in enumerate(body.shapes if body.has_frame else ()):
             if shape.kind != CYLINDER:
                 continue
@@ -88,10 +73,11 @@ def rims_of(
             mine = (shapes_of(points) == k) & (points.radii == 0.0) & (off.max(axis=0) < 1e-9 * max(shape.size))
             for end in (mine & (local[:, 2] < 0.0), mine & (local[:, 2] > 0.0)):
                 if end.any():
-                    numbers[-1][end] = len(rims)
+                    numbers[-1][end] = n
                     towards = shape.rotation[:, :2] @ local[end][0, :2] / np.hypot(*local[end][0, :2])
-                    rims = np.vstack([rims, [*shape.position, *shape.rotation[:, 2], *towards, 0.0]])
-    return np.concatenate(numbers), rims
+                    rims.append(np.array([[*shape.position, *shape.rotation[:, 2], *towards, 0.0]]))
+                    n += 1
+    return np.concatenate(numbers), np.concatenate(rims)
 
 
 def corners_of(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
