@@ -286,7 +286,7 @@ def test_links_of_one_tree_touch_on_request(together):
 
 @pytest.mark.parametrize("spacing", [None, 0.01])
 def test_capsules_that_cross(spacing):
-    """Their ends are far from each other: only points along their axes meet."""
+    """Their ends are far from each other: their axes cross, or points along them meet."""
     rod = {"geometry": {"shape": "capsule", "radius": 0.03, "half_length": 0.3}}
     link = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "shapes": [rod]}
     small = {"mass": 1.0, "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
@@ -301,7 +301,7 @@ def test_capsules_that_cross(spacing):
     (term,) = built.model.term(BodyContact)
     q = np.zeros(3)
     kin = built.model.lift.kinematics(Kinematics(q, q, q, 0.0, 0), built.theta)
-    assert (len(term.decide(kin, built.theta)) > 0) == (spacing is not None)
+    assert len(term.decide(kin, built.theta)) > 0
 
 
 def test_hulls_of_meshes(tmp_path):
