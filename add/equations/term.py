@@ -41,7 +41,7 @@ NO_NUMBERS = Entries(NO_INPUTS, NO_INPUTS, np.zeros(0))
 
 
 class Forces:
-    """What smooth terms and those with branches have in common."""
+    """Forces of a system: the part that smooth terms and those with branches share."""
 
     @property
     def inputs(self) -> IntArray:

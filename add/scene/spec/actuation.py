@@ -27,7 +27,7 @@ from add.terms.pressure import ATMOSPHERE
 
 
 class _ChamberSpec(Spec, numbers=Role.PROPERTY):
-    """What all chambers say.
+    """Keys that every kind of chamber has.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
 from add.kernels.contact_lines import CROSSES
-from add.kernels.contact_pairs import FEATURE
+from add.kernels.contact_pairs import BITS, FEATURE, STICKS
 from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict
 
@@ -111,6 +111,18 @@ def test_starts_that_cross_are_seen(lower: str, upper: str) -> None:
     raw["bodies"]["b1"]["position"][2] += THICK
     built = scene_from_dict(raw).build()
     assert not touching_starts(built.model, built.theta)
+
+
+def test_gradients_of_a_crossing_that_sticks() -> None:
+    """Its rows hold the place where the lines are nearest, which moves with both bodies."""
+    raw = crossed(
+        "cylinder", "capsule", 0.6, "hybrid", 5, velocity=[0.05, 0.02, -0.2], angular_velocity=[0.02, 0.01, 0.05]
+    )
+    simulation = tight(scene_from_dict(raw).build().simulation)
+    run = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(1).normal(size=12)))
+    rows = [np.asarray(record.decisions[0]) for record in run.records]
+    sticks = [bool(((row[:, FEATURE] & CROSSES != 0) & (row[:, BITS] & STICKS != 0)).any()) for row in rows]
+    assert any(sticks) and not all(sticks)
 
 
 def test_momentum_of_two_sticks_that_hit_across() -> None:
