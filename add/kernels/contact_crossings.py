@@ -284,7 +284,9 @@ def fade_columns(first, stop, F, L, Y, E):
 @njit(cache=True, error_model="numpy", inline="always")
 def _fill_pull(c, weight, way, spin, turn, L, Y):
     """Fill column c of what W and grad W change by, over a way and a turn, and as axes turn by ``turn``."""
-    Y[SCALE, c] = weight * (_dot(_row(L, FADE), way) + _dot(_row(L, ABOUT), spin)) / L[WEIGHT, 1]
+    Y[SCALE, c] = 0.0
+    if L[WEIGHT, 1] > 0.0:
+        Y[SCALE, c] = weight * (_dot(_row(L, FADE), way) + _dot(_row(L, ABOUT), spin)) / L[WEIGHT, 1]
     along, about = _cross(turn, _row(L, FADE)), _cross(turn, _row(L, FADE + 1))
     for r in range(3):
         at = BY_MOTION + 2 * r
