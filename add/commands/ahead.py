@@ -39,8 +39,7 @@ from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
-from add.kernels.contact_crossings import call_cross
-from add.kernels.contact_lines import call_crossing_features
+from add.kernels.contact_lines import call_cross, call_crossing_features
 from add.kernels.contact_pairs import STICKS
 from add.kernels.contact_places import call_roll, call_rolled
 from add.kernels.decompositions import eigenvalues, singular_values

@@ -28,8 +28,8 @@ _JIT = {"cache": True, "error_model": "numpy"}
 #: Columns of coordinates: those of side 0 (a body, or up to two nodes), then from `OTHER` on those of side 1.
 OTHER, WIDTH = 6, 15
 #: Rows of Y (`N_ROWS`, WIDTH): d, n, v, Omega, arms l of both sides, way of the place of contact, turn of its axes,
-#: shares of up to four points, logarithm of the scale of all forces, and its gradient, a force and a couple.
-DEPTH, NORMAL, VELOCITY, SPIN, ARM, WAY, AXES, SHARE, SCALE, PULL, N_ROWS = 0, 1, 4, 7, 10, 16, 19, 22, 26, 27, 33
+#: shares of up to four points, logarithm of the scale of all forces.
+DEPTH, NORMAL, VELOCITY, SPIN, ARM, WAY, AXES, SHARE, SCALE, N_ROWS = 0, 1, 4, 7, 10, 16, 19, 22, 26, 27
 #: Rows of E (12, WIDTH): dF, dT, dl x F of both sides.
 COUPLE, LEVER = 3, 6
 #: Columns of ``ends`` (2, 4), a row a side: row of its body, -1 for none; number of its nodes; its first point; number
@@ -58,7 +58,7 @@ class Room(NamedTuple):
 
 
 #: How many floats a kind of pair has for its own in a store; how many floats and integers are in one.
-OWN, FLOATS, INTEGERS = 400, 1418, 44
+OWN, FLOATS, INTEGERS = 400, 1328, 44
 
 
 @njit(**_JIT)
@@ -78,9 +78,9 @@ def room_in(floats, integers):
     return Room(
         borrowed(integers, 0, (2, 4)), borrowed(integers, 8, (WIDTH,)), borrowed(floats, OWN, (4,)),
         borrowed(floats, OWN + 4, (2, 3)), borrowed(floats, OWN + 10, (N_ROWS, WIDTH)),
-        borrowed(floats, OWN + 506, (6, 10)), borrowed(floats, OWN + 566, (12, WIDTH)),
-        borrowed(floats, OWN + 746, (6,)), borrowed(floats, OWN + 756, (WIDTH, WIDTH)),
-        borrowed(floats, OWN + 982, (7, 3)), borrowed(floats, OWN + 1004, (3, 3)),
+        borrowed(floats, OWN + 416, (6, 10)), borrowed(floats, OWN + 476, (12, WIDTH)),
+        borrowed(floats, OWN + 656, (6,)), borrowed(floats, OWN + 666, (WIDTH, WIDTH)),
+        borrowed(floats, OWN + 892, (7, 3)), borrowed(floats, OWN + 914, (3, 3)),
     )  # fmt: skip
 
 
@@ -114,6 +114,14 @@ def force_columns(first, stop, couples, levers, F, W, Y, E):
                 E[COUPLE + r, c] = total
         if levers:
             lever_columns(c, F, Y, E)
+
+
+@njit(**_JIT)
+def scale_columns(first, stop, F, Y, E):
+    """Add to the columns first to stop of E what force and couple F (6,) change by as their scale does."""
+    for c in range(first, stop):
+        for r in range(6):
+            E[r, c] += F[r] * Y[SCALE, c]
 
 
 @njit(**_JIT, forceinline=True)

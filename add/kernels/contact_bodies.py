@@ -25,7 +25,7 @@ from add.kernels.contact_blocks import (
     N_WAYS,
     NODES,
     OTHER,
-    THICKNESS,
+    SCALE,
     add_turned_rows,
     count,
     count_numbers,
@@ -37,23 +37,11 @@ from add.kernels.contact_blocks import (
     new_store,
     pull_rates,
     room_in,
-)
-from add.kernels.contact_crossings import (
-    ENERGY,
-    FADE,
-    FADES,
-    GAP,
-    HALVES,
-    ROWS,
-    WEIGHT,
-    call_cross,
-    fade_columns,
-    pull_column,
-    pull_columns,
+    scale_columns,
 )
 from add.kernels.contact_detection import detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
-from add.kernels.contact_lines import CROSSES
+from add.kernels.contact_lines import CROSSES, HALVES, ROWS, WEIGHT, call_cross
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, has_faces, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
@@ -121,8 +109,6 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
             couple(scratch.S[0], spin, values.c_t, values.c_r, values.w_0, Z)
         for c in range(3):
             F[c], F[3 + c] = L[2, c], L[WEIGHT, 1] * pieces[1][0] * Z[0, c] if braked else 0.0
-            if L[WEIGHT, 2] != 0.0:
-                F[3 + c] += L[FADES + 1, c]
         add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
     if touching:
         add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
@@ -178,7 +164,7 @@ def body_contact_energy(motion, contacts, law):
         point_place(i, motion.q, contacts, frames.B, x, L)
         feature, scale = rows[k, FEATURE], contacts.arms[i, 4]
         if feature & CROSSES:
-            g, scale = call_cross((i, o, feature, 0, contacts, frames, x, L, S[0])), L[WEIGHT, 1]
+            g, scale = call_cross((i, o, feature, contacts, frames, x, L, S[0])), L[WEIGHT, 1]
         else:
             if feature & ROLLS:
                 feature ^= ROLLS
@@ -262,8 +248,6 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
         room.F[c], room.F[3 + c] = scratch.L[2, c], 0.0
     if braked:
         couple_slopes(spin, values, pieces[1], scale, scratch.S, room.Z, room.F, room.W)
-    for c in range(3 if scratch.L[WEIGHT, 2] != 0.0 else 0):
-        room.F[3 + c] += scratch.L[FADES + 1, c]
     return i, o, lever, braked, pieces
 
 
@@ -302,14 +286,11 @@ def _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, flo
                 for c in range(3):
                     data[places[at + 3 * r + c]] -= E[r, c]
             continue
-        crosses = L[WEIGHT, 2] != 0.0
-        if crosses:
-            pull_columns((a, b), weights[0], frames.B, L, Y)
         for side in range(2):
             first, stop = OTHER * side, OTHER * side + ends[side, COUNT]
             force_columns(first, stop, braked, True, F, room.W, Y, E)
-            if crosses:
-                fade_columns(first, stop, F, L, Y, E)
+            if L[WEIGHT, 2] != 0.0:
+                scale_columns(first, stop, F, Y, E)
             fill_rows(first, stop, frames.B, ends, room.shares, room.arms, F, Y, E, block)
         add_turned_rows(weights[0], motion.q, dofs, frames.k, ends, room.arms, F, room.Z, room.G, block)
         size, width = ends[0, COUNT], ends[0, COUNT] + ends[1, COUNT]
@@ -372,14 +353,6 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
         fill_rows(0, columns, B, ends, room.shares, room.arms, F, Y, E, block)
         law_slopes(pieces, slopes)
         count_numbers(columns, numbers, slopes, sums, dofs, ends, forward, theta_p, f, block)
-        L, crosses = scratch.L, scratch.L[WEIGHT, 2] != 0.0
-        for number in range(0, THICKNESS + 1 if crosses else 0, THICKNESS):
-            if numbers[number] >= 0:
-                change = L[ENERGY, 2] if number == 0 else L[GAP, 1]
-                for r in range(12):
-                    E[r, 0] = -change * L[FADE + r // 3, r % 3] if r < 6 else 0.0
-                fill_rows(0, 1, B, ends, room.shares, room.arms, F, Y, E, block)
-                count(numbers[number], 0, dofs, ends, forward, theta_p, f, block)
         if by_v.size:
             pull_rates(braked, f, B, room, by_v)
         # The centres of mass of both bodies, then the sizes of the point and of the shape.
@@ -415,12 +388,12 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
                     still = 0.0 if cause == 3 and c == 0 and contacts.kind[o] != BOX else 1.0
                     rolls = still * (M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2])
                     way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
-                    if crosses:
-                        round_a, own = growth.arms[i, c, 3] if cause == 2 else 0.0, divmod(int(L[HALVES, 2]), 3)[side]
-                        pull_column(c, M[:, c], round_a, still == 0.0, side, cause >= 2 and own == c, S[0], L, Y)
+            if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:  # half-lengths are what crossings fade by
+                numbers_of = divmod(int(scratch.L[HALVES, 2]), 3)
+                Y[SCALE, numbers_of[side]] += scratch.L[HALVES, side]
             force_columns(0, 3, braked, True, F, room.W, Y, E)
-            if crosses:
-                fade_columns(0, 3, F, L, Y, E)
+            if scratch.L[WEIGHT, 2] != 0.0:
+                scale_columns(0, 3, F, Y, E)
             fill_rows(0, 3, B, ends, room.shares, room.arms, F, Y, E, block)
             for c in range(3):
                 if index[c] >= 0:

@@ -12,8 +12,7 @@ import numpy as np
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames
-from add.kernels.contact_crossings import ROWS
-from add.kernels.contact_lines import call_crossing_features
+from add.kernels.contact_lines import ROWS, call_crossing_features
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
 from add.kernels.contact_places import (
     CENTRE,

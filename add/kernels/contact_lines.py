@@ -6,20 +6,25 @@ With a line through C along d, of a point's body, and one through E along e, of 
     n = sigma d x e / m,   m = |d x e|,   f = e x n,   g = n . (C - E) - r_b,   sigma = +-1
     s = -f . (C - E) / (sigma m),   c = C + s d,   t = e . (c - E)
 
-sigma turns n away from the shape's body: outside of the wedge of an edge, or to where the other axis is.
+sigma turns n away from the shape's body: outside of the wedge of an edge, or to where the other axis is. The place c is
+one where the gap of the line is least, so that the gradient of g is that of material there (the envelope theorem), as
+`contact_places.py` has it for rims. Of the way ds of material at c and the turn dphi, both of a's against b's,
+
+    dn = T dphi,   T = sigma/m (d e^T - (d . e)(1 - n n^T))
+    dc = ds + P (f . ds - g' f . T dphi),   P = -d/(sigma m),   g' = n . (C - E)
 
 A crossing counts in full where the lines cross inside of both, steeply, and n is outwards of all faces that meet in the
 edges. Towards ends, where corners take over, as lines become parallel, and as n leaves the wedges, it fades to nothing:
-its energy is that of a point times
+the force is that of a point times
 
-    W = product of w(u),   w(u) = u^3 (10 - 15 u + 6 u^2) between 0 and 1,
+    W = product of w(u),   w(u) = u^2 (3 - 2 u) between 0 and 1,
     u = (1 - |s|/h_a)/`END`, (1 - |t|/h_b)/`END`, 2 (h_a - |s|)/d - 1, 2 (h_b - |t|)/d - 1,
         (m - `STEEP` k)/(2 `STEEP` k), (n . b + `OVER`)/`TURNS`
 
 with half-lengths h, the depth d = r_a - g, if that is above zero, the slenderness k of the line and normals b of the
 shape's faces, or -a of the line's own. Faces that lie on each other cross with n along the normals of both: hence
-`OVER`; and where an end is nearer than a crossing is deep, the bodies part beyond the end. Forces and their derivatives
-are those of `contact_crossings.py`.
+`OVER`; and where an end is nearer than a crossing is deep, the bodies part beyond the end. What fades does no work of
+its own: energy comes or goes where a crossing fades in or out deep in a body.
 """
 
 import math
@@ -31,7 +36,7 @@ from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames, nothing
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import CENTRE, PLACE, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, CENTRE, GROWN, MOVED, PLACE, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
@@ -43,6 +48,12 @@ OPEN = 1 << 42
 WHOLE = 0.5
 #: The bits of edge and sign.
 WHICH = 63
+#: Rows of L of a crossing: T (10-12); the change of ln W by dphi, and by the way of c; that by what P is multiplied by,
+#: the scale of the force, and whether there is a crossing; that by both half-lengths, and which numbers these are,
+#: 3 a + b; the gap.
+TWIST, TURNED, ALONG, WEIGHT, HALVES, GAP = 10, 13, 14, 15, 16, 17
+#: Rows of L.
+ROWS = 18
 #: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
 SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
 #: Share of a half-length, towards an end, over which crossings fade.
@@ -63,7 +74,17 @@ def is_line(i, contacts):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def relative_frame(a, o, frames):
+def _share(u):
+    """Return w(u) and w'(u)/w(u)."""
+    if u >= 1.0:
+        return 1.0, 0.0
+    if u <= 0.0:
+        return 0.0, 0.0
+    return u * u * (3.0 - 2.0 * u), 6.0 * (1.0 - u) / (u * (3.0 - 2.0 * u))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _relative(a, o, frames):
     """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
     B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
     x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
@@ -85,8 +106,8 @@ def _along(R, B, r, c):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def seen(Q, X0, X1, X2):
-    """Return a direction of the body as the frame of the shape has it; Q as `relative_frame` returns it."""
+def _seen(Q, X0, X1, X2):
+    """Return a direction of the body as the frame of the shape has it; Q as `_relative` returns it."""
     return (
         Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
         Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
@@ -95,7 +116,7 @@ def seen(Q, X0, X1, X2):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def axis_of(kind, code):
+def _axis_of(kind, code):
     """Return the axis along a line of a shape and the signs of the two that follow, zero for a core."""
     if kind != BOX:
         return 2, 0.0, 0.0
@@ -105,25 +126,25 @@ def axis_of(kind, code):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def nearest_on_lines(C, D, k, y_j, y_l, n_j, n_l, slope):
+def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
     """Return s, t and g' of the line through C along D, and (y_j, y_l) behind the shape's line along axis k."""
     s = (n_l * y_j - n_j * y_l) / slope
     return s, C[k] + s * D[k], n_j * y_j + n_l * y_l
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def line_of(i, Q, contacts, frames):
+def _line(i, Q, contacts, frames):
     """Return middle and direction of line i in the frame of a shape."""
     rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
-    y = seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
-    return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), seen(Q, rim[3], rim[4], rim[5])
+    y = _seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
+    return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), _seen(Q, rim[3], rim[4], rim[5])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def faces_of(i, Q, D, contacts):
+def _faces(i, Q, D, contacts):
     """Return the normals of the faces that meet in line i, along D, in the frame of a shape; zeros of a core."""
     arms = contacts.arms
-    M = seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
+    M = _seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
     w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
     one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
     return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
@@ -142,14 +163,14 @@ def _features(i, o, Q, reach, least, contacts, frames):
         contacts.rims[contacts.points[i, 3]],
         has_corner(i, contacts),
     )
-    C, D = line_of(i, Q, contacts, frames)
+    C, D = _line(i, Q, contacts, frames)
     half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
     first, last, best_first, best_last = -1, -1, least, least
     if kind == BOX:
         for c in range(3):
             if abs(C[c]) - half * abs(D[c]) > size[c] + reach:
                 return first, last
-    one, two = faces_of(i, Q, D, contacts)
+    one, two = _faces(i, Q, D, contacts)
     deepest = -DEEPEST * min(size[0], size[1], size[2]) if kind == BOX else -size[0]
     weight, signs = (9, 3, 1), 2 if kind == BOX else 1
     for k in range(0 if kind == BOX else 2, 3):
@@ -174,7 +195,7 @@ def _features(i, o, Q, reach, least, contacts, frames):
                 if u <= (best_last if way >= 0.0 else best_first):
                     continue
                 y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
-                s, t, g = nearest_on_lines(C, D, k, y_j, y_l, n_j, n_l, (2 * side - 1) * m)
+                s, t, g = _crossing(C, D, k, y_j, y_l, n_j, n_l, (2 * side - 1) * m)
                 depth = contacts.arms[i, 3] + radius - g
                 if g - radius >= reach or g - radius <= deepest:
                     continue
@@ -219,7 +240,7 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
     Return whether one does. ``reach`` [m] counts from the surface of a line. If ``least`` is below zero, what is below
     `WHOLE` has `OPEN`.
     """
-    some, Q = False, relative_frame(contacts.points[first, 2], o, frames)
+    some, Q = False, _relative(contacts.points[first, 2], o, frames)
     for i in range(first, stop, 2):
         k = i - first
         found[k], found[k + 1] = -1, -1
@@ -229,12 +250,94 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
     return some
 
 
-_CUBE, _NONE = np.zeros((0, 0, 0)), np.zeros((0, 0))
+@njit(cache=True, error_model="numpy")
+def cross(i, o, feature, contacts, frames, x, L, n):
+    """Move line i, at x and L[0] as `point_place` leaves them, to where it crosses shape o; return the gap g [m].
+
+    Fill the normal n (3,) and the rows of L from `MOVED` on: what moves with what, and the weight.
+    """
+    kind, size, R, rim = contacts.kind[o], contacts.size[o], frames.shapes.R[o], contacts.rims[contacts.points[i, 3]]
+    code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
+    k, s_j, s_l = _axis_of(kind, code)
+    j, l = (k + 1) % 3, (k + 2) % 3
+    Q = _relative(contacts.points[i, 2], o, frames)
+    C, D = _line(i, Q, contacts, frames)
+    one, two = _faces(i, Q, D, contacts)
+    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
+    n_j, n_l, slope = sigma * D[l] / m, -sigma * D[j] / m, sigma * m
+    s, t, g = _crossing(C, D, k, C[j] - s_j * size[j], C[l] - s_l * size[l], n_j, n_l, slope)
+    d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
+    d1 = R[1, 0] * D[0] + R[1, 1] * D[1] + R[1, 2] * D[2]
+    d2 = R[2, 0] * D[0] + R[2, 1] * D[1] + R[2, 2] * D[2]
+    d, g_d = (d0, d1, d2), sigma * D[k] / m
+    for r in range(3):
+        n[r] = R[r, j] * n_j + R[r, l] * n_l
+        L[BEND, r] = L[GROWN, r] = R[r, l] * n_j - R[r, j] * n_l
+        L[0, r] += s * d[r]
+        x[0, r] += s * d[r]
+        L[MOVED, r] = -d[r] / slope
+        L[BY, r] = g * (R[r, k] - g_d * L[BEND, r])
+    for r in range(3):
+        for c in range(3):
+            L[TWIST + r, c] = d[r] * R[c, k] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
+    # The weight and its logarithmic derivatives: by s, by t, by the depth, and, of turns about the axes, by dphi.
+    L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
+    half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
+    weight, by_s = _share((1.0 - abs(s) / half) / END)
+    part, by_t = _share((1.0 - abs(t) / h_b) / END)
+    weight *= part
+    part, by_m = _share((m - slender) / (2.0 * slender))
+    weight *= part
+    by_s *= -math.copysign(1.0 / (END * half), s)
+    by_t *= -math.copysign(1.0 / (END * h_b), t)
+    by_m *= -g_d * m / (2.0 * slender)
+    depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
+    if depth > 0.0:
+        part, by = _share(2.0 * (half - abs(s)) / depth - 1.0)
+        weight, by = weight * part, 2.0 * by / depth
+        by_half, by_d, by_s = by_half + by, -by * (half - abs(s)) / depth, by_s - math.copysign(by, s)
+        part, by = _share(2.0 * (h_b - abs(t)) / depth - 1.0)
+        weight, by = weight * part, 2.0 * by / depth
+        by_h_b, by_d, by_t = by_h_b + by, by_d - by * (h_b - abs(t)) / depth, by_t - math.copysign(by, t)
+    v_j, v_l = 0.0, 0.0
+    if kind == BOX:
+        part, by = _share((s_j * n_j + OVER) / TURNS)
+        weight, v_j = weight * part, by * s_j / TURNS
+        part, by = _share((s_l * n_l + OVER) / TURNS)
+        weight, v_l = weight * part, by * s_l / TURNS
+    v0 = (R[0, j] * v_j + R[0, l] * v_l, R[1, j] * v_j + R[1, l] * v_l, R[2, j] * v_j + R[2, l] * v_l)
+    w0 = (0.0, 0.0, 0.0)
+    if has_corner(i, contacts):
+        part, by = _share((OVER - one[j] * n_j - one[l] * n_l) / TURNS)
+        weight, by_1 = weight * part, -by / TURNS
+        part, by = _share((OVER - two[j] * n_j - two[l] * n_l) / TURNS)
+        weight, by_2 = weight * part, -by / TURNS
+        a0, a1, a2 = by_1 * one[0] + by_2 * two[0], by_1 * one[1] + by_2 * two[1], by_1 * one[2] + by_2 * two[2]
+        w0 = (
+            R[0, 0] * a0 + R[0, 1] * a1 + R[0, 2] * a2,
+            R[1, 0] * a0 + R[1, 1] * a1 + R[1, 2] * a2,
+            R[2, 0] * a0 + R[2, 1] * a1 + R[2, 2] * a2,
+        )
+    for r in range(3):
+        p, q = (r + 1) % 3, (r + 2) % 3
+        # n turns by T dphi against b, and by T dphi - dphi x n against a.
+        L[TURNED, r] = by_m * n[r] - (n[p] * w0[q] - n[q] * w0[p])
+        for c in range(3):
+            L[TURNED, r] += L[TWIST + c, r] * (v0[c] + w0[c])
+        L[ALONG, r] = by_t * R[r, k] - by_d * n[r]
+    L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -by_s / slope, contacts.arms[i, 4] * weight, 1.0
+    own = int(rim[NUMBER])
+    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * own + (k if kind == BOX else 1)
+    return L[GAP, 0]
+
+
+_ROWS, _CUBE, _NONE = types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))
 _AT = typeof(Frames(_CUBE, _NONE, Shapes(nothing().kind, _NONE, _CUBE, _NONE, _NONE, _NONE)))
-ALL = typeof(nothing()), _AT
+_ALL = typeof(nothing()), _AT
 call_crossing_features = when_called(
-    crossing_features, (*[types.int64] * 3, *[types.float64] * 2, *ALL, types.int64[::1]), types.boolean
+    crossing_features, (*[types.int64] * 3, *[types.float64] * 2, *_ALL, types.int64[::1]), types.boolean
 )
+call_cross = when_called(cross, (*[types.int64] * 3, *_ALL, _ROWS, _ROWS, types.float64[::1]), types.float64)
 
 
 @njit(cache=True, error_model="numpy")

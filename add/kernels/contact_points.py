@@ -29,19 +29,15 @@ from typing import NamedTuple
 
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
-from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SPIN, VELOCITY, WAY
-from add.kernels.contact_crossings import ROWS, TWIST, WEIGHT, call_cross, fade
+from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SCALE, SPIN, VELOCITY, WAY
 from add.kernels.contact_detection import reach_of
-from add.kernels.contact_laws import normal_energy, normal_law
-from add.kernels.contact_lines import CROSSES, WHICH
+from add.kernels.contact_lines import ALONG, CROSSES, ROWS, TURNED, TWIST, WEIGHT, WHICH, call_cross
 from add.kernels.contact_pairs import (
     ACTIVE,
-    BEYOND,
     BITS,
     FACE,
     FEATURE,
     PAIR,
-    QUADRATIC,
     Coefficients,
     gap,
     penalty_law,
@@ -68,14 +64,14 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 150
+SCRATCH = 87
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (39, 3).
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (18, 3).
 
-    Rows of L are rho_a, rho_b, F, l_a, l_b, and what `contact_places.roll` or `contact_crossings.cross` leaves; of all,
-    the scale of the force stands in L[WEIGHT, 1].
+    Rows of L are rho_a, rho_b, F, l_a, l_b, and what `contact_places.roll` or `contact_lines.cross` leaves; of all, the
+    scale of the force stands in L[WEIGHT, 1].
     """
 
     x: FloatArray
@@ -126,7 +122,7 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     L[WEIGHT, 1], L[WEIGHT, 2], d = contacts.arms[i, 4], 0.0, 0.0
     radius = contacts.arms[i, 3]
     if feature & CROSSES:
-        d = radius - call_cross((i, o, feature, order, contacts, frames, x, L, S[0]))
+        d = radius - call_cross((i, o, feature, contacts, frames, x, L, S[0]))
     elif feature & ROLLS:
         call_roll((i, o, feature ^ ROLLS, 0.0, contacts, frames, x, L, S))
     w0, w1, w2, lever = W[o, 0], W[o, 1], W[o, 2], 0.0
@@ -170,11 +166,6 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     m = friction[0] * friction[1]
     for c in range(3):
         L[2, c] = scale * (normal[0] * S[0, c] - m * S[2, c])
-    if L[WEIGHT, 2] != 0.0:
-        quadratic, beyond = rows[k, BITS] & QUADRATIC != 0, rows[k, BITS] & BEYOND != 0
-        slope, _, _ = normal_law(law.elastic, d, values.thickness, values.onset, quadratic, beyond)
-        stored = normal_energy(law.elastic, d, values.thickness, values.onset, quadratic, beyond)
-        fade(values.k_n, slope, stored, L)
     return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k)
 
 
@@ -255,10 +246,16 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
         for r in range(3):
             way = rolls * L[MOVED, r]
             Z[0, r], Z[2, r], Z[3, r] = Z[0, r] + way, Z[2, r] + way, Z[3, r] + way
-        if turns and L[WEIGHT, 2] != 0.0:
+        if L[WEIGHT, 2] != 0.0:
+            Y[SCALE, c] = L[WEIGHT, 0] * rolls
             for r in range(3):
-                for k in range(3):
-                    Z[6, k] += L[TWIST + k, r] * sign * B[body, TURN + r, axis]
+                Y[SCALE, c] += L[ALONG, r] * Z[0, r]
+                if turns:
+                    turned = sign * B[body, TURN + r, axis]
+                    Y[SCALE, c] += L[TURNED, r] * turned
+                    for k in range(3):
+                        Z[6, k] += L[TWIST + k, r] * turned
+            Y[SCALE, c] *= weight_q
         _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y)
 
 
@@ -274,6 +271,10 @@ def way_column(c, side, way, rolls, levers, bodies, B, scratch, Z, Y):
         Z[0, r], Z[1, r], Z[4, r], Z[6, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0, 0.0
     _finish(c, 1.0, lever, slope, bodies, B, scratch.S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
+    if L[WEIGHT, 2] != 0.0:
+        Y[SCALE, c] = L[WEIGHT, 0] * rolls
+        for r in range(3):
+            Y[SCALE, c] += L[ALONG, r] * Z[0, r]
 
 
 @njit(**_JIT)

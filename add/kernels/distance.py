@@ -40,10 +40,10 @@ FALL = 0.75
 #: Share of that radius, and of the least size, down to which a corner meets the face it looks at. Deeper, where it may
 #: have come from the side, the nearest face decides.
 DEEP, DEEPEST = 0.8, 0.2
-#: Share of the least size down to which it does where other faces than that in line are not parallel.
-SHALLOW = 0.05
 #: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
 ALIGNED = 0.1
+#: The sum of a corner's normals along a face's from which on the corner looks away from that face.
+AWAY = 0.5
 
 
 @njit(error_model="numpy")
@@ -176,14 +176,14 @@ def fall_radius(kind, size):
 def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     """Feature of a box or a cylinder that the corner of another body meets.
 
-    M is the sum of the normals of the faces that meet in the corner. It comes through faces that those are against, and
-    not through one that is in line with one of them: where the corner is flush with that, as in a pile of equal bricks,
-    the nearest face would let it pass. Beyond an edge to a face in line, where a corner of this body takes over, the
-    face that it meets goes on and falls away with `fall_radius`, halved until it is no more than about ``widest`` [m],
-    so that forces end smoothly. The others may be turned about the normal in line, as where one brick tips over the end
-    of another. Without a face in line distance alone decides.
+    M is the sum of the normals of the faces that meet in the corner. It comes through faces that it is against, and not
+    through one that it looks away from, behind which its body lies: where the corner is almost flush with that, as in a
+    pile of equal bricks or where one tips over the end of another, the nearest face would let it pass. Beyond an edge
+    to a face in line, where a corner of this body takes over, the face that it meets goes on and falls away with
+    `fall_radius`, halved until it is no more than about ``widest`` [m], so that forces end smoothly. Where it looks
+    away from none, and deep inside, distance alone decides.
     """
-    nearest, feature, faced, outside, past, lean, parallel = -math.inf, -1, 0, 0, 0, -1.0, False
+    nearest, feature, faced, outside, past, turned = -math.inf, -1, 0, 0, 0, False
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
@@ -195,21 +195,23 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
         else:
             beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
             code = 1 if X2 >= 0.0 else 2
-        if abs(way - 1.0) < ALIGNED:
-            past += code if beyond > FLUSH * size[axis] else 0
-            lean = max(lean, abs(way - 1.0))
+        if way > AWAY:
+            if abs(way - 1.0) < ALIGNED:
+                past += code if beyond > FLUSH * size[axis] else 0
+            else:
+                outside += 2 * (beyond > 0.0)
+            turned = True
             continue
         outside += beyond > 0.0
         if beyond > nearest:
-            nearest, feature, faced, parallel = beyond, face if way < 0.0 else -1, axis, abs(way + 1.0) < ALIGNED
-    if feature < 0 or outside > 1 or lean < 0.0:
+            nearest, feature, faced = beyond, face if way < 0.0 else -1, axis
+    if feature < 0 or outside > 1 or not turned:
         return distance_feature(kind, size, X0, X1, X2)
     radius, level = fall_radius(kind, size), 0
     while radius > math.sqrt(2.0) * widest and level < 60:
         radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
-    deepest = min(DEEP * radius, DEEPEST * least) if parallel else SHALLOW * least
-    if nearest < -deepest * (1.0 - lean / ALIGNED):
+    if nearest < -min(DEEP * radius, DEEPEST * least):
         return distance_feature(kind, size, X0, X1, X2)
     if past == 0:
         return feature

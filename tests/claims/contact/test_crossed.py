@@ -12,7 +12,6 @@ from add.kernels.contact_lines import CROSSES
 from add.kernels.contact_pairs import BITS, FEATURE, STICKS
 from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict
-from add.scene.build.run_data import Energies
 
 THICK = 0.06
 #: Geometry with its length along x, the turn that lays it so, and half of its height.
@@ -57,7 +56,7 @@ def test_each_pair_of_lines_counts_once(lower: str, upper: str, crossings: int) 
     assert np.count_nonzero(rows[:, FEATURE] & CROSSES) == crossings
 
 
-@pytest.mark.parametrize("turn", [0.0, 0.003, 0.02, 0.05, 0.3])
+@pytest.mark.parametrize("turn", [0.0, 0.003, 0.02, 0.05, 0.15, 0.3])
 def test_a_brick_tips_over_the_end_of_an_equal_one(turn: float) -> None:
     """Flush on both sides, or almost: neither corners nor edges may let go as it tilts."""
     half = np.array([0.1, 0.05, 0.025])
@@ -82,27 +81,6 @@ def test_a_brick_tips_over_the_end_of_an_equal_one(turn: float) -> None:
         worst = max(worst, float((half - np.abs(inside)).min(axis=1).max()))
     assert abs(run.q[-1, 4]) > 0.2
     assert worst < 0.02 * half[2]
-
-
-def test_undamped_beams_that_hit_keep_their_energy() -> None:
-    """A crossing fades in 8 mm deep where an end passes: without a force along the weight's gradient it doubles."""
-    bodies = {}
-    for name, place, turn, speed, spin in (
-        ("low", [0, 0, 0], [-0.02, -0.14, 1.45], 0.0, [-1.4, -1.2, -1.6]),
-        ("high", [-0.18, 0.17, 0.35], [0.02, -0.04, 3.09], -2.0, [0.9, -1.9, -0.7]),
-    ):
-        attitude = Rotation.from_rotvec(turn).as_quat(scalar_first=True).tolist()
-        moving = {"velocity": [0, 0, speed], "angular_velocity": spin}
-        geometry = {"shape": "box", "size": [0.5, 0.12, 0.12]}
-        body = {"type": "rigid", "geometry": geometry, "density": 400, "position": place, "orientation": attitude}
-        bodies[name] = body | moving
-    contact = {"friction": 0, "friction_law": "none", "stiffness": 3e4, "damping": 0, "onset": 0}
-    raw = {"schema": "add-scene/1", "gravity": [0, 0, 0], "time": {"dt": 5e-4, "steps": 400}, "contact": contact}
-    built = scene_from_dict(raw | {"bodies": bodies}).build()
-    run, energies = built.run(), Energies(built, built.theta)
-    total = [sum(energies.at(run.kinematics(k)).values()) for k in range(run.n_steps + 1)]
-    assert any((np.asarray(record.decisions[0])[:, FEATURE] & CROSSES).any() for record in run.records)
-    np.testing.assert_allclose(total, total[0], rtol=0.02)
 
 
 @pytest.mark.parametrize(("angle", "offset"), [(10, 0), (25, 0), (46, 0), (0, 0.5), (20, 0.5)])
