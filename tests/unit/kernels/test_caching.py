@@ -239,7 +239,7 @@ def test_callers_by_address_depend_on_types_alone():
     from add.compiled.routines import callees
     from add.compiled.steps import take_steps
     from add.compiled.walk import residual
-    from add.contact.body_family import KIND
+    from add.contact.body_family import KIND, call_force
     from add.kernels import contact_laws, stamps
 
     def reached(function):
@@ -249,7 +249,8 @@ def test_callers_by_address_depend_on_types_alone():
         return known
 
     law = contact_laws.friction_law
-    assert law in reached(KIND.forces) and not any(law in reached(caller) for caller in (residual, take_steps))
+    callers = residual, take_steps, KIND.forces
+    assert law in reached(call_force.callee.function) and not any(law in reached(caller) for caller in callers)
     text = stamps.types_text([*callees(False, False)[0].signature, callees(False, False)[0].result])
     assert "add.compiled.walk.Choices (('rows', 'ends'), {})" in text and "Tuple(Choices(" in text
 
