@@ -6,9 +6,7 @@ these are there. The two share few functions, and processes that need the same o
 what it computes is nothing of the run, and it ends with the run, also where that is killed.
 """
 
-import gc
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,10 +16,12 @@ from functools import cache
 from typing import Any, final
 
 import numpy as np
-from numba import config
+from numba import config, typeof
 from numba.core.event import Event, Listener, install_listener
+from scipy.sparse import csc_array
 
-from add.commands.parallel.workers import LocalProcesses, Work, cores
+from add.commands.beside import leave_garbage
+from add.commands.parallel.workers import LocalProcesses, Work
 from add.compiled.available import available, functions
 from add.compiled.impulse_near import call_cones, call_in_reach, call_touch_rows, call_touches
 from add.compiled.impulses import at_hand
@@ -39,64 +39,51 @@ from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
+from add.kernels.contact_arrays import Motion, nothing
+from add.kernels.contact_bodies import body_contact_energy, body_contact_places
 from add.kernels.contact_lines import call_cross, call_crossing_features
-from add.kernels.contact_pairs import STICKS
+from add.kernels.contact_pairs import STICKS, Law
 from add.kernels.contact_places import call_roll, call_rolled
 from add.kernels.decompositions import eigenvalues, singular_values
 from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
-from add.linalg import DENSE_LIMIT
-from add.machine.files import available_memory
+from add.kernels.ordering import call_rows_by
+from add.kernels.shape_grid import call_shapes_near
+from add.kernels.sticking import new_stick_rows, stick_rows_of_bodies
+from add.linalg import DENSE_LIMIT, MultifrontalLU
+from add.linalg.pattern import Pattern
 from add.scene import Scene, load_scene
 from add.scene.build.run_data import ContactTracks, Energies
+from add.simulation.run import Simulation
 
 #: What others call by address, and most runs do not.
 _WHEN_CALLED = (
     call_cones, call_finish, call_polish, call_settle, call_ruled, call_sweeps, eigenvalues, singular_values,
     call_in_reach, call_touches, call_touch_rows, call_roll, call_rolled, call_cross,
+    call_rows_by, call_shapes_near,
     call_crossing_features, call_mesh_feature, call_mesh_branch,
 )  # fmt: skip
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
-#: Free memory from which on each of two processes may keep the 0.4 GB that compilation leaves [bytes].
-_PLENTY = 4e9
 
 
-def begin(path: str) -> subprocess.Popen[bytes] | None:
-    """Start the process for the scene of a file; not where there is no idle core for it."""
-    _leave_garbage()
-    if os.getloadavg()[0] > cores() - 0.9:
-        return None
-    silent: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
-    try:
-        # -P: what lies in the folder of the user is no module of the program.
-        return subprocess.Popen([sys.executable, "-P", "-m", "add.commands.ahead", path, str(os.getpid())], **silent)
-    except OSError:  # no process to be had: the run compiles alone
-        return None
+def compile_others(simulation: Simulation) -> None:
+    """Compile what no other process is at: a run asks for contact first, and would wait.
 
-
-def _leave_garbage() -> None:
-    """Collect no cycles of what compilation makes, a twelfth of its time, where there is memory for them."""
-    if available_memory() > _PLENTY:
-        gc.set_threshold(20_000_000)
-
-
-def compile_others(system: System) -> None:
-    """Compile the families of a system that no other process is at: a run asks for contact first, and would wait."""
+    These are the families of forces, then factors of matrices without symmetry, which contact has.
+    """
     if config.DISABLE_JIT:
         return
-    for term in system.terms:
+    for term in simulation.system.terms:
         inner = term.inner if isinstance(term, LiftedTerm) else term
         if isinstance(inner, OverFamily):
             functions_of_kind = inner.one.family.kind.functions
             for column in (FORCES, JACOBIAN):
                 if functions_of_kind[column] is not None:
                     executable(functions_of_kind[column], signatures()[column][0], wait=False)
-
-
-def ended(process: subprocess.Popen[bytes]) -> None:
-    """End the process, whatever it is at: files of kernels are written as wholes."""
-    process.kill()
-    process.wait()
+    factors = simulation.solver(simulation.system.n_unknowns)
+    if simulation.system.deciding and isinstance(factors, MultifrontalLU):
+        factors.factor(*Pattern.of(csc_array([[2.0, 1.0], [0.0, 1.0]])))
+        factors.solve(np.ones(2))
 
 
 def compile_matrices(path: str) -> None:
@@ -204,11 +191,24 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     contact = (
         *functions_of_meshes(),
         *functions_of_contact(),
+        *_of_results(),
         *(one.callee[:2] for one in _WHEN_CALLED),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
     every = [*functions(explicit=True), *contact]
     return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))
+
+
+def _of_results() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+    """Return what keeps energies and places of contact between bodies, and holds what sticks."""
+    x, places, none = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
+    given = Motion(0.0, x, x, x), nothing(), Law(0, 0)
+    calls = (
+        (body_contact_energy, given),
+        (body_contact_places, (*given, none, places, places)),
+        (stick_rows_of_bodies, (*given, none, places, new_stick_rows(0, 12, 6))),
+    )
+    return tuple((function, tuple(map(typeof, arguments))) for function, arguments in calls)
 
 
 def warmed() -> bool:
@@ -297,6 +297,6 @@ class _Clock(Listener):
 
 
 if __name__ == "__main__":
-    _leave_garbage()
+    leave_garbage()
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     compile_matrices(sys.argv[1])

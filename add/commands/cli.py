@@ -107,7 +107,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     _require_one(resume, force)
     loaded = loaded_scene(console, scene, runs=True)
     built = loaded.build()
-    compile_others(built.simulation.system)
+    compile_others(built.simulation)
     console.heed(warn(built))
     with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
         with keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
@@ -288,7 +288,7 @@ def warm(console: Console, times: bool) -> None:
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
     from add.commands.ahead import warm, warmed
-    from add.commands.parallel.workers import cores
+    from add.machine.processors import cores
 
     if warmed():
         console.say("compiled steps are there")

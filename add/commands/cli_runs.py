@@ -41,7 +41,8 @@ def keeping(folder: Any, scene: str) -> Iterator[None]:
 def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
     from add.commands.parallel import cluster
-    from add.commands.parallel.workers import LocalProcesses, cores
+    from add.commands.parallel.workers import LocalProcesses
+    from add.machine.processors import cores
 
     if address is None:
         yield LocalProcesses(jobs or cores())
@@ -90,17 +91,24 @@ def loaded_scene(console: Console, scene: str, *, runs: bool = False) -> Any:
 
     For one that ``runs`` a second process compiles beside it (`add.commands.ahead`).
     """
+    from add.commands.beside import begin, ended, nothing_kept
+
+    context = click.get_current_context()
+    processes: list[Any] = []
+
+    def compile_beside() -> None:
+        if runs and not processes and (process := begin(scene)):
+            processes.append(process)
+            context.call_on_close(lambda: ended(process))
+
+    if nothing_kept():  # it loads what it needs while this one does
+        compile_beside()
     from add.commands.ahead import first_compilation
     from add.scene import load_scene
 
-    context = click.get_current_context()
-
     def begun() -> None:
-        from add.commands.ahead import begin, ended
-
         console.compiling()
-        if runs and (process := begin(scene)):
-            context.call_on_close(lambda: ended(process))
+        compile_beside()
 
     context.with_resource(first_compilation(begun))
     return load_scene(scene)

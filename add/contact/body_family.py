@@ -4,15 +4,18 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpacker
+from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth
-from add.kernels.contact_bodies import Slots, body_contact_force, body_contact_jacobian, body_contact_parameters
+from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import Law
+from add.kernels.contact_slots import Slots
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact import found_mesh_contact_force, mesh_contact_force
 from add.kernels.mesh_derivatives import (
@@ -32,7 +35,7 @@ MOST_PAIRS = 35 * 34
 
 
 class _Arrays(NamedTuple):
-    """A `add.kernels.contact_arrays.Packed`, `add.kernels.contact_bodies.Slots`, ``first`` (1,), and a `Growth`."""
+    """A `add.kernels.contact_arrays.Packed`, `add.kernels.contact_slots.Slots`, ``first`` (1,), and a `Growth`."""
 
     ints: Ints
     floats: Floats
@@ -44,6 +47,11 @@ class _Arrays(NamedTuple):
 
 
 _own = unpacker(_Arrays)
+_ROW, _INTS, _ROWS = types.float64[::1], types.int64[::1], types.int64[:, ::1]
+#: Python calls it, too, with decisions to make: both have one machine code.
+call_force = when_called(
+    body_contact_force, (types.float64, *[_ROW] * 3, _INTS, _ROW, _ROWS, types.boolean, _ROWS, _ROW), _ROWS
+)
 
 
 @njit(**FAMILY)
@@ -51,7 +59,7 @@ def _forces(arena, k, at, replay, rows, out):
     if replay and not rows.size:
         return rows
     c, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
-    return body_contact_force(at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, out)
+    return call_force((at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, out))
 
 
 @njit(**FAMILY)

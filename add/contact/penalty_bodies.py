@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numba import typeof
 
-from add.contact.body_family import body_family, family_with
+from add.contact.body_family import body_family, call_force, family_with
 from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
@@ -29,11 +28,13 @@ from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
-from add.kernels.contact_detection import FIRST, meeting_pairs
+from add.kernels.contact_detection import call_detect, meeting_pairs
 from add.kernels.contact_lines import HALF
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
+from add.kernels.contact_slots import first_entries
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
+from add.kernels.shape_grid import FIRST
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
 from add.typing import BoolArray, FloatArray, IntArray
 
@@ -286,7 +287,7 @@ class BodyContact(PairContact):
 
     def first_entries(self, rows: Decision, keys: IntArray) -> IntArray:
         """Return where the dense block of the carriers of each row begins in a pattern with the blocks ``keys``."""
-        return np.asarray(kernel.first_entries(self.arrays, self.blocks.slots(keys), rows))
+        return np.asarray(first_entries(self.arrays, self.blocks.slots(keys), rows))
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""
@@ -395,6 +396,4 @@ class StickingBodies(StickingContacts):
 
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions beside the family, with the types of their arguments."""
-    numbers, counts, table = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
-    arguments = 0.0, numbers, numbers, numbers, counts, numbers, table, False, NO_CONTACT, numbers
-    return [(kernel.body_contact_force, tuple(map(typeof, arguments)))]
+    return [one.callee[:2] for one in (call_detect, call_force)]

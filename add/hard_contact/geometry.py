@@ -19,9 +19,10 @@ from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.system import System
 from add.kernels import contact_rows as kernel
 from add.kernels.contact_arrays import Contacts, Motion, Packed, nothing, packed as pack
-from add.kernels.contact_detection import FIRST, STOP, meeting_pairs
+from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_lines import may_cross
 from add.kernels.contact_pairs import Law
+from add.kernels.shape_grid import FIRST, STOP
 from add.typing import BoolArray, FloatArray, IntArray
 
 # --- Which points may touch which shapes: the pairs of the penalty term that hard contact takes the place of ----------

@@ -211,6 +211,7 @@ class ImpulsePart(StepPart):
         if self.stops.n or not self.lift.is_identity:
             return 0
         resting = resting_speed(system, theta, self.whole)
+        theta = np.require(theta, requirements=["C", "W"])  # each layout would be compiled apart
         return int(
             steps_apart(
                 state.t, self.dt, (q, *v), theta, self.pairs.packed, self.pairs.number, resting, self.options.touching

@@ -10,11 +10,9 @@ Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common argume
 Nothing is overwritten but what `body_contact_places` fills. Arrays should be C-contiguous and writeable.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from add.kernels.borrowed import borrowed, put
+from add.kernels.borrowed import borrowed, uncounted
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
 from add.kernels.contact_blocks import (
@@ -39,10 +37,10 @@ from add.kernels.contact_blocks import (
     room_in,
     scale_columns,
 )
-from add.kernels.contact_detection import detect, frames_of, reach_of
+from add.kernels.contact_detection import call_detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_lines import CROSSES, HALVES, ROWS, WEIGHT, call_cross
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, STICKS, has_faces, to_frame, with_given
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, has_faces, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
@@ -53,11 +51,10 @@ from add.kernels.contact_points import (
     size_ways,
     way_column,
 )
+from add.kernels.contact_slots import first_entry
 from add.kernels.distance import distance_branch
-from add.kernels.ordering import distinct, first_not_below
 from add.kernels.rotation import turn
 from add.kernels.shape_codes import BOX
-from add.typing import IntArray
 
 
 @njit(cache=True, error_model="numpy")
@@ -95,6 +92,7 @@ def add_turned(wrench, q, bodies, k, out):
 @njit(cache=True, error_model="numpy")
 def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
     """Add minus the generalised forces of the rows to out (n,)."""
+    motion, contacts, frames, rows, out, floats = uncounted((motion, contacts, frames, rows, out, floats))
     scratch, wrench, touching = scratch_in(floats), np.zeros((contacts.bodies.shape[0], 2, 3)), False
     F, Z, L = borrowed(floats, SCRATCH, (6,)), borrowed(floats, SCRATCH + 6, (5, 3)), scratch.L
     for k in range(rows.shape[0]):
@@ -129,7 +127,7 @@ def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out)
             for k in range(rows.shape[0]):
                 rows[k, BITS] &= GIVEN
         else:
-            rows = with_given(detect(motion.q, theta, contacts, frames), given)
+            rows = with_given(call_detect((motion.q, theta, contacts, frames)), given)
     if rows.size:
         _add_force(motion, contacts, frames, law, replay, rows, out, np.zeros(SCRATCH + 24))
     return rows
@@ -155,7 +153,7 @@ def body_contact_places(motion, contacts, law, rows, place, force):
 def body_contact_energy(motion, contacts, law):
     """Elastic energy stored in all contacts [J]."""
     frames = frames_of(0, motion, contacts)
-    rows, shapes = detect(motion.q, motion.theta, contacts, frames), frames.shapes
+    rows, shapes = call_detect((motion.q, motion.theta, contacts, frames)), frames.shapes
     n_shapes = contacts.kind.size
     x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
     total = 0.0
@@ -177,45 +175,6 @@ def body_contact_energy(motion, contacts, law):
         energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
         total += scale * values.k_n * energy
     return total
-
-
-class Slots(NamedTuple):
-    """The first entries of the blocks of the derivatives in a pattern; see `add.contact.sparsity`.
-
-    Attributes
-    ----------
-    own : (np,) of the block of a point's carrier alone
-    keys : (m,) sorted: carrier * nb + body, carriers being the rigid bodies, then nb + i for the node of point i
-    first : int
-        Where the blocks of the keys begin: 12 x 12 for two bodies, then 9 x 9 for a node and a body.
-    """
-
-    own: IntArray
-    keys: IntArray
-    first: int
-
-
-@njit(cache=True, error_model="numpy")
-def first_entry(i, a, b, nb, slots):
-    """Return where the block of point i of body a (-1: a node) and body b (-1: the world) begins."""
-    if b < 0:
-        return slots.own[i]
-    keys = slots.keys
-    at = first_not_below(keys, (a if a >= 0 else nb + i) * nb + b)
-    if a >= 0:
-        return slots.first + 144 * at
-    n_rigid = first_not_below(keys, nb * nb)
-    return slots.first + 144 * n_rigid + 81 * (at - n_rigid)
-
-
-@njit(cache=True, error_model="numpy")
-def first_entries(contacts, slots, rows):
-    """Return `first_entry` of every row (k,)."""
-    out, n_shapes, nb = np.empty(rows.shape[0], dtype=np.int64), contacts.kind.size, contacts.bodies.shape[0]
-    for k in range(rows.shape[0]):
-        i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
-        out[k] = first_entry(i, contacts.points[i, 2], contacts.hosts[o], nb, slots)
-    return out
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -255,22 +214,19 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
 def body_contact_jacobian(motion, packed, rows, weights, slots, data, places):
     """See `_add_jacobian`; ``packed`` is a `Packed`."""
     contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
-    _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, *new_store())
+    given = motion, contacts, frames_of(2, motion, contacts), law
+    _add_jacobian(given, rows, weights, slots, data, places, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, floats, integers):
+def _add_jacobian(given, rows, weights, slots, data, places, floats, integers):
     """Add w_q dr/dq + w_v dr/dv, r minus the generalised forces, to data[places], of replayed rows.
 
     A block is over the coordinates of the point's carrier, then those of the shape's body: 12 x 12, or 9 x 9 for a
     node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places.
     """
-    nb, frames, scratch, room = (
-        contacts.bodies.shape[0],
-        frames_of(2, motion, contacts),
-        scratch_in(floats),
-        room_in(floats, integers),
-    )
+    (motion, contacts, frames, law), rows, slots, data, places = uncounted((given, rows, slots, data, places))
+    nb, scratch, room = contacts.bodies.shape[0], scratch_in(floats), room_in(floats, integers)
     S, L, F, Y, E, block, ends, dofs = scratch.S, scratch.L, room.F, room.Y, room.E, room.block, room.ends, room.dofs
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
@@ -301,28 +257,11 @@ def _add_jacobian(motion, contacts, law, rows, weights, slots, data, places, flo
 
 
 @njit(cache=True, error_model="numpy")
-def block_keys(rows, contacts, always):
-    """Return the sorted keys of the blocks of points and bodies that touch, and those of ``always``."""
-    n_shapes, nb = contacts.kind.size, contacts.bodies.shape[0]
-    keys, n = np.empty(rows.shape[0] + always.size, dtype=np.int64), 0
-    for k in range(rows.shape[0]):
-        i, b = rows[k, PAIR] // n_shapes, contacts.hosts[rows[k, PAIR] % n_shapes]
-        if rows[k, BITS] & (ACTIVE | STICKS) == 0 or b < 0:
-            continue
-        a = contacts.points[i, 2]
-        keys[n] = (a if a >= 0 else nb + i) * nb + b
-        n += 1
-    if n == 0:
-        return always
-    put(always, keys[n:])
-    return distinct(keys[: n + always.size])
-
-
-@njit(cache=True, error_model="numpy")
 def body_contact_parameters(motion, packed, growth, rows, forward, theta_p, f, by_v):
     """See `_add_parameters`; ``packed`` is a `Packed`."""
     contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
-    _add_parameters((motion, contacts, law, growth), rows, forward, theta_p, f, by_v, *new_store())
+    given = motion, contacts, frames_of(2, motion, contacts), law, growth
+    _add_parameters(given, rows, forward, theta_p, f, by_v, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
@@ -335,8 +274,8 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
 
     A size moves a point by R_a dX - n dradius, as far as both go, and a shape by what `size_ways` says.
     """
-    motion, contacts, law, growth = given
-    frames, scratch, room = frames_of(2, motion, contacts), scratch_in(floats), room_in(floats, integers)
+    (motion, contacts, frames, law, growth), theta_p, f, by_v = uncounted((given, theta_p, f, by_v))
+    scratch, room = scratch_in(floats), room_in(floats, integers)
     bodies, B, S, M = contacts.bodies, frames.B, scratch.S, room.G
     F, Y, E, Z, block, ends, dofs = room.F, room.Y, room.E, room.Z, room.block, room.ends, room.dofs
     numbers, index = borrowed(integers, 24, (N_NUMBERS,)), borrowed(integers, 34, (3,))

@@ -5,11 +5,11 @@ body, in a ball of its own; shapes have a ball about the origin of their frame. 
 grid of cells, few are tested one by one. A run near a shape is tested point by point.
 """
 
-import math
-
 import numpy as np
+from numba import types
 
-from add.kernels.borrowed import put
+from add.kernels.borrowed import borrowed, uncounted
+from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames
 from add.kernels.contact_lines import ROWS, call_crossing_features
@@ -28,18 +28,15 @@ from add.kernels.contact_places import (
     with_rim,
 )
 from add.kernels.distance import distance_branch, distance_feature
-from add.kernels.ordering import first_not_below, rows_by
+from add.kernels.ordering import call_rows_by, first_not_below
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
 from add.kernels.shape_codes import BOX, CYLINDER
+from add.kernels.shape_grid import ALL, BODY, FIRST, GROUP, LINES, MORE, OWNER, STOP, ball_of, call_shapes_near
 
-#: Columns of `runs`.
-FIRST, STOP, GROUP, BODY, OWNER, LINES = 0, 1, 2, 3, 4, 5
 #: Values of `enabled`: never, always, and only where the point's body comes behind the shape's.
 NEVER, ALWAYS, BEHIND = 0, 1, 2
 #: Runs times shapes from which on a grid is quicker than testing all.
 MANY = 4096
-#: A little more than one, against round-off.
-MORE = 1.000000001
 
 
 @njit(cache=True, error_model="numpy")
@@ -237,129 +234,38 @@ def gap_of(o, centre, kind, size, R, p, S):
     return distance_branch(kind[o], size[o], X0, X1, X2, feature, 0, S[0], S)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def ball_of(run, q, contacts, B, centre):
-    """Fill the centre (1, 3) of a ball around the spheres of a run and return its radius, a little too large."""
-    spheres, arms = contacts.spheres, contacts.arms
-    first, stop, a = contacts.runs[run, FIRST], contacts.runs[run, STOP], contacts.runs[run, BODY]
-    if a >= 0:
-        X0, X1, X2 = (
-            spheres[run, 0] - B[a, CENTRE, 0],
-            spheres[run, 1] - B[a, CENTRE, 1],
-            spheres[run, 2] - B[a, CENTRE, 2],
-        )
-        for c in range(3):
-            centre[0, c] = B[a, PLACE, c] + B[a, c, 0] * X0 + B[a, c, 1] * X1 + B[a, c, 2] * X2
-        return MORE * spheres[run, 3]
-    widest, square = 0.0, 0.0
-    for i in range(first, stop):
-        widest = max(widest, arms[i, 3])
-    for c in range(3):
-        low, high = math.inf, -math.inf
-        for i in range(first, stop):
-            y = q[contacts.points[i, 0] + c]
-            low, high = min(low, y), max(high, y)
-        centre[0, c] = 0.5 * (low + high)
-        square += 0.25 * (high - low) * (high - low)
-    return MORE * (math.sqrt(square) + widest)
-
-
-@njit(cache=True, error_model="numpy")
-def _shape_grid(p, bounds):
-    """Sort the shapes into cells by the origins of their frames.
-
-    Returns (first (cells + 1,), members), those of a cell being members[first[cell]:first[cell + 1]]; the low corner
-    and the edges of the cells (3,), how many there are along each axis (3,), the largest bound of a sorted shape, and
-    the shapes that are too large for cells and may meet anything.
-    """
-    ns = bounds.size
-    total, n_finite = 0.0, 0
-    for o in range(ns):
-        if bounds[o] < math.inf:
-            total += bounds[o]
-            n_finite += 1
-    limit = 4.0 * total / max(n_finite, 1)
-    large, n_large, widest = np.empty(ns, dtype=np.int64), 0, 0.0
-    low, high = np.full(3, math.inf), np.full(3, -math.inf)
-    cell = np.zeros(ns, dtype=np.int64)
-    for o in range(ns):
-        # No cell is for what is nowhere: then Newton went astray, and notices by the residual.
-        if not (bounds[o] <= limit and p[o, 0] * p[o, 0] + p[o, 1] * p[o, 1] + p[o, 2] * p[o, 2] < math.inf):
-            large[n_large], cell[o] = o, -1
-            n_large += 1
-            continue
-        widest = max(widest, bounds[o])
-        for c in range(3):
-            low[c], high[c] = min(low[c], p[o, c]), max(high[c], p[o, c])
-    edge, count = np.ones(3), np.ones(3, dtype=np.int64)
-    for c in range(3):
-        if n_large < ns:
-            edge[c] = max(2.0 * widest, (high[c] - low[c]) / 64.0, 1e-300)
-            count[c] = int((high[c] - low[c]) / edge[c]) + 1
-    first = np.zeros(count[0] * count[1] * count[2] + 1, dtype=np.int64)
-    for o in range(ns):
-        if cell[o] < 0:
-            continue
-        at = 0
-        for c in range(3):
-            at = at * count[c] + int((p[o, c] - low[c]) / edge[c])
-        cell[o] = at
-        first[at + 1] += 1
-    for at in range(first.size - 1):
-        first[at + 1] += first[at]
-    members, filled = np.empty(ns - n_large, dtype=np.int64), first.copy()
-    for o in range(ns):
-        if cell[o] >= 0:
-            members[filled[cell[o]]] = o
-            filled[cell[o]] += 1
-    return first, members, low, edge, count, widest, large[:n_large]
-
-
-@njit(cache=True, error_model="numpy")
-def _candidates(c, reach, grid, found):
-    """Fill ``found`` with the shapes whose cells the ball (c (3,), reach) may meet; return how many there are."""
-    first, members, low, edge, count, widest, large = grid
-    n = large.size
-    put(large, found)
-    from_, to = np.empty(3, dtype=np.int64), np.empty(3, dtype=np.int64)
-    for a in range(3):
-        begin, end = (c[a] - reach - widest - low[a]) / edge[a], (c[a] + reach + widest - low[a]) / edge[a]
-        if not (end >= 0.0 and begin < count[a]):
-            return n
-        from_[a], to[a] = int(max(begin, 0.0)), int(min(end, count[a] - 1.0))
-    for i in range(from_[0], to[0] + 1):
-        for j in range(from_[1], to[1] + 1):
-            row = (i * count[1] + j) * count[2]
-            for k in range(first[row + from_[2]], first[row + to[2] + 1]):
-                found[n] = members[k]
-                n += 1
-    return n
-
-
 @njit(cache=True, error_model="numpy")
 def detect(q, theta, contacts, frames):
     """Return the rows (k, 3) of all pairs that touch, sorted by pair."""
+    return _touching(q, theta, contacts, frames, np.empty(15 + 3 * ROWS))
+
+
+@njit(cache=True, error_model="numpy")
+def _touching(q, theta, contacts, frames, store):
+    """See `detect`; ``store`` is room for a pair."""
+    # References to what has an owner would be counted for every pair; arguments outlive the call.
+    q, theta, contacts, frames = uncounted((q, theta, contacts, frames))
     arms, bounds, kind, size = contacts.arms, contacts.bounds, contacts.kind, contacts.size
     runs, hosts, columns = contacts.runs, contacts.hosts, contacts.columns
     tables, apart, stride = contacts.tables, contacts.apart, contacts.stride
     n_runs, n_shapes, R, p = runs.shape[0], kind.size, frames.shapes.R, frames.shapes.p
-    x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
+    x, S, L = borrowed(store, 0, (1, 3)), borrowed(store, 3, (4, 3)), borrowed(store, 15, (ROWS, 3))
     rows, n, ordered = np.empty((16, 3), dtype=np.int64), 0, True
     found = np.empty(contacts.points.shape[0], dtype=np.int64)
-    near, n_found, use_grid = np.empty(n_shapes, dtype=np.int64), n_shapes, n_runs * n_shapes > MANY
-    for o in range(n_shapes):
+    # One list of shapes for all runs, or one behind the other for each of many.
+    layer, use_grid = _farthest(theta, contacts), n_runs * n_shapes > MANY
+    near, begins = np.empty(0 if use_grid else n_shapes, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if use_grid:
+        near, begins = call_shapes_near((q, layer, contacts, frames))
+    for o in range(0 if use_grid else n_shapes):
         near[o] = o
-    layer = _farthest(theta, contacts)
-    none = near[:0]
-    grid = _shape_grid(p, bounds) if use_grid else (none, none, x[0], x[0], none, 0.0, none)
     for run in range(n_runs):
         first, stop, lines = runs[run, FIRST], runs[run, STOP], runs[run, LINES]
         many = stop - first > 2
         reach = ball_of(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
-        if use_grid:
-            n_found = _candidates(x[0], reach, grid, near)
-        for candidate in range(n_found):
+        begin, end = (begins[run], begins[run + 1]) if use_grid else (0, n_shapes)
+        for candidate in range(begin, end):
             o = near[candidate]
             y0, y1, y2, both = c0 - p[o, 0], c1 - p[o, 1], c2 - p[o, 2], MORE * (reach + bounds[o])
             if y0 * y0 + y1 * y1 + y2 * y2 > both * both:
@@ -397,4 +303,8 @@ def detect(q, theta, contacts, frames):
                     ordered = ordered and (n == 0 or rows[n - 1, PAIR] < pair)
                     rows = with_row(rows, n, pair, feature)
                     n += 1
-    return rows[:n].copy() if ordered else rows_by(rows[:n], PAIR)
+    return rows[:n].copy() if ordered else call_rows_by((rows[:n], PAIR))
+
+
+_ROW = types.float64[::1]
+call_detect = when_called(detect, (_ROW, _ROW, *ALL), types.int64[:, ::1])

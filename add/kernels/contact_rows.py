@@ -34,14 +34,7 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
-from add.kernels.contact_detection import (
-    BODY as OF_RUN,
-    FIRST,
-    STOP,
-    ball_of,
-    frames_of,
-    gap_of,
-)
+from add.kernels.contact_detection import frames_of, gap_of
 from add.kernels.contact_lines import CROSSES, OPEN, WHOLE, crossing_of, is_line, nearest
 from add.kernels.contact_places import (
     MOVED,
@@ -54,6 +47,7 @@ from add.kernels.contact_places import (
     point_place,
 )
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
+from add.kernels.shape_grid import BODY as OF_RUN, FIRST, STOP, ball_of
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 

@@ -12,11 +12,12 @@ import functools
 from typing import Any
 
 from llvmlite.binding import parse_assembly, parse_bitcode  # type: ignore[import-untyped]
-from numba.core import codegen
+from numba.core import cgutils, codegen
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment, lookup_environment
+from numba.core.lowering import Lower
 from numba.core.runtime import nrtdynmod
 from numba.core.typed_passes import NativeLowering
 
@@ -74,9 +75,19 @@ class _Executable(codegen.JITCodeLibrary):  # type: ignore[misc]
         return self.name, "object", (self._get_compiled_object(), _nothing())
 
 
+class _Lower(Lower):  # type: ignore[misc]
+    """Numba's own, without the size of each variable: debuggers alone read it, and LLVM parses a module to say it."""
+
+    def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
+        if self.flags.debuginfo:
+            return super().alloca_lltype(name, lltype, datamodel)
+        return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(NativeLowering):  # type: ignore[misc]
     _name = "lowering_for_linking"
+    lowering_class = _Lower
 
     def run_pass(self, state: Any) -> bool:
         """Make intermediate code."""

@@ -1,7 +1,9 @@
 """Order of numbers that are finite, products of small matrices: NumPy's take seconds to compile, these a tenth."""
 
 import numpy as np
+from numba import types
 
+from add.kernels.by_address import when_called
 from add.kernels.caching import CALLED, njit
 
 #: Runs of so many keys are sorted by insertion.
@@ -70,6 +72,9 @@ def rows_by(rows, column):
             out[at, c] = rows[k, c]
         at += 1
     return out
+
+
+call_rows_by = when_called(rows_by, (types.int64[:, ::1], types.int64), types.int64[:, ::1])
 
 
 @njit(cache=True)

@@ -10,13 +10,14 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_detection import FIRST, GROUP, STOP, frames_of, meets, reach_of
+from add.kernels.contact_detection import frames_of, meets, reach_of
 from add.kernels.contact_lines import is_line
 from add.kernels.contact_pairs import to_frame
 from add.kernels.contact_places import UPRIGHT, call_rolled, point_place
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH
+from add.kernels.shape_grid import FIRST, GROUP, STOP
 
 #: Share of its gap that a point keeps.
 KEPT = 0.1

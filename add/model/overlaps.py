@@ -11,9 +11,10 @@ from add.bodies import LinkBody
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
-from add.kernels.contact_detection import FIRST, which_meet
+from add.kernels.contact_detection import which_meet
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
+from add.kernels.shape_grid import FIRST
 from add.model.build import Model
 from add.model.contact_terms import ContactModel
 from add.typing import BoolArray, FloatArray, IntArray

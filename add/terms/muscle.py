@@ -241,7 +241,7 @@ def _cell_parameters(arena, k, at, rows, forward, along, out):
             out[own.rows[first + j]] += weights[j] * pair[1]
 
 
-_CELLS = Kind(
+CELLS = Kind(
     "volumetric_actuator", _Cells, _cell_forces, _cell_parameters, _cell_matrix, by_signal(_Cells, _cell_parameters)
 )
 
@@ -278,7 +278,7 @@ class VolumetricActuator(FamilyTerm):
         group = np.zeros(self.cells.shape[0], dtype=np.int64)
         own = self.cells, self.gradients, self.weights, group, called(_VOLUMETRIC)
         arrays = _Cells(*own, self.rows, np.array([self.stiffness]))
-        return Family(_CELLS, arrays, node_blocks(self.cells), self.signal, followers=1)
+        return Family(CELLS, arrays, node_blocks(self.cells), self.signal, followers=1)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy [J]."""

@@ -6,7 +6,6 @@ Experiments of an inverse problem are such tasks.
 import contextlib
 import logging
 import multiprocessing
-import os
 import signal
 import traceback
 from abc import ABC, abstractmethod
@@ -23,6 +22,7 @@ from add.errors import AddError, InputError, SolverError
 from add.inverse import EvaluationRequest, Evaluator, InverseProblem
 from add.io.lock import CannotWrite
 from add.machine.interrupts import stops_wait
+from add.machine.processors import cores
 from add.scene import Scene, scene_from_dict
 
 #: Sent to a whole group by a terminal, and by systems of batch jobs.
@@ -95,11 +95,6 @@ def answer(function: Callable[[], Result]) -> Answer[Result]:
         return MemoryError(str(error)), None
     except Exception:
         return RuntimeError(traceback.format_exc()), None
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def finished_with(

@@ -26,7 +26,8 @@ import numpy as np
 from add.bodies import Body, LinkBody, NodalBody, RigidBody, SoftBody, TreeBody
 from add.contact import BodyContact, MeshContact
 from add.contact.restitution import clipped_restitution_from_damping
-from add.kernels.contact_detection import GROUP, meeting_pairs
+from add.kernels.contact_detection import meeting_pairs
+from add.kernels.shape_grid import GROUP
 from add.model import meeting_meshes
 from add.model.impacts import ENOUGH_STEPS
 from add.scene.build.built import BuiltScene, contact_terms
@@ -301,11 +302,10 @@ LIGHT = 1e3
 def read_by_contact(built: BuiltScene) -> set[int]:
     """Return where numbers of theta are that contact reads between what may touch."""
     found: set[int] = set()
-    for points in built.model.term(BodyContact):
-        arrays = points.arrays
+    for arrays in (points.arrays for points in built.model.term(BodyContact)):
         run, shape = meeting_pairs(arrays).T
-        rows = np.unique(np.stack([arrays.runs[run, GROUP], arrays.columns[shape, 0]]), axis=1)
-        found |= {*arrays.tables[rows[0], rows[1]].ravel().tolist()}
+        row, column = np.unique([arrays.runs[run, GROUP], arrays.columns[shape, 0]], axis=1)
+        found |= {*arrays.tables[row, column].ravel().tolist()}
     for meshes in built.model.term(MeshContact):
         found |= {*meshes.tables.ravel().tolist(), *meshes.thickness.tolist()}
     return found

@@ -9,8 +9,9 @@ from add.contact import BodyContact, MeshContact, NormalLaw
 from add.contact.crossings import Primitives, refuse_tangled
 from add.contact.surfaces import ContactSurface
 from add.errors import InputError
-from add.kernels.contact_detection import GROUP, meeting_pairs
+from add.kernels.contact_detection import meeting_pairs
 from add.kernels.shape_codes import PLANE
+from add.kernels.shape_grid import GROUP
 from add.model import ContactModel, Model, class_pairs, edge_lengths, half_thickness, meeting_meshes
 from add.model.overlaps import deep_starts, touching_starts
 from add.scene.build.rigid_bodies import adjustable

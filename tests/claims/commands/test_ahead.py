@@ -10,11 +10,14 @@ from support.compiled_runs import by_terms
 from support.places import SCENES
 
 from add.adjoint import Cotangents, pullback
-from add.commands import ahead
+from add.commands import ahead, beside
 from add.compiled.stages import pull_back_stages, take_stages
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
 from add.kernels.arena import signatures
+from add.kernels.caching import is_kept
+from add.linalg.fronts import factorise
+from add.linalg.substitution import refine
 from add.scene import load_scene
 
 
@@ -28,9 +31,10 @@ def test_matrices_of_every_kind_of_contact_are_compiled(name):
 
 def test_families_are_there_before_a_run_asks_for_contact():
     """Where no other process is at them: the run then waits for contact alone."""
-    system = load_scene(SCENES / "ball_on_floor.json").build().simulation.system
-    ahead.compile_others(system)
-    kinds = [term.one.family.kind for term in system.terms if isinstance(term, OverFamily)]
+    simulation = load_scene(SCENES / "ball_on_floor.json").build().simulation
+    ahead.compile_others(simulation)
+    assert factorise.executables and refine.executables
+    kinds = [term.one.family.kind for term in simulation.system.terms if isinstance(term, OverFamily)]
     assert any(kind.jacobian for kind in kinds)
     for kind in kinds:
         for function, (signature, _) in zip(kind.functions[:2], signatures(), strict=False):
@@ -54,6 +58,13 @@ def test_contact_is_compiled_for_what_a_run_calls_it_with():
         assert signature in function.executables, function.__name__
 
 
+def test_results_of_contact_are_compiled_for_what_a_run_calls_them_with():
+    """Energies, places, and what sticks."""
+    ahead.compile_matrices(str(SCENES / "fig2_cylinder_hybrid.json"))
+    for function, signature in ahead._of_results():
+        assert signature in function.executables, function.__name__
+
+
 def test_explicit_steps_are_compiled_for_what_a_run_calls_them_with():
     """`add warm` has them with all others."""
     simulation = load_scene(SCENES / "thrown_chain.json").build().simulation
@@ -65,10 +76,20 @@ def test_explicit_steps_are_compiled_for_what_a_run_calls_them_with():
 
 def test_a_process_is_started_where_a_core_is_idle_and_ends_with_the_run(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (1e9, 0.0, 0.0))
-    assert ahead.begin(str(SCENES / "bouncing_throw.json")) is None
+    assert beside.begin(str(SCENES / "bouncing_throw.json")) is None
     monkeypatch.setattr(os, "getloadavg", lambda: (-1e9, 0.0, 0.0))
-    process = ahead.begin(str(SCENES / "bouncing_throw.json"))
+    process = beside.begin(str(SCENES / "bouncing_throw.json"))
     assert isinstance(process, subprocess.Popen)
     assert process.poll() is None
-    ahead.ended(process)
+    beside.ended(process)
     assert process.poll() is not None
+
+
+def test_where_nothing_is_kept_is_known_before_anything_heavy_is_loaded(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert beside.nothing_kept()
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "turn.py311.nbi").touch()
+    assert not beside.nothing_kept()
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert beside.nothing_kept() == (not is_kept(*functions_of_contact()[0]))

@@ -30,6 +30,10 @@ def test_help_loads_nothing_heavy(arguments):
     assert heavy(f"from add.commands.cli import main; main({arguments})") == set()
 
 
+def test_a_process_that_compiles_beside_a_run_is_begun_before_anything_heavy_is_loaded():
+    assert heavy("from add.commands.beside import begin, nothing_kept; nothing_kept()") == set()
+
+
 def test_import_loads_nothing_heavy():
     assert heavy("import add") == set()
     assert heavy("import add; dir(add); add.InputError") == set()

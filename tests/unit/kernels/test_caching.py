@@ -18,6 +18,7 @@ import numba
 import numpy as np
 import pytest
 from numba import config
+from support.interpreters import Interpreters
 
 import add
 from add.kernels import caching, stamps as stamping
@@ -39,7 +40,16 @@ def copied(folder, *rooms):
         shutil.copytree(PACKAGE / room, folder / "add" / room, ignore=ignored)
 
 
+@pytest.fixture(scope="module")
+def forked():
+    """`printed`, by interpreters that have loaded numba."""
+    interpreters = Interpreters()
+    yield interpreters.printed
+    interpreters.end()
+
+
 def printed(folder, code):
+    """Run a program in a new interpreter; return the words that it prints."""
     env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=folder, env=env | {"PYTHONPATH": str(folder)}, capture_output=True, text=True,
@@ -87,7 +97,7 @@ def test_what_another_process_compiles_is_not_waited_for_where_nobody_wants_to(t
     assert printed(tmp_path, code) == ["None", "True", "1.0"]
 
 
-def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled_into_callers(tmp_path):
+def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled_into_callers(tmp_path, forked):
     """Python calls machine code alone; a caller that is compiled reads the callee's intermediate code then."""
     copied(tmp_path, "kernels")
     (tmp_path / "own.py").write_text(
@@ -97,12 +107,12 @@ def test_what_is_kept_is_loaded_without_its_intermediate_code_and_still_compiled
         "@njit\ndef quarter(x):\n    return half(half(x))\n"
     )
     code = "import own\nprint(own.hashed('a') == hash('a'), own.half(6.0), own.half.stats.cache_hits.total())"
-    assert printed(tmp_path, code) == ["True", "3.0", "0"]
+    assert forked(tmp_path, code) == ["True", "3.0", "0"]
     code += "\nprint(len(own.half.executables), len(own.half.overloads), own.quarter(6.0), len(own.half.overloads))"
-    assert printed(tmp_path, code) == ["True", "3.0", "1", "1", "0", "1.5", "1"]
+    assert forked(tmp_path, code) == ["True", "3.0", "1", "1", "0", "1.5", "1"]
 
 
-def test_what_python_calls_returns_arrays_and_errors_whoever_compiled_it(tmp_path):
+def test_what_python_calls_returns_arrays_and_errors_whoever_compiled_it(tmp_path, forked):
     """Machine code that is made of intermediate code from the disk counts references like that of fresh one."""
     copied(tmp_path, "kernels")
     (tmp_path / "own.py").write_text(
@@ -114,11 +124,11 @@ def test_what_python_calls_returns_arrays_and_errors_whoever_compiled_it(tmp_pat
         "@njit(cache=True)\ndef outer(n):\n"
         "    if n < 0:\n        raise ValueError('negative')\n    return inner(n).one.sum()\n"
     )
-    assert printed(tmp_path, "import own; print(own.outer(3))") == ["3.0"]
+    assert forked(tmp_path, "import own; print(own.outer(3))") == ["3.0"]
     code = "import own, sys; a = own.inner(2); print(sys.getrefcount(a.one), type(a) is own.Two, a.one, a.other)"
     code += "\ntry:\n    own.outer(-1)\nexcept ValueError as error:\n    print(error)"
     for _ in range(2):  # made, then kept
-        assert printed(tmp_path, code) == ["2", "True", "[1.", "1.]", "[0", "1]", "negative"]
+        assert forked(tmp_path, code) == ["2", "True", "[1.", "1.]", "[0", "1]", "negative"]
 
 
 def test_machine_code_counts_references_without_calls():
@@ -151,7 +161,7 @@ for path in sorted(pathlib.Path("add").rglob("*.py")):
 """
 
 
-def stamps(folder):
+def stamps(folder, printed=printed):
     found = printed(folder, STAMPS)
     return dict(zip(found[::2], found[1::2], strict=True))
 
@@ -164,13 +174,13 @@ def before(tmp_path_factory):
     return stamps(folder)
 
 
-def changed(before, folder, file, old, new):
+def changed(forked, before, folder, file, old, new):
     """Return the functions whose stamps an edit changes."""
     path = folder / "add" / file
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    after = stamps(folder)
+    after = stamps(folder, forked)
     path.write_text(text)
     assert before.keys() == after.keys() and len(before) > 200
     return {name for name in before if before[name] != after[name]}
@@ -199,10 +209,12 @@ def callers(folder, wanted):
     return found
 
 
-def test_a_law_changes_those_that_reach_it_and_no_others(before, tmp_path):
+def test_a_law_changes_those_that_reach_it_and_no_others(forked, before, tmp_path):
     copied(tmp_path, "kernels")
     law = "add.kernels.contact_laws.friction_law"
-    found = changed(before, tmp_path, "kernels/contact_laws.py", "    if law == LINEAR", "    if law + 0 == LINEAR")
+    found = changed(
+        forked, before, tmp_path, "kernels/contact_laws.py", "    if law == LINEAR", "    if law + 0 == LINEAR"
+    )
     assert found == callers(tmp_path, law) & before.keys()
     assert {
         law,
@@ -212,26 +224,26 @@ def test_a_law_changes_those_that_reach_it_and_no_others(before, tmp_path):
     assert not {name for name in found if re.search("joint|tree|cone|sites|rotation", name)} and len(found) < 60
 
 
-def test_a_constant_counts_where_it_is_used(before, tmp_path):
+def test_a_constant_counts_where_it_is_used(forked, before, tmp_path):
     copied(tmp_path, "kernels")
     found = changed(
-        before, tmp_path, "kernels/joint_laws.py", "AT, ALONG, APART = 0, 1, 2", "AT, ALONG, APART = 0, 1, 3"
+        forked, before, tmp_path, "kernels/joint_laws.py", "AT, ALONG, APART = 0, 1, 2", "AT, ALONG, APART = 0, 1, 3"
     )
     assert found == {"add.kernels.joint_laws.loop_rows", "add.kernels.joint_laws.loop_curvature"}
 
 
-def test_what_is_no_content_does_not_count(before, tmp_path):
+def test_what_is_no_content_does_not_count(forked, before, tmp_path):
     """Comments, docstrings, lines, the time of a file."""
     copied(tmp_path, "kernels")
     path = "kernels/rotation.py"
     text = (tmp_path / "add" / path).read_text()
-    assert not changed(before, tmp_path, path, text, "# More.\n\n" + text.replace('"""Return', '"""Give'))
+    assert not changed(forked, before, tmp_path, path, text, "# More.\n\n" + text.replace('"""Return', '"""Give'))
     code = "from add.kernels.rotation import turn as f; import numpy as np\n" \
            "o = np.ones(3); f(1.0, o, o, np.ones(6), o); print(f.stats.cache_hits.total())"  # fmt: skip
-    assert printed(tmp_path, code) == ["0"]
+    assert forked(tmp_path, code) == ["0"]
     (tmp_path / "add" / path).write_text("\n\n" + text)
     os.utime(tmp_path / "add" / path, (1e9, 1e9))
-    assert printed(tmp_path, code) == ["1"]
+    assert forked(tmp_path, code) == ["1"]
 
 
 def test_callers_by_address_depend_on_types_alone():
@@ -239,7 +251,7 @@ def test_callers_by_address_depend_on_types_alone():
     from add.compiled.routines import callees
     from add.compiled.steps import take_steps
     from add.compiled.walk import residual
-    from add.contact.body_family import KIND
+    from add.contact.body_family import KIND, call_force
     from add.kernels import contact_laws, stamps
 
     def reached(function):
@@ -249,7 +261,8 @@ def test_callers_by_address_depend_on_types_alone():
         return known
 
     law = contact_laws.friction_law
-    assert law in reached(KIND.forces) and not any(law in reached(caller) for caller in (residual, take_steps))
+    callers = residual, take_steps, KIND.forces
+    assert law in reached(call_force.callee.function) and not any(law in reached(caller) for caller in callers)
     text = stamps.types_text([*callees(False, False)[0].signature, callees(False, False)[0].result])
     assert "add.compiled.walk.Choices (('rows', 'ends'), {})" in text and "Tuple(Choices(" in text
 
@@ -426,7 +439,7 @@ def test_no_module_compiles_without_the_stamp():
     ]
 
 
-def test_variants_of_one_text_are_kept_apart(tmp_path):
+def test_variants_of_one_text_are_kept_apart(tmp_path, forked):
     """The functions of each elastic law come from the cache in the next process, each those of its own law."""
     copied(tmp_path, "kernels", "laws", "materials")
     shutil.copy(PACKAGE / "typing.py", tmp_path / "add")
@@ -438,7 +451,7 @@ def test_variants_of_one_text_are_kept_apart(tmp_path):
         "    f, p = law.functions.linear_moduli, np.array([1.0, 2.0, 3.0][: len(law.parameters)])\n"
         "    print(f(p, np.zeros((2, p.size)))[0], f.stats.cache_hits.total())"
     )
-    first, again = printed(tmp_path, code), printed(tmp_path, code)
+    first, again = forked(tmp_path, code), forked(tmp_path, code)
     assert first == ["1.0", "0", "1.0", "0", "6.0", "0", "2.0", "0", "4.0", "0"]
     assert again == ["1.0", "1", "1.0", "1", "6.0", "1", "2.0", "1", "4.0", "1"]
 
@@ -458,14 +471,14 @@ print(*(made(float(word))(3, 1.0) for word in sys.argv[1:]))
 """
 
 
-def test_functions_below_variants_are_those_of_their_own(tmp_path):
+def test_functions_below_variants_are_those_of_their_own(tmp_path, forked):
     """Kept by two processes, which number their functions alike: a third one takes both, and each has its own."""
     copied(tmp_path, "kernels")
     script = tmp_path / "factors.py"
     script.write_text(FACTORS)
     code = "import runpy, sys; sys.argv = ['', {}]; runpy.run_path('factors.py')"
-    assert [printed(tmp_path, code.format(f"'{word}'")) for word in "23"] == [["2.0"], ["3.0"]]
-    assert printed(tmp_path, code.format("'2', '3'")) == ["2.0", "3.0"]
+    assert [forked(tmp_path, code.format(f"'{word}'")) for word in "23"] == [["2.0"], ["3.0"]]
+    assert forked(tmp_path, code.format("'2', '3'")) == ["2.0", "3.0"]
 
 
 def test_what_other_kernels_left_is_not_read(tmp_path, monkeypatch):
