@@ -19,6 +19,7 @@ from add.commands.convergence_file import (
     cost,
     doubts,
     estimate_text,
+    left_over,
     meshed,
     overridden,
     signature,
@@ -120,6 +121,7 @@ def converge_scene(
             raise SolverError("no refinement has converged (the warnings say why): fit the scene as it is further")
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
     out = _summary(scene, found_there, base, sequences, rows) | {"estimate": estimated}
+    out["doubts"] += left_over(out, scene)
     out["seconds"] = time.perf_counter() - begin
     out["runs"] = base.runs + sum(item.runs for _, refits, _ in sequences.values() for item in refits)
     folder.write_json(CONVERGENCE, out)

@@ -13,6 +13,7 @@ from add.commands.convergence_file import (
     cost,
     errors_for,
     estimate_text,
+    left_over,
     read_convergence,
     refined_text,
     shifts_for,
@@ -152,6 +153,7 @@ def _discretised(
     texts = [refined_text(study, scene)]
     if "estimate" in study:
         texts.append(estimate_text(study["estimate"]))
+    texts += [f"{text[:1].upper()}{text[1:]}." for text in left_over(study, scene)]
     return with_discretisation(found, errors), texts, shifts_for(study, problem.labels())
 
 
@@ -220,8 +222,8 @@ def _contents(found: Uncertainty) -> list[str]:
     if texts:
         lines.append(
             "The residuals are no white noise, so that they count for fewer (" + "; ".join(texts) + "); the bars are "
-            "wider by that. Something in the model, the mesh or the markers is not as recorded, or the fit ended in "
-            "another minimum: try other starts."
+            "wider by that. Something in the model, the step, the mesh or the markers is not as recorded, or the fit "
+            "ended in another minimum: try other starts."
         )
     elif (found.correlated > UNEQUAL * found.noise).any():
         lines.append(

@@ -75,11 +75,12 @@ def of_linear(last: float, end: float, why: str, there: bool, level: float) -> s
     band = f"{100 * level:g} % band"
     if last >= end:
         return f"The linear {band} is that of the samples up to the end, {end:.3g} s."
-    text = "is not that of the samples at any time" if last <= 0.0 else f"is that of the samples until t = {last:.3g} s"
+    never = last <= 0.0
+    text = "is not that of the samples at any time" if never else f"is that of the samples until t = {last:.3g} s"
     return (
-        f"The linear {band} {text}: behind it its width is not within {NARROWEST:g} to {WIDEST:g} times theirs, or "
-        "its centre is off by a quarter of it: the motion does not follow the numbers in a straight line. It is not "
-        "offered there."
+        f"The linear {band} {text}: {'from the start' if never else 'behind it'} its width is not within "
+        f"{NARROWEST:g} to {WIDEST:g} times theirs, or its centre is off by a quarter of it: the motion does not "
+        f"follow the numbers in a straight line. It is not offered{'' if never else ' there'}."
     )
 
 

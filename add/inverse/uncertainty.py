@@ -335,8 +335,10 @@ def weak_directions(found: Uncertainty) -> list[Weak]:
     free = np.flatnonzero(~found.at_bound)
     slopes = np.concatenate([item.slopes for item in found.rows])[:, free]
     _, size, vt = np.linalg.svd(slopes, full_matrices=False)
-    if not size.size or size[0] == 0.0:
+    if not size.size:
         return []
+    if size[0] == 0.0:  # no sample depends on any of them: each by itself, in their own order
+        return [Weak(row, np.inf, 0.0) for row in np.eye(found.at_bound.size)[free]]
     covariance = found.covariance[np.ix_(free, free)]
     out = []
     for value, row in zip(size, vt, strict=True):

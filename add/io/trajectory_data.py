@@ -159,7 +159,8 @@ def joined(first: RunData, then: RunData, *, stays: bool) -> RunData:
     InputError
         If the second part does not begin where the first ends.
     """
-    if first.q.shape[1:] != then.q.shape[1:] or first.t[-1] != then.t[0] or not np.array_equal(first.q[-1], then.q[0]):
+    meet = first.q.shape[1:] == then.q.shape[1:] and first.t[-1] == then.t[0]
+    if not meet or not _same_place(first, then):
         raise InputError("what was kept of the run does not end where it goes on", place="t", found=float(first.t[-1]))
     n = first.n_states - (not stays)
 
@@ -173,6 +174,21 @@ def joined(first: RunData, then: RunData, *, stays: bool) -> RunData:
         newton_iterations=_over_cut(first.newton_iterations, then.newton_iterations, stays, np.add),
         newton_residual=_over_cut(first.newton_residual, then.newton_residual, stays, np.maximum),
     )
+
+
+def _same_place(first: RunData, then: RunData) -> bool:
+    """Return whether the last state of one run and the first of another are one, in whatever charts of rotations.
+
+    A run keeps the vector w with which the equations of a step held, and goes on from w (1 - 2 pi / |w|) where |w| is
+    above pi: a change of chart just there is none of place, and moves links behind a ball by rounding.
+    """
+    ends, begins = first.q[-1], then.q[0].copy()
+    for solid in first.solids:
+        turn = slice(solid.start + 3, solid.start + 6)
+        if not np.array_equal(ends[turn], begins[turn]):
+            same = np.allclose(rotation_matrix(ends[turn]), rotation_matrix(begins[turn]), rtol=0.0, atol=1e-9)
+            begins[turn] = ends[turn] if same else np.nan
+    return np.allclose(ends, begins, rtol=1e-9, atol=1e-12)
 
 
 def _both(first: Any, then: Any, n: int) -> Any:

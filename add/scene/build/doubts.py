@@ -8,14 +8,12 @@ import numpy as np
 from add.adjoint import Checkpoints
 from add.bodies import SoftBody, ThinBody, TreeBody
 from add.contact import MeshContact
-from add.equations.sites import SitePoints, gather
 from add.errors import InputError
-from add.joints.laws import ElasticJoint
-from add.model.build import system_site
 from add.model.impacts import few_steps
 from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
 from add.scene.build.built import BuiltScene, extent, size_of
+from add.scene.build.coupling_doubts import aimless_springs, open_joints
 from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
@@ -31,7 +29,6 @@ from add.scene.build.unread import (
 )
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
-from add.scene.spec.couplings import BallSpec, FixedSpec, HingeSpec
 from add.scene.spec.links import LinkOf, all_bodies
 from add.scene.spec.markers import PointMarkerSpec
 from add.scene.spec.nets import ClothBodySpec, NetSpec
@@ -53,8 +50,6 @@ FAR = 2.0
 LARGE = 3.0
 #: What a joint may start beyond its stop, beside the stop's value: rounding of files [rad, m].
 BEYOND = 1e-3
-#: Share of the size of the larger body by which the ends of a joint may start apart: rounding of files.
-OPEN = 0.01
 _SHOWN = 3
 #: Strain from which on a rotation is no small one.
 ROTATED = 1e-3
@@ -76,8 +71,8 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
-        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, _open, doubts_of_recording,
-        doubts_of_clouds, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
+        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, open_joints, aimless_springs,
+        doubts_of_recording, doubts_of_clouds, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
         added_rotations, drawn_starts, robot_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
@@ -376,22 +371,4 @@ def _stops(built: BuiltScene) -> Iterator[str]:
             yield (
                 f"{start}: starts at {value:.4g}, {beyond:.3g} beyond its {key} stop at {limit:.4g} (rad, m), which "
                 "throws it back; start it within, or move the stop"
-            )
-
-
-def _open(built: BuiltScene) -> Iterator[str]:
-    """Joints whose ends do not start together."""
-    model, kin = built.model, built.model.at_start(built.theta)
-    for name, part in zip(built.part_owners, model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
-        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
-        if not of_points or not isinstance(item, BallSpec | FixedSpec | HingeSpec):
-            continue
-        ends = SitePoints(gather([system_site(site, model.bodies, model.layouts) for site in part.sites[:2]]))
-        gap = float(np.linalg.norm(np.diff(ends.points(kin, built.theta)[0], axis=0)))
-        sizes = [size_of(built, end.body) for end in (item.a, item.b) if end.body is not None]
-        if gap > OPEN * np.fmax.reduce(sizes):
-            yield (
-                f"couplings.{name}: its ends start {gap:.3g} m apart, and {gap * item.stiffness:.3g} N draw them "
-                "together at once; places are in the frames of the bodies"
             )

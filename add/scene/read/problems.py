@@ -203,9 +203,9 @@ def _keys_of(kinds: Iterable[Any]) -> set[str]:
 
 
 def _elsewhere(loc: Sequence[Any], key: str, known: Sequence[str]) -> str | None:
-    """Return the place of an object above, or right below, that has the key."""
+    """Return the place of an object above, right below, or first in a list there, that has the key."""
     above = [loc[:end] for end in range(len(loc) - 1, -1, -1) if not _MARK.fullmatch(str(loc[end]))]
-    for there in (*above, *((*loc, name) for name in known)):
+    for there in (*above, *((*loc, name) for name in known), *((*loc, name, 0) for name in known)):
         kinds: list[Any] = []
         for kind in (wanted := _kinds(there)):  # which grows by what stands in its unions, and by extensions
             if kind not in kinds:

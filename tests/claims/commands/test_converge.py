@@ -10,6 +10,7 @@ from add.commands import converge
 from add.commands.cli import cli
 from add.commands.convergence_file import (
     estimate_text,
+    left_over,
     overridden,
     refined_text,
     with_coarser_meshes,
@@ -212,6 +213,20 @@ def test_estimates_in_words():
     assert "start@one" not in text
     text = estimate_text({"time": of(3.0), "mesh": {"unknown": "why"}})
     assert "nothing is known of the mesh: why." in text and "alike" not in text
+
+
+def test_that_the_step_is_what_a_fit_leaves_over():
+    """A damping that BDF1 hides at every step of a study is none of the bars; the objective tells."""
+    levels = {"time": {"names": ["dt 0.001 s", "dt 0.0005 s"], "objectives": [1.14e-5, 1.73e-6, 1.23e-7]}}
+    bdf1 = scene_from_dict({"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 9, "integrator": "bdf1"},
+                            "bodies": {"p": {"type": "rigid", "mass": 1, "inertia": [1, 1, 1, 0, 0, 0]}}})  # fmt: skip
+    (text,) = left_over({"levels": levels}, bdf1)
+    assert (
+        text.startswith("with dt 0.0005 s the objective falls from 1.14e-05 to 1.23e-07")
+        and '"bdf1" itself damps' in text
+    )
+    levels["time"]["objectives"] = [2.4e-7, 2.3e-7, 2.1e-7]
+    assert left_over({"levels": levels}, bdf1) == []
 
 
 def test_with_a_clock(tmp_path):

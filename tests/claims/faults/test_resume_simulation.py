@@ -107,15 +107,22 @@ def test_another_mesh_is_another_run(tmp_path):
     assert simulate_scene(scene_from_dict(raw), folder, resume=True)["steps"] == 10
 
 
-def test_a_change_of_chart_is_kept(tmp_path):
-    """A body that turns by more than pi goes on with another rotation vector."""
-    raw = scene(60)
-    raw["bodies"]["b"]["angular_velocity"] = [0.0, 0.0, 30.0]
+def test_a_change_of_chart_is_kept(tmp_path, monkeypatch):
+    """A body that turns by more than pi goes on with another rotation vector, also when that very step is kept."""
+    raw = scene(50)
+    raw["bodies"]["b"]["angular_velocity"] = [30.0, 20.0, 10.0]
+    records = scene_from_dict(raw).build().run().records
+    (last,) = (k + 1 for k, record in enumerate(records) if record.charts.size)
     once = whole(tmp_path, raw)
-    for steps in (25, 27, 29):
+    for steps in (last - 1, last, last + 1):
         folder = cut(tmp_path, raw, steps, name=f"cut {steps}")
         simulate_scene(scene_from_dict(raw), folder, resume=True)
         same_run(once.path, folder.path)
+    monkeypatch.setattr("add.commands.simulate.KEEP_EVERY", 0.0)
+    monkeypatch.setattr("add.commands.simulate.KEEP_SHARE", 0.0)
+    again = RunFolder(tmp_path / "again")
+    simulate_scene(scene_from_dict(raw), again)
+    same_run(once.path, again.path)
 
 
 def test_what_cannot_go_on_is_refused(tmp_path):

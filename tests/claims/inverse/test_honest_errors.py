@@ -302,6 +302,14 @@ def test_a_number_that_nothing_depends_on(tmp_path, rng):
     assert abs(weak.direction[1]) == pytest.approx(1.0)
 
 
+def test_a_number_that_nothing_depends_on_alone(tmp_path, rng):
+    """What is seen counts by the best seen number: where that is not seen, either, it is named all the same."""
+    takes = [1e-3 * rng.normal(size=(TIMES.size, 3))]
+    problem, x = fitted(tmp_path, takes, parameters=[{"path": "bodies.p.mass"}])
+    (weak,) = weak_directions(uncertainty(problem, x))
+    assert weak.members() == [0] and np.isinf(weak.spread) and weak.singular_value == 0.0
+
+
 def test_a_trade_off_between_two_numbers(tmp_path):
     """Place and velocity along x from a short, noisy stretch of the end: v t up, place down by as much."""
     rng = np.random.default_rng(4)

@@ -332,3 +332,13 @@ def test_joints_whose_ends_start_apart(kind: str, at: float, said: bool) -> None
     raw = {"schema": "add-scene/1", "time": {"dt": 0.002, "steps": 20}, "couplings": {"j": joint}}
     built = scene_from_dict(raw | {"bodies": {"a": box, "b": box | {"position": [0.1, 0, 0]}}}).build()
     assert any("couplings.j: its ends start 0.04 m apart, and 32 N" in text for text in doubts(built)) == said
+
+
+@pytest.mark.parametrize(("at", "length", "said"), [(None, 0.2, True), ([0, 0, 0], 0.2, False), (None, None, False)])
+def test_a_spring_whose_ends_start_at_one_place_has_no_direction(at, length, said) -> None:
+    """A place that is left out is where the other end starts, and 0.2 m are then no force in any direction."""
+    ends = {"a": {"at": [0, 0, 0]}, "b": {"body": "b", "at": at}}
+    spring = {"type": "spring", "stiffness": 30, "length": length, **ends}
+    texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
+    start = "couplings.s: its ends start at one place, where a spring of 0.2 m has no direction"
+    assert any(text.startswith(start) and text.endswith("in the frame of 'b'") for text in texts) == said, texts

@@ -272,6 +272,7 @@ BAD = [
     ([(f"{MATERIAL}.young", DELETE), (f"{MATERIAL}.yuong", 1)], f"{MATERIAL}.yuong", LIKE + "'young'"),
     ([("bodies.block.mesh.sizes", 1)], "bodies.block.mesh.sizes", LIKE + "'size'"),
     ([("obstacles.floor.norml", 1)], "obstacles.floor.norml", LIKE + "'normal'"),
+    ([("contact.restitution", 0.5)], "contact.restitution", LIKE + "'contact.pairs.0.restitution'"),
     ([("time", DELETE)], "time", "missing"),
     ([(f"{MATERIAL}.density", DELETE)], f"{MATERIAL}.density", "kg/m^3"),
     ([("time.dt", "0.01")], "time.dt", 'found "0.01"; expected a number'),
