@@ -43,7 +43,7 @@ DEEP, DEEPEST = 0.8, 0.2
 #: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
 ALIGNED = 0.1
 #: The sum of a corner's normals along a face's from which on the corner looks away from that face.
-AWAY = 0.5
+AWAY = 0.75
 
 
 @njit(error_model="numpy")
