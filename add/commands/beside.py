@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from add.machine.files import available_memory
-from add.machine.processors import cores
+from add.machine.files import available_memory, cores
 
 #: Free memory from which on each of two processes may keep the 0.4 GB that compilation leaves [bytes].
 _PLENTY = 4e9

@@ -288,7 +288,7 @@ def warm(console: Console, times: bool) -> None:
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
     """
     from add.commands.ahead import warm, warmed
-    from add.machine.processors import cores
+    from add.machine.files import cores
 
     if warmed():
         console.say("compiled steps are there")

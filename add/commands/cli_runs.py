@@ -42,7 +42,7 @@ def workers_for(jobs: int | None, address: str | None) -> Iterator[Any]:
     """Yield who does the work: processes of this machine, or a cluster."""
     from add.commands.parallel import cluster
     from add.commands.parallel.workers import LocalProcesses
-    from add.machine.processors import cores
+    from add.machine.files import cores
 
     if address is None:
         yield LocalProcesses(jobs or cores())

@@ -12,10 +12,10 @@ from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpa
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth
+from add.kernels.contact_blocks import Slots
 from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import Law
-from add.kernels.contact_slots import Slots
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact import found_mesh_contact_force, mesh_contact_force
 from add.kernels.mesh_derivatives import (
@@ -35,7 +35,7 @@ MOST_PAIRS = 35 * 34
 
 
 class _Arrays(NamedTuple):
-    """A `add.kernels.contact_arrays.Packed`, `add.kernels.contact_slots.Slots`, ``first`` (1,), and a `Growth`."""
+    """A `add.kernels.contact_arrays.Packed`, `add.kernels.contact_blocks.Slots`, ``first`` (1,), and a `Growth`."""
 
     ints: Ints
     floats: Floats

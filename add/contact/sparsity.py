@@ -10,9 +10,9 @@ import numpy as np
 
 from add.equations.term import Candidates, Decision
 from add.kernels.contact_arrays import Contacts, Motion
+from add.kernels.contact_blocks import Slots, block_keys
 from add.kernels.contact_detection import detect, frames_of, meetings
 from add.kernels.contact_places import CENTRE, OMEGA, VELOCITY
-from add.kernels.contact_slots import Slots, block_keys
 from add.kernels.shape_grid import FIRST, STOP
 from add.typing import IntArray
 
@@ -33,7 +33,7 @@ class Blocks:
     rows, cols : entries of the blocks that are always there and belong to no key
     own : (n_points,)
         First entry of the block of each point's carrier alone (shapes of the world); -1 where there is none.
-    always : (m,) sorted keys of `add.kernels.contact_slots.Slots` that are always there
+    always : (m,) sorted keys of `add.kernels.contact_blocks.Slots` that are always there
     constant : bool
         Whether no other key can come.
     """

@@ -28,6 +28,7 @@ from add.kernels.contact_blocks import (
     count,
     count_numbers,
     fill_rows,
+    first_entry,
     force_columns,
     hold,
     law_columns,
@@ -51,7 +52,6 @@ from add.kernels.contact_points import (
     size_ways,
     way_column,
 )
-from add.kernels.contact_slots import first_entry
 from add.kernels.distance import distance_branch
 from add.kernels.rotation import turn
 from add.kernels.shape_codes import BOX

@@ -1,4 +1,4 @@
-"""Files that somebody else made, opened if plain and of a size that can be read; what memory and disks are left."""
+"""Files that somebody else made, opened if plain and of a size that can be read; memory, disks, cores that are left."""
 
 import io
 import json
@@ -14,6 +14,11 @@ from typing import Any
 from add.errors import InputError
 
 _GROUP = Path("/sys/fs/cgroup")
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def available_memory() -> float:

@@ -21,8 +21,8 @@ from add.adjoint import Evaluation
 from add.errors import AddError, InputError, SolverError
 from add.inverse import EvaluationRequest, Evaluator, InverseProblem
 from add.io.lock import CannotWrite
+from add.machine.files import cores
 from add.machine.interrupts import stops_wait
-from add.machine.processors import cores
 from add.scene import Scene, scene_from_dict
 
 #: Sent to a whole group by a terminal, and by systems of batch jobs.
