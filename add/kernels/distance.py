@@ -40,6 +40,8 @@ FALL = 0.75
 #: Share of that radius, and of the least size, down to which a corner meets the face it looks at. Deeper, where it may
 #: have come from the side, the nearest face decides.
 DEEP, DEEPEST = 0.8, 0.2
+#: That share of the least size where that face is not parallel to one of the corner's.
+SHALLOW = 0.08
 #: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
 ALIGNED = 0.1
 #: The sum of a corner's normals along a face's from which on the corner looks away from that face.
@@ -179,11 +181,11 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     M is the sum of the normals of the faces that meet in the corner. It comes through faces that it is against, and not
     through one that it looks away from, behind which its body lies: where the corner is almost flush with that, as in a
     pile of equal bricks or where one tips over the end of another, the nearest face would let it pass. Beyond an edge
-    to a face in line, where a corner of this body takes over, the face that it meets goes on and falls away with
+    to such a face, where a corner of this body takes over, the face that it meets goes on and falls away with
     `fall_radius`, halved until it is no more than about ``widest`` [m], so that forces end smoothly. Where it looks
     away from none, and deep inside, distance alone decides.
     """
-    nearest, feature, faced, outside, past, turned = -math.inf, -1, 0, 0, 0, False
+    nearest, feature, faced, outside, past, turned, parallel = -math.inf, -1, 0, 0, 0, False, False
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
@@ -196,22 +198,19 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
             beyond, way, face = abs(X2) - size[1], M2 if X2 >= 0.0 else -M2, TOP if X2 >= 0.0 else BOTTOM
             code = 1 if X2 >= 0.0 else 2
         if way > AWAY:
-            if abs(way - 1.0) < ALIGNED:
-                past += code if beyond > FLUSH * size[axis] else 0
-            else:
-                outside += 2 * (beyond > 0.0)
+            past += code if beyond > FLUSH * size[axis] else 0
             turned = True
             continue
         outside += beyond > 0.0
         if beyond > nearest:
-            nearest, feature, faced = beyond, face if way < 0.0 else -1, axis
+            nearest, feature, faced, parallel = beyond, face if way < 0.0 else -1, axis, abs(way + 1.0) < ALIGNED
     if feature < 0 or outside > 1 or not turned:
         return distance_feature(kind, size, X0, X1, X2)
     radius, level = fall_radius(kind, size), 0
     while radius > math.sqrt(2.0) * widest and level < 60:
         radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
-    if nearest < -min(DEEP * radius, DEEPEST * least):
+    if nearest < -min(DEEP * radius, (DEEPEST if parallel else SHALLOW) * least):
         return distance_feature(kind, size, X0, X1, X2)
     if past == 0:
         return feature
