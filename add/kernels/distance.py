@@ -185,7 +185,7 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     `fall_radius`, halved until it is no more than about ``widest`` [m], so that forces end smoothly. Where it looks
     away from none, and deep inside, distance alone decides.
     """
-    nearest, feature, faced, outside, past, turned, parallel = -math.inf, -1, 0, 0, 0, False, False
+    nearest, feature, faced, outside, past, away, parallel = -math.inf, -1, 0, 0, 0, False, False
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
@@ -199,12 +199,12 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
             code = 1 if X2 >= 0.0 else 2
         if way > AWAY:
             past += code if beyond > FLUSH * size[axis] else 0
-            turned = True
+            away = True
             continue
         outside += beyond > 0.0
         if beyond > nearest:
             nearest, feature, faced, parallel = beyond, face if way < 0.0 else -1, axis, abs(way + 1.0) < ALIGNED
-    if feature < 0 or outside > 1 or not turned:
+    if feature < 0 or outside > 1 or not away:
         return distance_feature(kind, size, X0, X1, X2)
     radius, level = fall_radius(kind, size), 0
     while radius > math.sqrt(2.0) * widest and level < 60:

@@ -1,4 +1,4 @@
-"""What is probably not meant of couplings: where their ends start."""
+"""Ends of couplings that start where they probably should not: joints apart, springs with a length at one place."""
 
 from collections.abc import Iterator
 
