@@ -21,7 +21,7 @@ from add.contact.crossings import Candidates, Primitives, candidates
 from add.contact.surfaces import ContactSurface
 from add.equations.lifted import StepLimit
 from add.kernels.primitives import box_gaps, may_collide, way_from
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import FloatArray, IntArray
 
 
 @cache
@@ -37,35 +37,20 @@ def toolkit() -> Any:
     return ipctk
 
 
-def collision_mesh(edges: IntArray, faces: IntArray, body: IntArray, meets: BoolArray) -> Any:
-    """Return surfaces as the toolkit takes them; bodies that do not meet do not collide."""
-    kit = toolkit()
+def collision_mesh(n_points: int, edges: IntArray, faces: IntArray) -> Any:
+    """Return surfaces as the toolkit takes them."""
     # Places at rest matter for areas only, which are not asked for.
-    rest = np.zeros((body.size, 3), order="F")
-    rest[:, 0] = np.arange(body.size)
-    mesh = kit.CollisionMesh(rest, np.asfortranarray(edges, np.int32), np.asfortranarray(faces, np.int32))
-    mesh.can_collide = _filter(kit, body, meets)
-    return mesh
-
-
-def _filter(kit: Any, body: IntArray, meets: BoolArray) -> Any:
-    itself = np.diagonal(meets)
-    others = meets | np.eye(meets.shape[0], dtype=bool)
-    if others.all():
-        # Points of one patch do not collide; those of a body that meets itself are patches of their own.
-        patch = np.where(itself[body], itself.size + np.arange(body.size), body)
-        return kit.make_vertex_patches_filter(patch.astype(np.int32))
-
-    # Asked for primitives whose boxes overlap only.
-    return kit.CollisionFilter(lambda a, b: bool(meets[body[a], body[b]]))
+    rest = np.zeros((n_points, 3), order="F")
+    rest[:, 0] = np.arange(n_points)
+    return toolkit().CollisionMesh(rest, np.asfortranarray(edges, np.int32), np.asfortranarray(faces, np.int32))
 
 
 #: Steps along a way, of 0.2 us; the toolkit's own ten million take two seconds.
 MOST_SLIDES = 100_000
 
 
-def free_share(mesh: Any, x0: FloatArray, x1: FloatArray, least: float = 0.0) -> float:
-    """Return the share of straight ways that is free of collisions, by additive CCD (Li, Kaufman, Jiang 2021).
+def free_share(mesh: Any, pairs: Candidates, x0: FloatArray, x1: FloatArray, least: float = 0.0) -> float:
+    """Return the share of straight ways on which none of the pairs collides, by additive CCD (Li, Kaufman, Jiang 2021).
 
     Every pair keeps the distance ``least`` [m] and a tenth of what it has beyond it at the beginning; a pair that has
     less stops everything. What slides that near something takes steps of a pair's distance: `MOST_SLIDES`, then it ends
@@ -73,9 +58,10 @@ def free_share(mesh: Any, x0: FloatArray, x1: FloatArray, least: float = 0.0) ->
     """
     kit = toolkit()
     begin, end = np.asfortranarray(x0), np.asfortranarray(x1)
-    pairs = kit.Candidates()
-    pairs.build(mesh, begin, end, 0.5 * least, kit.LBVH())
-    return float(pairs.compute_collision_free_stepsize(mesh, begin, end, least, kit.AdditiveCCD(MOST_SLIDES)))
+    looked_at = kit.Candidates()
+    looked_at.fv_candidates = [kit.FaceVertexCandidate(face, vertex) for vertex, face in pairs.vf.tolist()]
+    looked_at.ee_candidates = [kit.EdgeEdgeCandidate(one, two) for one, two in pairs.ee.tolist()]
+    return float(looked_at.compute_collision_free_stepsize(mesh, begin, end, least, kit.AdditiveCCD(MOST_SLIDES)))
 
 
 #: A rigid body turns no further than this in one trial [rad].
@@ -142,8 +128,8 @@ class CollisionLimit(StepLimit):
     """Continuous collision detection between all surfaces that meet.
 
     Most ways are short against distances: where no pair moves by more than half its own, nothing more is asked.
-    Otherwise `ipctk` finds the time of the first collision, conservatively: every pair keeps a tenth of its distance,
-    and `least` in any case.
+    Of those that do `ipctk` finds the time of the first collision, conservatively: every pair keeps a tenth of its
+    distance, and `least` in any case.
 
     Attributes
     ----------
@@ -163,7 +149,7 @@ class CollisionLimit(StepLimit):
     def _mesh(self) -> Any:
         """The surfaces as `ipctk` takes them."""
         primitives = self.primitives
-        return collision_mesh(primitives.edges, primitives.faces, primitives.body, primitives.meets)
+        return collision_mesh(primitives.body.size, primitives.edges, primitives.faces)
 
     @cached_property
     def length(self) -> float:
@@ -193,12 +179,14 @@ class CollisionLimit(StepLimit):
             return 1.0
         primitives, least = self.primitives, self.least
         near = self._pairs(x0, x1)
-        if not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, least):
+        of_vf, of_ee = may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, least)
+        pairs = Candidates(near.vf[of_vf], near.ee[of_ee])
+        if not pairs.vf.size and not pairs.ee.size:
             return 1.0
         # The steps of continuous detection grow with the way: of one that leaves everything behind see the beginning.
         way, size = float(np.abs(x1 - x0).max()), float(np.ptp(x0, axis=0).max())
         seen = min(1.0, FARTHEST * size / way)
-        return seen * free_share(self._mesh, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
+        return seen * free_share(self._mesh, pairs, x0, x1 if seen == 1.0 else x0 + seen * (x1 - x0), least)
 
     def _pairs(self, x0: FloatArray, x1: FloatArray) -> Candidates:
         """Return all pairs whose ways come near each other, and more; which ones are kept changes no number."""

@@ -183,10 +183,11 @@ def box_gaps(x, one, two):
 
 @njit(cache=True, error_model="numpy")
 def may_collide(vf, ee, edges, faces, x0, x1, least):
-    """Whether any pair might come together on straight ways: by more than half its distance beyond ``least`` [m].
+    """Return which pairs of each kind come together on straight ways by more than half their distance beyond ``least``.
 
-    Pairs of which the boxes of the ways are further apart do not count: more pairs do no harm.
+    Pairs of which the boxes of the ways are further apart do not count: more pairs do no harm. Lengths are in [m].
     """
+    of_vf, of_ee = np.zeros(vf.shape[0], dtype=np.bool_), np.zeros(ee.shape[0], dtype=np.bool_)
     points = np.empty(4, dtype=np.int64)
     for k in range(vf.shape[0]):
         points[0], face = vf[k, 0], vf[k, 1]
@@ -196,8 +197,7 @@ def may_collide(vf, ee, edges, faces, x0, x1, least):
         mean = _common(points, x0, x1)
         way = _moves(points, 0, 1, mean, x0, x1) + _moves(points, 1, 4, mean, x0, x1)
         far = point_triangle_distance(x0[points[0]], x0[points[1]], x0[points[2]], x0[points[3]])
-        if way > CAREFUL * max(far - least, 0.0):
-            return True
+        of_vf[k] = way > CAREFUL * max(far - least, 0.0)
     for k in range(ee.shape[0]):
         one, two = ee[k, 0], ee[k, 1]
         points[0], points[1], points[2], points[3] = edges[one, 0], edges[one, 1], edges[two, 0], edges[two, 1]
@@ -206,6 +206,5 @@ def may_collide(vf, ee, edges, faces, x0, x1, least):
         mean = _common(points, x0, x1)
         way = _moves(points, 0, 2, mean, x0, x1) + _moves(points, 2, 4, mean, x0, x1)
         far = segment_distance(x0[points[0]], x0[points[1]], x0[points[2]], x0[points[3]])
-        if way > CAREFUL * max(far - least, 0.0):
-            return True
-    return False
+        of_ee[k] = way > CAREFUL * max(far - least, 0.0)
+    return of_vf, of_ee

@@ -6,7 +6,7 @@ from support.crossings import crossing_pairs
 from support.places import SPECS
 from support.surfaces import joined, sheet
 
-from add.contact.crossings import Primitives, candidates, crossings, refuse_tangled
+from add.contact.crossings import Candidates, Primitives, candidates, crossings, refuse_tangled
 from add.contact.limits import FARTHEST, MOST_TURN, CollisionLimit, collision_mesh, free_share
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.sites import NO_INDICES
@@ -17,8 +17,13 @@ REFERENCE = SPECS / "deformables/reference/ccd.npz"
 NONE = np.zeros((0, 2), dtype=np.int64)
 
 
-def toolkit_mesh(primitives):
-    return collision_mesh(primitives.edges, primitives.faces, primitives.body, primitives.meets)
+def share_of_all(primitives, x0, x1):
+    """Return whether no pair comes near, and the free share of the ways of those that do."""
+    near = candidates(primitives, x0, x1)
+    of_vf, of_ee = may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
+    mesh = collision_mesh(primitives.body.size, primitives.edges, primitives.faces)
+    pairs = Candidates(near.vf[of_vf], near.ee[of_ee])
+    return not of_vf.any() and not of_ee.any(), free_share(mesh, pairs, x0, x1)
 
 
 def pair(kind):
@@ -39,9 +44,7 @@ def test_no_time_is_later_than_the_exact_one():
     early, alarms, skipped = [], 0, 0
     for kind, x0, x1, exact, own in zip(*(table[k] for k in ("kind", "x0", "x1", "toi", "additive")), strict=True):
         primitives = pair(str(kind))
-        near = candidates(primitives, x0, x1)
-        clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
-        share = 1.0 if clear else free_share(toolkit_mesh(primitives), x0, x1)
+        clear, share = share_of_all(primitives, x0, x1)
         if np.isnan(exact):
             alarms += share < 1.0
             skipped += clear
@@ -58,7 +61,7 @@ def test_a_way_along_a_surface_ends_where_it_takes_too_many_steps(height, least,
     """Each step is no longer than the distance; the toolkit's own limit takes two seconds."""
     x0 = np.array([[0.2, 0.2, 0.2 + height], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     x1 = x0 + np.outer([1, 0, 0, 0], [0.2, 0.2, 0.2])
-    assert least <= free_share(toolkit_mesh(pair("vf")), x0, x1) <= most
+    assert least <= share_of_all(pair("vf"), x0, x1)[1] <= most
 
 
 def test_crossings_are_those_of_the_oracle():
@@ -81,9 +84,7 @@ def test_no_free_way_leads_through():
     crossed = shortened = 0
     for _ in range(30):
         x1 = x0 + rng.normal(size=3) * 0.1 + 0.15 * rng.normal(size=x0.shape)
-        near = candidates(primitives, x0, x1)
-        clear = not may_collide(near.vf, near.ee, primitives.edges, primitives.faces, x0, x1, 0.0)
-        share = 1.0 if clear else free_share(toolkit_mesh(primitives), x0, x1)
+        _, share = share_of_all(primitives, x0, x1)
         apart = np.isin(primitives.body[primitives.faces[:, 0]], [0])
         for t in (0.5 * share, share):
             x = (1 - t) * x0 + t * x1
@@ -115,7 +116,7 @@ def test_a_vertex_that_moves_far_stops_before_the_sheet(monkeypatch):
     assert limit.share(q0, q1, theta) == 1.0
     # Of a way beyond all measure the beginning alone is looked at, which is what takes time.
     ends = []
-    monkeypatch.setattr("add.contact.limits.free_share", lambda *given: ends.append(given[2]) or free_share(*given))
+    monkeypatch.setattr("add.contact.limits.free_share", lambda *given: ends.append(given[3]) or free_share(*given))
     q1[3 * n + 2 :: 3] = -1e22
     assert 0.5 * 0.5 <= 1e22 * limit.share(q0, q1, theta) < 0.5
     assert len(ends) == 1 and np.abs(ends[0]).max() < 2.0 * FARTHEST
