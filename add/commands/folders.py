@@ -27,6 +27,7 @@ from add.io.runfolder import (
 )
 from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
+from add.scene.read.paths import within
 from add.scene.spec.extension import extension_versions
 from add.summary import counted
 
@@ -88,7 +89,7 @@ def note_versions(folder: RunFolder, scene: Scene, *, resume: bool) -> None:
 
 def note_begin(folder: RunFolder, scene: Scene, *, resume: bool = False) -> None:
     """Write the scene of a run, and with what it is made; see `note_versions`."""
-    folder.write_json(SCENE, scene.raw)
+    folder.write_json(SCENE, within(scene.raw, folder.path))
     note_versions(folder, scene, resume=resume)
 
 

@@ -30,6 +30,7 @@ from add.scene.build.scene import with_contact
 from add.scene.build.selections import freeze_meshes
 from add.scene.build.sizes import require_room_to_run
 from add.scene.build.write_back import with_values
+from add.scene.read.paths import within
 from add.simulation.run import Trajectory
 
 _log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def check_optimization(scene: Scene) -> tuple[InverseProblem, PhasedOptimizer]:
 
 def require_same(scene: Scene, folder: RunFolder) -> None:
     """Refuse to resume with another scene than the folder's, texts, checks, output and the evaluation limit aside."""
-    here, there = _essence(scene.raw), _essence(folder.read_json(SCENE))
+    here, there = (_essence(within(raw, folder.path)) for raw in (scene.raw, folder.read_json(SCENE)))
     contact = there.get("contact"), here.get("contact")
     # Contact comes last: where a scene gives none it follows from all else.
     place = _difference(there | {"contact": None}, here | {"contact": None}) or _difference(*contact, "contact")
@@ -214,7 +215,7 @@ def _write_fitted(
             "same; `add optimize` of this file fits them to the frames that it counts",
             FITTED, there, value,
         )  # fmt: skip
-    folder.write_json(FITTED, fitted.raw)
+    folder.write_json(FITTED, within(fitted.raw, folder.path))
 
 
 def _fit_starts(

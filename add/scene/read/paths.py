@@ -5,6 +5,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from add.errors import InputError
@@ -153,6 +154,15 @@ def path_slots(raw: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]
             yield from _below(item, (("recording", "file"),), f"{at}.")
             overrides = item.get("overrides")
             yield from _below(overrides if isinstance(overrides, dict) else {}, _PLACES, f"{at}.overrides.")
+
+
+def within(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a scene whose paths into a folder count from there, so that the folder may be moved with what it holds."""
+    raw, whole = copy.deepcopy(raw), folder.absolute()
+    for node, key, _ in path_slots(raw):
+        if Path(node[key]).is_relative_to(whole):
+            node[key] = Path(node[key]).relative_to(whole).as_posix()
+    return raw
 
 
 def _below(node: Any, patterns: tuple[Pattern, ...], place: str) -> Iterator[tuple[dict[str, Any], str, str]]:

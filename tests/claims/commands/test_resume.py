@@ -15,7 +15,7 @@ from support.tiers import long_case
 
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
-from add.scene import apply_overrides, scene_from_dict
+from add.scene import apply_overrides, load_scene, scene_from_dict
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -306,6 +306,18 @@ def test_interrupted_simulation_keeps_its_steps(folder, tmp_path, how, expected,
         assert np.isfinite(file["q"][:]).all()
     assert not [name for name in os.listdir(tmp_path / "run") if name.startswith(".")]
     assert run("plot", tmp_path / "run", "-q") == 0
+
+
+def test_a_folder_with_meshes_of_its_own_may_be_moved(tmp_path):
+    ball = {**SCENE["bodies"]["box"], "mesh": {"shape": "sphere", "radius": 0.05, "edge": 0.05}}
+    raw = {**SCENE, "bodies": {"box": ball}, "time": {"dt": 0.005, "steps": 2}}
+    (tmp_path / "ball.json").write_text(json.dumps(raw))
+    assert run("simulate", tmp_path / "ball.json", "-o", tmp_path / "run", "-q") == 0
+    (tmp_path / "run").rename(tmp_path / "moved")
+    (tmp_path / "moved" / "result.json").unlink()  # as of a run that was killed
+    mesh = load_scene(tmp_path / "moved" / "scene.json").bodies["box"].mesh
+    assert Path(mesh.file) == tmp_path / "moved" / "meshes" / "box.msh"
+    assert run("simulate", tmp_path / "ball.json", "--resume", "-o", tmp_path / "moved", "-q") == 0
 
 
 def test_killed_simulation_is_explained(tmp_path, capsys, monkeypatch):
