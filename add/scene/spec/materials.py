@@ -6,8 +6,10 @@ from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law
-from add.scene.spec.common import Name, NonEmpty, Number, Positive, _FormulaSpec, problem
+from add.scene.spec import kinds
+from add.scene.spec.common import _FormulaSpec
 from add.scene.spec.extension import Extension
+from add.scene.spec.kinds import problem
 from add.scene.spec.material_laws import (
     GentMaterialSpec,
     HgoMaterialSpec,
@@ -21,7 +23,6 @@ from add.scene.spec.material_laws import (
     _RubberSpec,
 )
 from add.scene.spec.signals import FibresSpec, FieldValue, NumberField, Poisson
-from add.scene.spec.unions import Branches, Chosen, by_value
 
 _NAMED = SILICONES | FOAMS
 
@@ -51,11 +52,11 @@ class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     model: Literal[
         "ecoflex-00-10", "ecoflex-00-30", "ecoflex-00-50", "dragon-skin-10", "dragon-skin-20", "dragon-skin-30"
     ] = Field(description="name of the silicone")
-    density: Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
-    c10: Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
-    c20: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
-    c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
-    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
+    density: kinds.Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
+    c10: kinds.Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
+    c20: kinds.Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
+    c30: kinds.Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
+    kappa: kinds.Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
 
 
 class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
@@ -67,10 +68,10 @@ class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
     like = "hyperfoam"
 
     model: Literal["asics-ff-leap", "asics-ff-turbo-plus"] = Field(description="name of the foam")  # type: ignore[assignment]
-    mu1: Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
-    alpha1: Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
-    mu2: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
-    alpha2: Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
+    mu1: kinds.Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha1: kinds.Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
+    mu2: kinds.Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha2: kinds.Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
     poisson: Poisson | None = Field(None, description="Poisson's ratio [-]; null = the table's, 0.001")  # type: ignore[assignment]
 
 
@@ -85,14 +86,16 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
     At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
+
+    Attributes
+    ----------
+    numbers : numbers of the formula by name, each of them a parameter
     """
 
     model: Literal["formula"] = Field("formula", description="elastic law")
-    numbers: dict[Name, NumberField] = Field(  # type: ignore[assignment]
-        description="numbers of the formula by name, each of them a parameter"
-    )
+    numbers: dict[kinds.Name, NumberField]  # type: ignore[assignment]
     fibres: FibresSpec | None = Field(None, description="directions of fibres, of energies with I4, I6 or I8")
-    energy: NonEmpty = Field(
+    energy: kinds.NonEmpty = Field(
         description=f"strain energy density W [J/m^3] of {', '.join(INVARIANTS)} and the names in `numbers`, with "
         "+ - * / **, parentheses, sqrt, exp, log, sin, cos, tanh, erf, and pos(x) = max(x, 0)"
     )
@@ -169,10 +172,10 @@ _MaterialOfFormat = Annotated[
     | SiliconeMaterialSpec
     | FoamMaterialSpec
     | FormulaMaterialSpec,
-    by_value("model", default="neo-hookean"),
+    kinds.by_value("model", default="neo-hookean"),
 ]  # fmt: skip
 
 AnyMaterialSpec = Annotated[
     _MaterialOfFormat | MaterialExtension,
-    Branches(lambda members: Chosen(("<of the format>", "<extension>"), _material_branch, {})),
+    kinds.Branches(lambda members: kinds.Chosen(("<of the format>", "<extension>"), _material_branch, {})),
 ]
