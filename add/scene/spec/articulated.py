@@ -11,17 +11,7 @@ from add.errors import InputError
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import from_quaternion, six_of
 from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLoop, RobotTendon
-from add.scene.spec import kinds
-from add.scene.spec.actuation import (
-    DriveSpec,
-    FluidSpec,
-    JointLoopSpec,
-    LinkLoopSpec,
-    LoopEndSpec,
-    LoopSpec,
-    TendonSpec,
-    without_partner,
-)
+from add.scene.spec import actuation, kinds
 from add.scene.spec.common import BodyContactSpec, Facts, Role, Spec
 from add.scene.spec.couplings import ScalarValueSpec
 from add.scene.spec.kinds import problem
@@ -124,7 +114,7 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {} if self.type in (None, "hinge", "slide") else {"axis": f"a joint of type '{self.type}' has none"}
         out |= {} if self.motion is None else {"rate": "the given motion has a rate of its own"}
-        return out | without_partner(facts, path, ("slip_speed", "dry_friction_law"))
+        return out | actuation.without_partner(facts, path, ("slip_speed", "dry_friction_law"))
 
 
 def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
@@ -210,14 +200,16 @@ class ArticulatedBodySpec(Spec):
     angular_velocity: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
     links: dict[kinds.Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
     joints: dict[kinds.Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
-    drives: dict[kinds.Name, DriveSpec] = Field(
+    drives: dict[kinds.Name, actuation.DriveSpec] = Field(
         default_factory=dict, description="name -> actuator of a joint or tendon"
     )
     limits: Literal["penalty", "hard"] = "penalty"
     dry_friction_law: Literal["tanh", "hybrid"] = "tanh"
-    tendons: dict[kinds.Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
-    fluid: FluidSpec | None = Field(None, description="fluid around all its links; null = the file's, or none")
-    loops: dict[kinds.Name, LoopSpec] = Field(
+    tendons: dict[kinds.Name, actuation.TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
+    fluid: actuation.FluidSpec | None = Field(
+        None, description="fluid around all its links; null = the file's, or none"
+    )
+    loops: dict[kinds.Name, actuation.LoopSpec] = Field(
         default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
     )
     actuators: kinds.Flag = False
@@ -291,7 +283,7 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
         place = f"{at}.loops.{name}"
         if any(loop.name == name for loop in robot.loops):
             raise InputError("the robot's file has a loop of this name", place=place)
-        loops.append(_joint_loop(robot, name, item, place) if isinstance(item, JointLoopSpec) else _link_loop(
+        loops.append(_joint_loop(robot, name, item, place) if isinstance(item, actuation.JointLoopSpec) else _link_loop(
             robot, name, item, place
         ))  # fmt: skip
     tendons = {tendon.name: tendon for tendon in robot.tendons}
@@ -305,12 +297,12 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
 _OF_BOTH = ("stiffness", "damping", "dry_friction", "lower", "upper")
 
 
-def _with(part: _Part, said: TreeJointSpec | TendonSpec | None, *keys: str) -> _Part:
+def _with(part: _Part, said: TreeJointSpec | actuation.TendonSpec | None, *keys: str) -> _Part:
     """Return a joint or a tendon with the numbers of these keys that the scene says."""
     return replace(part, **{key: value for key in keys if (value := getattr(said, key, None)) is not None})
 
 
-def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> RobotLoop:
+def _link_loop(robot: Robot, name: str, item: actuation.LinkLoopSpec, place: str) -> RobotLoop:
     ends = [_end(robot, end, f"{place}.{key}.link") for key, end in (("a", item.a), ("b", item.b))]
     return RobotLoop(
         name,
@@ -322,7 +314,7 @@ def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> Robot
     )
 
 
-def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, FloatArray]:
+def _end(robot: Robot, end: actuation.LoopEndSpec, place: str) -> tuple[str, FloatArray, FloatArray]:
     position, rotation = np.array(end.position), from_quaternion(end.orientation)
     if end.link is None:
         return WORLD, position, rotation
@@ -331,7 +323,7 @@ def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, F
     return link, origin + turn @ position, turn @ rotation
 
 
-def _joint_loop(robot: Robot, name: str, item: JointLoopSpec, place: str) -> RobotLoop:
+def _joint_loop(robot: Robot, name: str, item: actuation.JointLoopSpec, place: str) -> RobotLoop:
     known = [joint.name for joint in robot.joints]
     names = [item.joint] if item.other is None else [item.joint, item.other]
     for key, joint in zip(("joint", "other"), names, strict=False):
@@ -347,7 +339,7 @@ def _joint_loop(robot: Robot, name: str, item: JointLoopSpec, place: str) -> Rob
     return RobotLoop(name, "joints", joints=tuple(names), coefficients=tuple(coefficients.tolist()))
 
 
-def _tendon(robot: Robot, name: str, said: TendonSpec, own: RobotTendon | None, place: str) -> RobotTendon:
+def _tendon(robot: Robot, name: str, said: actuation.TendonSpec, own: RobotTendon | None, place: str) -> RobotTendon:
     """Return the file's tendon with what the scene says otherwise, or the scene's."""
     made = own or RobotTendon(name, ())
     if said.joints is not None:

@@ -6,28 +6,16 @@ from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law
-from add.scene.spec import kinds
+from add.scene.spec import kinds, material_laws
 from add.scene.spec.common import _FormulaSpec
 from add.scene.spec.extension import Extension
 from add.scene.spec.kinds import problem
-from add.scene.spec.material_laws import (
-    GentMaterialSpec,
-    HgoMaterialSpec,
-    HolzapfelOgdenMaterialSpec,
-    HyperfoamMaterialSpec,
-    MaterialSpec,
-    MooneyRivlinMaterialSpec,
-    OgdenMaterialSpec,
-    YeohMaterialSpec,
-    _MaterialSpec,
-    _RubberSpec,
-)
 from add.scene.spec.signals import FibresSpec, FieldValue, NumberField, Poisson
 
 _NAMED = SILICONES | FOAMS
 
 
-class NamedMaterialSpec(_MaterialSpec):
+class NamedMaterialSpec(material_laws._MaterialSpec):
     """A material by its name: what is not given is the number of its row in docs/materials.md."""
 
     @property
@@ -44,7 +32,7 @@ class NamedMaterialSpec(_MaterialSpec):
         return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
 
 
-class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
+class SiliconeMaterialSpec(NamedMaterialSpec, material_laws._RubberSpec):
     """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/materials.md."""
 
     like = "yeoh"
@@ -59,7 +47,7 @@ class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     kappa: kinds.Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
 
 
-class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
+class FoamMaterialSpec(NamedMaterialSpec, material_laws.HyperfoamMaterialSpec):
     """A foam by its name, of the law `hyperfoam`: what is not given is the number of its row in docs/materials.md.
 
     The source has no density.
@@ -82,7 +70,7 @@ def _one_of(value: FieldValue) -> float | None:
     return value if isinstance(value, float) else getattr(value, "each", None)
 
 
-class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
+class FormulaMaterialSpec(material_laws._MaterialSpec, _FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
     At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
@@ -126,7 +114,7 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
         self.check_directions()
 
 
-class MaterialExtension(Extension, _MaterialSpec):
+class MaterialExtension(Extension, material_laws._MaterialSpec):
     """Base of elastic laws: a subclass has the formula of its ``energy`` and the units of its ``columns``.
 
     Columns are fields, numbers each, and symbols of the formula beside those of `FormulaMaterialSpec`, fibres apart.
@@ -161,14 +149,14 @@ def _material_branch(data: Any) -> str:
 
 
 _MaterialOfFormat = Annotated[
-    MaterialSpec
-    | MooneyRivlinMaterialSpec
-    | YeohMaterialSpec
-    | GentMaterialSpec
-    | OgdenMaterialSpec
-    | HyperfoamMaterialSpec
-    | HolzapfelOgdenMaterialSpec
-    | HgoMaterialSpec
+    material_laws.MaterialSpec
+    | material_laws.MooneyRivlinMaterialSpec
+    | material_laws.YeohMaterialSpec
+    | material_laws.GentMaterialSpec
+    | material_laws.OgdenMaterialSpec
+    | material_laws.HyperfoamMaterialSpec
+    | material_laws.HolzapfelOgdenMaterialSpec
+    | material_laws.HgoMaterialSpec
     | SiliconeMaterialSpec
     | FoamMaterialSpec
     | FormulaMaterialSpec,
