@@ -12,7 +12,6 @@ from add import __version__
 from add.commands import console as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
-from add.commands.cli_new import new
 from add.commands.cli_runs import (
     NO_MEMORY,
     Stopped,
@@ -26,6 +25,7 @@ from add.commands.cli_runs import (
     workers_for,
     write_and_say_report,
 )
+from add.commands.templates import new
 from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
 from add.summary import counted, described
