@@ -8,7 +8,11 @@ group ``add.extensions`` of an installed package. See docs/extensions.md for one
 from add.errors import InputError
 from add.machine.extensions import load_file
 from add.mocap.formats.base import Capture, Choices, Format
-from add.scene.spec.common import (
+from add.scene.spec.common import Spec
+from add.scene.spec.couplings import CouplingExtension, PairExtension
+from add.scene.spec.extension import Extension
+from add.scene.spec.friction import FrictionExtension, NormalExtension
+from add.scene.spec.kinds import (
     BodyName,
     Count,
     Direction,
@@ -19,13 +23,9 @@ from add.scene.spec.common import (
     Number,
     Positive,
     Share,
-    Spec,
     Text,
     Vector3,
 )
-from add.scene.spec.couplings import CouplingExtension, PairExtension
-from add.scene.spec.extension import Extension
-from add.scene.spec.friction import FrictionExtension, NormalExtension
 from add.scene.spec.materials import MaterialExtension
 from add.scene.spec.objective import ObjectiveExtension
 from add.scene.spec.rigid import BodyExtension

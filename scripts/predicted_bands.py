@@ -23,10 +23,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import add
-from add.commands.next_take import carry
 from add.commands.optimize import optimize_scene
+from add.commands.other_motions import Asked, carry, predict_samples
 from add.commands.parallel.workers import LocalProcesses
-from add.commands.predict_samples import Asked, predict_samples
 from add.commands.sampled_runs import side_up
 from add.errors import AddError
 from add.inverse.intervals import interval_score

@@ -12,7 +12,6 @@ from add import __version__
 from add.commands import console as shared
 from add.commands.cli_files import export, mesh, recording
 from add.commands.cli_fits import carry, compare, converge, next_take, predict
-from add.commands.cli_new import new
 from add.commands.cli_runs import (
     NO_MEMORY,
     Stopped,
@@ -26,16 +25,7 @@ from add.commands.cli_runs import (
     workers_for,
     write_and_say_report,
 )
-from add.commands.console import (
-    Console,
-    counted_bar,
-    say_optimization,
-    say_simulation,
-    say_sweep,
-    silence_broken_output,
-    steps_bar,
-    tell,
-)
+from add.commands.templates import new
 from add.errors import AddError, OutOfMemory
 from add.machine.interrupts import Terminated, stops_are_interruptions
 from add.summary import counted, described
@@ -72,7 +62,7 @@ def _require_one(resume: bool, force: bool) -> None:
 SHOWN = 3
 
 
-def _say_contacts(console: Console, result: dict[str, Any]) -> None:
+def _say_contacts(console: shared.Console, result: dict[str, Any]) -> None:
     """Say what was divided, the shortest impacts, contacts on a border of two modes, and skins that are too soft."""
     from add.commands.report_texts import impacts_of, warn_of_contacts
 
@@ -97,7 +87,7 @@ for command in (view, plot, info, recording, carry, compare, converge, mesh, new
 @shared.force
 @click.option("--resume", is_flag=True, help="Go on with a simulation that was interrupted or killed.")
 @shared.strict
-def simulate(console: Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
+def simulate(console: shared.Console, scene: str, output: str | None, force: bool, resume: bool) -> None:
     """Run the forward simulation of SCENE."""
     from add.commands.ahead import compile_others
     from add.commands.folders import run_in
@@ -110,9 +100,9 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
     compile_others(built.simulation)
     console.heed(warn(built))
     with run_in(loaded, run_path(scene, output), "simulate", force=force, resume=resume) as folder:
-        with keeping(folder, scene), steps_bar(console, loaded.time.n_steps) as progress:
+        with keeping(folder, scene), shared.steps_bar(console, loaded.time.n_steps) as progress:
             result = simulate_scene(loaded, folder, resume=resume, progress=progress)
-        say_simulation(console, result)
+        shared.say_simulation(console, result)
         _say_contacts(console, result)
         console.say(f"run: {folder.path}")
         console.result(result)
@@ -131,7 +121,7 @@ def simulate(console: Console, scene: str, output: str | None, force: bool, resu
 @click.option("--csv", "as_csv", is_flag=True, help="Write the evaluations to evaluations.csv in the run folder, too.")
 @shared.strict
 def optimize(
-    console: Console,
+    console: shared.Console,
     scene: str,
     *,
     output: str | None,
@@ -180,7 +170,7 @@ def optimize(
                 schedule=Checkpoints() if kept["checkpoints"] else States() if kept["states"] else None,
                 workers=workers,
             )
-        say_optimization(console, result, *one_by_one(result["parameters"]))
+        shared.say_optimization(console, result, *one_by_one(result["parameters"]))
         _say_contacts(console, result)
         write_and_say_report(console, folder)
         console.result(result)
@@ -191,7 +181,7 @@ def optimize(
 @click.option("--gradient", is_flag=True, help="Compare the gradient with finite differences.")
 @click.option("--steps", type=click.IntRange(min=1), help="Length of the gradient check's window.")
 @shared.strict
-def check(console: Console, scene: str, gradient: bool, steps: int | None) -> None:
+def check(console: shared.Console, scene: str, gradient: bool, steps: int | None) -> None:
     """Validate SCENE; --gradient checks its derivatives."""
     from add.commands.check_gradient import check_gradients
     from add.commands.optimize import check_optimization
@@ -223,7 +213,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
         found = {key: value for key, value in said.items() if value}
         console.result({"valid": True, "coordinates": n, "warnings": warnings} | found)
         return
-    with counted_bar(console, "gradient", "number") as progress:
+    with shared.counted_bar(console, "gradient", "number") as progress:
         checked = check_gradients(loaded, n_steps=steps, progress=progress)
     for item in checked:
         console.say(gradient_text(item))
@@ -240,7 +230,7 @@ def check(console: Console, scene: str, gradient: bool, steps: int | None) -> No
 @shared.workers
 @shared.strict
 def sweep(
-    console: Console,
+    console: shared.Console,
     scene: str,
     parameters: tuple[str, ...],
     output: str | None,
@@ -265,14 +255,14 @@ def sweep(
     at = run_path(scene, output, "_sweep")
     with sampling(console, loaded, scene, at, "sweep", force) as (folder, progress):
         result = sweep_scene(loaded, folder, parameters, workers=workers, progress=progress)
-    say_sweep(console, result)
+    shared.say_sweep(console, result)
     console.say(f"run: {folder.path}; draw it with `add plot {folder.path}`")
     console.result(result)
 
 
 @cli.command()
 @shared.console
-def schema(console: Console) -> None:
+def schema(console: shared.Console) -> None:
     """Print the JSON Schema of scene files."""
     from add.scene.spec.roles import schema_text
 
@@ -282,7 +272,7 @@ def schema(console: Console) -> None:
 @cli.command(short_help="Compile the steps of all scenes.")
 @click.option("--times", is_flag=True, help="Say how many processor seconds each function took.")
 @shared.console
-def warm(console: Console, times: bool) -> None:
+def warm(console: shared.Console, times: bool) -> None:
     """Compile the steps, once for all scenes: minutes, after which small ones run several times faster.
 
     They are kept on disk until what they are made from changes. Without them such scenes run all the same.
@@ -294,7 +284,7 @@ def warm(console: Console, times: bool) -> None:
         console.say("compiled steps are there")
         return
     console.say("compiling the steps, which takes some minutes")
-    with counted_bar(console, "warm", "function") as progress:
+    with shared.counted_bar(console, "warm", "function") as progress:
         seconds = warm(cores(), progress)
     if times:
         console.say("\n".join(f"{spent:8.1f} s  {name}" for name, spent in seconds.items()))
@@ -303,7 +293,7 @@ def warm(console: Console, times: bool) -> None:
 
 @cli.command()
 @shared.console
-def version(console: Console) -> None:
+def version(console: shared.Console) -> None:
     """Print the version."""
     from add.io.runfolder import versions
 
@@ -329,7 +319,7 @@ def _stopped(stop: BaseException | None, kept: str = "") -> int:
     """Say that the command was stopped; return the exit code."""
     terminated = isinstance(stop, Terminated)
     word = "terminated" if terminated else "interrupted"
-    tell(f"{word}; {kept}" if kept else word)
+    shared.tell(f"{word}; {kept}" if kept else word)
     return _TERMINATED if terminated else _INTERRUPTED
 
 
@@ -339,7 +329,7 @@ def main(arguments: list[str] | None = None) -> None:
     atexit.register(gc.freeze)  # and half a second at the end, into what is about to go
     with stops_are_interruptions():
         code = _exit_code(arguments)
-        silence_broken_output()
+        shared.silence_broken_output()
     sys.exit(code)
 
 
@@ -358,10 +348,10 @@ def _exit_code(arguments: list[str] | None) -> int:
             error.show()
         return 2
     except AddError as error:
-        tell(f"error: {error}")
+        shared.tell(f"error: {error}")
         return error.exit_code
     except MemoryError:
-        tell(f"error: {NO_MEMORY}")
+        shared.tell(f"error: {NO_MEMORY}")
         return OutOfMemory.exit_code
     except BrokenPipeError:
         return 0
@@ -371,7 +361,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         if error.errno is None:
             raise
         reason = FULL.get(error.errno) or f"cannot be used: {error.strerror}"
-        tell(f"error: {error.filename or 'a file'}: {reason}")
+        shared.tell(f"error: {error.filename or 'a file'}: {reason}")
         return 2
     except Exception as error:
         from add.machine.extensions import failed_in
@@ -379,6 +369,6 @@ def _exit_code(arguments: list[str] | None) -> int:
         place = failed_in(error)
         if place is None:
             raise
-        tell(f"error: {place}: the extension fails (found {type(error).__name__}: {error})")
+        shared.tell(f"error: {place}: the extension fails (found {type(error).__name__}: {error})")
         return 2
     return 0

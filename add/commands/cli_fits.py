@@ -26,7 +26,7 @@ def carry(console: Console, run: str, scene: str, *, parameters: tuple[str, ...]
     of a recording or of one take.
     """
     from add.commands.fitted_numbers import fit_of
-    from add.commands.next_take import carry as carried_into
+    from add.commands.other_motions import carry as carried_into
 
     path = Path(output)
     require_new(path, force)
@@ -136,7 +136,7 @@ def next_take(
     -------
     --vary : Try each scene with these values of a number, such as bodies.block.position.2=0.1,0.3.
     """
-    from add.commands.next_take import next_takes
+    from add.commands.other_motions import next_takes
     from add.scene import apply_overrides
 
     candidates = []
@@ -201,7 +201,7 @@ def predict(
     loaded = loaded_scene(console, scene)
     fit, begun = existing(run), None if start is None else existing(start)
     if samples is not None:
-        from add.commands.predict_samples import Asked
+        from add.commands.other_motions import Asked
 
         if picture:
             raise click.UsageError("--picture is for the straight line: with --samples the pictures lie in the folder.")
@@ -260,7 +260,7 @@ def _say_sampled(
     jobs: int | None, cluster: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Predict by samples."""
-    from add.commands.predict_samples import predict_samples
+    from add.commands.other_motions import predict_samples
 
     workers = click.get_current_context().with_resource(workers_for(jobs, cluster))
     with sampling(console, loaded, scene, at, "predict", force) as (folder, progress):

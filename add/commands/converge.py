@@ -11,22 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from add.commands.convergence_file import (
-    CONVERGENCE,
-    FORMAT,
-    MESH_LEVELS,
-    TIME_LEVELS,
-    cost,
-    doubts,
-    estimate_text,
-    left_over,
-    meshed,
-    overridden,
-    signature,
-    with_coarser_meshes,
-    with_finer_meshes,
-    with_shorter_steps,
-)
+from add.commands import convergence_file
 from add.commands.error_bars import error_bars
 from add.commands.folders import locking
 from add.commands.optimize import check_optimization
@@ -60,8 +45,8 @@ class Levels(NamedTuple):
     finer : files of overrides, each a finer mesh of the same bodies than the one before, instead of halved meshes
     """
 
-    time: int = TIME_LEVELS
-    mesh: int = MESH_LEVELS
+    time: int = convergence_file.TIME_LEVELS
+    mesh: int = convergence_file.MESH_LEVELS
     finer: tuple[str, ...] = ()
 
 
@@ -90,23 +75,27 @@ def converge_scene(
     say = progress or (lambda text: None)
     problem, x, result = fitted_problem(scene, folder)
     begin = time.perf_counter()
-    seconds = cost(scene, folder, levels.time, len(levels.finer) or levels.mesh)
+    seconds = convergence_file.cost(scene, folder, levels.time, len(levels.finer) or levels.mesh)
     if seconds is not None:
         say(f"about {duration(seconds)} by the evaluations of the fit; a study that is stopped goes on")
     # The scene with the numbers found is that of every refinement: a clock that was fitted decides which frames count,
     # and directions count from where they were found.
     at_fit = with_values(scene, problem, x)
     found_there = at_fit.inverse_problem()
-    kept = _Kept(folder, json.dumps([signature(scene), found_there.labels(), [value.hex() for value in x.tolist()]]))
+    kept = _Kept(
+        folder,
+        json.dumps([convergence_file.signature(scene), found_there.labels(), [value.hex() for value in x.tolist()]]),
+    )
     rows = derivatives(found_there, found_there.x0)
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
     base, _ = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
     say(f"as fitted: objective {base.value:.4g}")
     estimated = estimate(at_fit, found_there, base, rows)
-    say(estimate_text(estimated))
+    say(convergence_file.estimate_text(estimated))
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
     steps: list[tuple[str, Scene]] = [
-        (f"dt {scene.time.dt / 2**k:g} s", with_shorter_steps(at_fit, 2**k)) for k in range(1, levels.time + 1)
+        (f"dt {scene.time.dt / 2**k:g} s", convergence_file.with_shorter_steps(at_fit, 2**k))
+        for k in range(1, levels.time + 1)
     ]
     if steps:
         sequences["time"] = (2.0, *_sequence(steps, kept, base, rows, say))
@@ -121,10 +110,10 @@ def converge_scene(
             raise SolverError("no refinement has converged (the warnings say why): fit the scene as it is further")
         raise InputError("nothing was refined", file=scene.source, expected="--time-levels or --mesh-levels above 0")
     out = _summary(scene, found_there, base, sequences, rows) | {"estimate": estimated}
-    out["doubts"] += left_over(out, scene)
+    out["doubts"] += convergence_file.left_over(out, scene)
     out["seconds"] = time.perf_counter() - begin
     out["runs"] = base.runs + sum(item.runs for _, refits, _ in sequences.values() for item in refits)
-    folder.write_json(CONVERGENCE, out)
+    folder.write_json(convergence_file.CONVERGENCE, out)
     bars = error_bars(scene, problem, x, folder)
     if bars is not None:
         for label, entry in bars.pop("parameters").items():
@@ -152,7 +141,7 @@ def fitted_problem(scene: Scene, folder: RunFolder) -> tuple[InverseProblem, Flo
 
 def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene]]:
     if levels.finer:
-        scenes = [overridden(scene, name) for name in levels.finer]
+        scenes = [convergence_file.overridden(scene, name) for name in levels.finer]
         # A file that has changed is another refinement.
         marks = [hashlib.sha256(json.dumps(item.raw).encode()).hexdigest()[:8] for item in scenes]
         names = [f"{Path(name).name} {mark}" for name, mark in zip(levels.finer, marks, strict=True)]
@@ -160,7 +149,7 @@ def _meshes(scene: Scene, levels: Levels, folder: Path) -> list[tuple[str, Scene
     out: list[tuple[str, Scene]] = []
     finer = scene
     for k in range(levels.mesh):
-        finer, bodies = with_finer_meshes(finer, folder)
+        finer, bodies = convergence_file.with_finer_meshes(finer, folder)
         if bodies:
             out.append((f"mesh / {2 ** (k + 1)}", finer))
     return out
@@ -177,9 +166,9 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
     slopes = np.concatenate([item.slopes for item in rows])
     labels = problem.labels()
     deviation, noise = _noise(problem, base, slopes)
-    others: dict[str, Scene | None] = {"time": with_shorter_steps(at_fit, 2)}
-    if meshed(at_fit):
-        others["mesh"] = with_coarser_meshes(at_fit)
+    others: dict[str, Scene | None] = {"time": convergence_file.with_shorter_steps(at_fit, 2)}
+    if convergence_file.meshed(at_fit):
+        others["mesh"] = convergence_file.with_coarser_meshes(at_fit)
     out: dict[str, Any] = {}
     for kind, other in others.items():
         try:
@@ -205,7 +194,7 @@ def estimate(at_fit: Scene, problem: InverseProblem, base: Refit, rows: list[Fit
 def _order(at_fit: Scene, base: Refit, rows: list[FitRows], moved: FloatArray) -> float:
     """Return the order of the error of steps, from what half the step has ``moved`` and what twice the step does."""
     try:
-        longer = with_shorter_steps(at_fit, 0.5).inverse_problem()
+        longer = convergence_file.with_shorter_steps(at_fit, 0.5).inverse_problem()
         before = np.concatenate([item.slopes for item in rows]) @ (first_step(longer, base.x, rows) - base.x)
     except (InputError, SolverError, ValueError):
         return ASSUMED["time"]
@@ -294,13 +283,13 @@ def _summary(
         entry["error"] = float(np.sqrt(squares))
         parameters[label] = entry
     return {
-        "format": FORMAT,
-        "scene": signature(scene),
+        "format": convergence_file.FORMAT,
+        "scene": convergence_file.signature(scene),
         "levels": {
             kind: {"names": names, "ratio": ratio, "objectives": [base.value, *(item.value for item in refits)],
                    "converged": [item.converged for item in refits]}
             for kind, (ratio, refits, names) in sequences.items()
         },
         "parameters": parameters,
-        "doubts": doubts(scene),
+        "doubts": convergence_file.doubts(scene),
     }  # fmt: skip

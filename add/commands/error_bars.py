@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from add.commands.convergence_file import (
-    CONVERGENCE,
-    cost,
-    errors_for,
-    estimate_text,
-    left_over,
-    read_convergence,
-    refined_text,
-    shifts_for,
-)
+from add.commands import convergence_file
 from add.commands.marker_fits import changing, of_takes, too_wide, too_wide_text
 from add.commands.report_texts import duration
 from add.errors import InputError, SolverError
@@ -133,10 +124,10 @@ def _discretised(
     scene: Scene, problem: InverseProblem, found: Uncertainty, folder: RunFolder
 ) -> tuple[Uncertainty, list[str], list[list[float]]]:
     """Return the uncertainty with the discretisation of the scene's file or the folder's, a sentence, the shifts."""
-    path = folder.path / CONVERGENCE
+    path = folder.path / convergence_file.CONVERGENCE
     given = scene.uncertainty.convergence
     if given is None and not path.is_file():
-        seconds = cost(scene, folder)
+        seconds = convergence_file.cost(scene, folder)
         about = "" if seconds is None else f", in about {duration(seconds)}"
         command = f"add converge {scene.source or 'SCENE'} -o {folder.path}"
         text = (
@@ -144,17 +135,17 @@ def _discretised(
         )
         return found, [text], []
     name = given or str(path)
-    study = read_convergence(name)
-    errors, why = errors_for(study, scene, problem)
+    study = convergence_file.read_convergence(name)
+    errors, why = convergence_file.errors_for(study, scene, problem)
     if why is not None:
         _log.warning("%s %s", name, why)
     if not np.isfinite(errors).any():
         return found, [f"Not in them: the discretisation, since {name} {why}."], []
-    texts = [refined_text(study, scene)]
+    texts = [convergence_file.refined_text(study, scene)]
     if "estimate" in study:
-        texts.append(estimate_text(study["estimate"]))
-    texts += [f"{text[:1].upper()}{text[1:]}." for text in left_over(study, scene)]
-    return with_discretisation(found, errors), texts, shifts_for(study, problem.labels())
+        texts.append(convergence_file.estimate_text(study["estimate"]))
+    texts += [f"{text[:1].upper()}{text[1:]}." for text in convergence_file.left_over(study, scene)]
+    return with_discretisation(found, errors), texts, convergence_file.shifts_for(study, problem.labels())
 
 
 def _entry(problem: InverseProblem, x: FloatArray, found: Uncertainty, k: int, *, interval: bool) -> dict[str, Any]:

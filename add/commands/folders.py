@@ -12,19 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from add.errors import InputError
-from add.io.runfolder import (
-    DRAWN,
-    DRAWS,
-    EVALUATIONS,
-    GRID,
-    REPORT_HTML,
-    RESULT,
-    SAMPLES,
-    SCENE,
-    VERSIONS,
-    RunFolder,
-    versions,
-)
+from add.io import runfolder
 from add.io.trajectory_file import last_time, read_point
 from add.scene import Scene
 from add.scene.read.paths import within
@@ -39,7 +27,7 @@ def locking(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def decorate(job: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(job)
-        def wrapped(scene: Scene, folder: RunFolder, *arguments: Any, **options: Any) -> Any:
+        def wrapped(scene: Scene, folder: runfolder.RunFolder, *arguments: Any, **options: Any) -> Any:
             with folder.locked(command):
                 return job(scene, folder, *arguments, **options)
 
@@ -49,7 +37,9 @@ def locking(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @contextmanager
-def run_in(scene: Scene, path: Path, command: str, *, force: bool = False, resume: bool = False) -> Iterator[RunFolder]:
+def run_in(
+    scene: Scene, path: Path, command: str, *, force: bool = False, resume: bool = False
+) -> Iterator[runfolder.RunFolder]:
     """Give a locked run folder: an empty one, or one with a run to go on with.
 
     Parameters
@@ -65,18 +55,18 @@ def run_in(scene: Scene, path: Path, command: str, *, force: bool = False, resum
     InputError
         If there is a run, or something else, or another process works there, or the run cannot be removed.
     """
-    folder = RunFolder(path, create=False) if resume else RunFolder(path, overwrite=force)
+    folder = runfolder.RunFolder(path, create=False) if resume else runfolder.RunFolder(path, overwrite=force)
     with folder.locked(command):
         if not resume:
             clear(folder, scene)
         yield folder
 
 
-def note_versions(folder: RunFolder, scene: Scene, *, resume: bool) -> None:
+def note_versions(folder: runfolder.RunFolder, scene: Scene, *, resume: bool) -> None:
     """Write with what a run is made; of one that goes on, say where that is something else than it was begun with."""
-    now = versions() | extension_versions(scene)
+    now = runfolder.versions() | extension_versions(scene)
     if resume and folder.versions.is_file():
-        before = folder.read_json(VERSIONS)
+        before = folder.read_json(runfolder.VERSIONS)
         changed = [f"{key} {before.get(key, 'unknown')} -> {now[key]}" for key in now if before.get(key) != now[key]]
         if changed:
             _log.warning(
@@ -84,12 +74,12 @@ def note_versions(folder: RunFolder, scene: Scene, *, resume: bool) -> None:
                 folder.path,
                 ", ".join(changed),
             )
-    folder.write_json(VERSIONS, now)
+    folder.write_json(runfolder.VERSIONS, now)
 
 
-def note_begin(folder: RunFolder, scene: Scene, *, resume: bool = False) -> None:
+def note_begin(folder: runfolder.RunFolder, scene: Scene, *, resume: bool = False) -> None:
     """Write the scene of a run, and with what it is made; see `note_versions`."""
-    folder.write_json(SCENE, within(scene.raw, folder.path))
+    folder.write_json(runfolder.SCENE, within(scene.raw, folder.path))
     note_versions(folder, scene, resume=resume)
 
 
@@ -104,7 +94,7 @@ def stopped_head(scene: Scene, command: str, error: BaseException) -> dict[str, 
     return result_head(scene, command, status, message=str(error))
 
 
-def clear(folder: RunFolder, scene: Scene) -> None:
+def clear(folder: runfolder.RunFolder, scene: Scene) -> None:
     """Remove the run that is in a folder, but no mesh that the scene reads: it may be the scene of that very run."""
     folder.clear(keep=[Path(text) for text in _texts(scene.raw) if text.endswith(".msh")])
 
@@ -122,7 +112,7 @@ def title(scene: Scene) -> str:
     if scene.name or scene.source is None:
         return scene.name or ""
     path = scene.source.absolute()
-    if path.name == SCENE and (path.parent / VERSIONS).is_file():
+    if path.name == runfolder.SCENE and (path.parent / runfolder.VERSIONS).is_file():
         return path.parent.name
     return path.stem
 
@@ -152,7 +142,7 @@ class Remains(NamedTuple):
     advice: str
 
 
-def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
+def remains(folder: runfolder.RunFolder, scene: str | None = None) -> Remains | None:
     """Return the remains of an unfinished run; None for one that is finished.
 
     Parameters
@@ -162,7 +152,7 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
     """
     result = _result(folder)
     command = folder.command
-    evaluations = len(folder.read_lines(EVALUATIONS))
+    evaluations = len(folder.read_lines(runfolder.EVALUATIONS))
     status = str(result.get("status", UNFINISHED))
     if command == "optimize" and evaluations > result.get("evaluations", 0):
         status = UNFINISHED  # the result is that of an earlier part
@@ -177,12 +167,13 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
         goes_on = f"`add optimize {file} -o {run} --resume` goes on" if folder.scene.is_file() else again
         kept, advice = counted(evaluations, "evaluation"), goes_on
     elif command == "sweep":
-        samples = len(folder.read_lines(SAMPLES))
-        kept = f"{samples} of {counted(math.prod(len(axis['values']) for axis in folder.read_json(GRID)), 'sample')}"
+        samples = len(folder.read_lines(runfolder.SAMPLES))
+        whole = math.prod(len(axis["values"]) for axis in folder.read_json(runfolder.GRID))
+        kept = f"{samples} of {counted(whole, 'sample')}"
         advice = "the same `add sweep` again goes on"
     elif command == "predict":
-        drawn = len(folder.read_lines(DRAWN))
-        kept = f"{drawn} of {counted(folder.read_json(DRAWS)['samples'], 'run')}"
+        drawn = len(folder.read_lines(runfolder.DRAWN))
+        kept = f"{drawn} of {counted(folder.read_json(runfolder.DRAWS)['samples'], 'run')}"
         advice = "the same `add predict` again goes on"
     elif folder.trajectory.is_file():
         goes_on = f"`add simulate {file} -o {run} --resume` goes on" if _goes_on(folder) else again
@@ -194,7 +185,7 @@ def remains(folder: RunFolder, scene: str | None = None) -> Remains | None:
     return Remains(command, status, kept, advice)
 
 
-def kept_in(folder: RunFolder, scene: str) -> str:
+def kept_in(folder: runfolder.RunFolder, scene: str) -> str:
     """Say what a run that was stopped just now leaves; see `remains`."""
     if not folder.is_run:
         return "nothing was begun"
@@ -207,29 +198,29 @@ def kept_in(folder: RunFolder, scene: str) -> str:
     return f"kept in {folder.path}: {left.kept}; {left.advice}"
 
 
-def _result(folder: RunFolder) -> dict[str, Any]:
+def _result(folder: runfolder.RunFolder) -> dict[str, Any]:
     with contextlib.suppress(InputError):
-        result = folder.read_json(RESULT)
+        result = folder.read_json(runfolder.RESULT)
         if isinstance(result, dict):
             return result
     return {}
 
 
-def _steps(folder: RunFolder, result: dict[str, Any]) -> str:
+def _steps(folder: runfolder.RunFolder, result: dict[str, Any]) -> str:
     """Say how far a simulation came; one that was killed left states up to some time before."""
     if "steps" in result:
         return f"{counted(result['steps'], 'step')}, to t = {result['end_time']:g} s"
     return f"states up to t = {last_time(folder.trajectory):g} s"
 
 
-def _goes_on(folder: RunFolder) -> bool:
+def _goes_on(folder: runfolder.RunFolder) -> bool:
     """Whether a simulation keeps a state to go on from."""
     with contextlib.suppress(InputError):
         return read_point(folder.trajectory) is not None
     return False
 
 
-def to_view(folder: RunFolder) -> Path:
+def to_view(folder: runfolder.RunFolder) -> Path:
     """Return the trajectory of a run.
 
     Raises
@@ -244,7 +235,10 @@ def to_view(folder: RunFolder) -> Path:
     if folder.command == "sweep":
         why, instead = "a sweep keeps no trajectory", [f"`add plot {run}` draws it"]
     elif folder.command == "predict":
-        why, instead = "a prediction by samples keeps no trajectory", [f"{REPORT_HTML} there has its pictures"]
+        why, instead = (
+            "a prediction by samples keeps no trajectory",
+            [f"{runfolder.REPORT_HTML} there has its pictures"],
+        )
     elif folder.command == "optimize":
         why = "a fit leaves its trajectory (trajectory.h5) at its end, which this one has not come to"
         left = remains(folder)

@@ -11,22 +11,7 @@ from add.commands.predict import STILL, Motion, View, moving, until
 from add.commands.report_texts import by_reason, how_far, number
 from add.commands.sampled_runs import Sampled
 from add.errors import SolverError
-from add.inverse.intervals import (
-    NARROWEST,
-    WIDEST,
-    Bands,
-    Prediction,
-    angle_bands,
-    direction_bands,
-    interval_score,
-    levels,
-    linear_holds,
-    on_tangent,
-    place_bands,
-    rotation_bands,
-    share_interval,
-    widened,
-)
+from add.inverse import intervals
 from add.plot.run import Panel
 from add.simulation import DifferentiableStepper
 from add.summary import counted
@@ -79,8 +64,8 @@ def of_linear(last: float, end: float, why: str, there: bool, level: float) -> s
     text = "is not that of the samples at any time" if never else f"is that of the samples until t = {last:.3g} s"
     return (
         f"The linear {band} {text}: {'from the start' if never else 'behind it'} its width is not within "
-        f"{NARROWEST:g} to {WIDEST:g} times theirs, or its centre is off by a quarter of it: the motion does not "
-        f"follow the numbers in a straight line. It is not offered{'' if never else ' there'}."
+        f"{intervals.NARROWEST:g} to {intervals.WIDEST:g} times theirs, or its centre is off by a quarter of it: "
+        f"the motion does not follow the numbers in a straight line. It is not offered{'' if never else ' there'}."
     )
 
 
@@ -103,7 +88,7 @@ def of_discrepancy(sampled: Sampled, misfit: FloatArray) -> list[str]:
     return out
 
 
-def of_widths(bands: dict[tuple[str, str, str], Bands], names: Sequence[str], level: float) -> list[str]:
+def of_widths(bands: dict[tuple[str, str, str], intervals.Bands], names: Sequence[str], level: float) -> list[str]:
     """Say how wide the bands of markers are in the middle and at the end of the run."""
     out = []
     for unit in ("m", "rad"):
@@ -158,7 +143,7 @@ class Results(NamedTuple):
 
     times: FloatArray
     at: FloatArray
-    bands: dict[tuple[str, str, str], Bands]
+    bands: dict[tuple[str, str, str], intervals.Bands]
     linear: dict[str, FloatArray]
     linear_sd: dict[str, FloatArray]
     recorded: dict[str, FloatArray]
@@ -194,7 +179,7 @@ def results(sampled: Sampled, level: float) -> Results:
     sampled : at least two finished runs
     level : share that the wider band holds
     """
-    motion, at = sampled.motion, levels(level)
+    motion, at = sampled.motion, intervals.levels(level)
     view, directions = motion.view, motion.view.directions
     markers = sampled.stacked("markers")
     middle = np.median(markers, axis=0)
@@ -204,22 +189,25 @@ def results(sampled: Sampled, level: float) -> Results:
     share = moves * np.sqrt(3.0 / np.maximum(moves.sum(axis=1), 1))[:, None]
     misfit, noise = sampled.misfit(view.times, moves)
     misfit, noise = misfit[:, :, None] * share, noise[:, None] * share
-    of_motion, turned = place_bands(markers, at), direction_bands(markers[:, :, directions], at)
+    of_motion, turned = intervals.place_bands(markers, at), intervals.direction_bands(markers[:, :, directions], at)
     of_motion.reference[:, directions], of_motion.quantiles[:, :, directions] = turned.reference, turned.quantiles
-    of_markers = Bands(of_motion.reference, widened(of_motion, at, misfit))
-    bands: dict[tuple[str, str, str], Bands] = {}
+    of_markers = intervals.Bands(of_motion.reference, intervals.widened(of_motion, at, misfit))
+    bands: dict[tuple[str, str, str], intervals.Bands] = {}
     for j, name in enumerate(view.names):
-        found = Bands(of_markers.reference[:, j], of_markers.quantiles[:, :, j])
+        found = intervals.Bands(of_markers.reference[:, j], of_markers.quantiles[:, :, j])
         bands[name, "rad" if directions[j] else "m", "xyz"] = found
     bodies, hinges = sampled.names
-    centres, turns = place_bands(sampled.stacked("centres"), at), rotation_bands(sampled.stacked("turns"), at)
+    centres, turns = (
+        intervals.place_bands(sampled.stacked("centres"), at),
+        intervals.rotation_bands(sampled.stacked("turns"), at),
+    )
     for b, name in enumerate(bodies):
         for what, unit, found in ((f"centre of {name}", "m", centres), (f"rotation of {name}", "rad", turns)):
-            bands[what, unit, "xyz"] = Bands(found.reference[:, b], found.quantiles[:, :, b])
+            bands[what, unit, "xyz"] = intervals.Bands(found.reference[:, b], found.quantiles[:, :, b])
     if hinges:
-        found = angle_bands(sampled.stacked("angles"), at)
+        found = intervals.angle_bands(sampled.stacked("angles"), at)
         for b, name in enumerate(hinges):
-            bands[f"angle of {name}", "rad", "a"] = Bands(found.reference[:, [b]], found.quantiles[:, :, [b]])
+            bands[f"angle of {name}", "rad", "a"] = intervals.Bands(found.reference[:, [b]], found.quantiles[:, :, [b]])
     straight, why = _linear(motion)
     last, straight_sd = _trusted(sampled, markers, straight, level)
     linear, linear_sd = np.full((2, *middle.shape), np.nan)
@@ -227,7 +215,7 @@ def results(sampled: Sampled, level: float) -> Results:
         kept = view.times <= last
         linear[kept], linear_sd[kept] = straight.positions[kept], np.hypot(straight_sd, misfit)[kept]
         on = kept[:, None] & directions  # on the tangent plane, as their bands
-        linear[on] = on_tangent(straight.positions[on], of_markers.reference[on])
+        linear[on] = intervals.on_tangent(straight.positions[on], of_markers.reference[on])
     said: dict[str, Any] = {"level": level, "left_behind": motion.numbers.left, "linear_until": last}
     texts = [*of_draws(sampled), of_linear(last, float(view.times[-1]), why, straight is not None, level)]
     texts += of_discrepancy(sampled, misfit)
@@ -236,7 +224,7 @@ def results(sampled: Sampled, level: float) -> Results:
     tracks: dict[str, FloatArray] = {}
     if motion.recording is not None and recorded is not None:
         local = recorded.copy()
-        local[:, directions] = on_tangent(recorded[:, directions], of_markers.reference[:, directions])
+        local[:, directions] = intervals.on_tangent(recorded[:, directions], of_markers.reference[:, directions])
         counted = motion.recording.valid[:, :, None] & moves
         coverage, said["coverage"] = _covered(view, local, counted, of_markers, at, noise, level)
         texts.append(said["coverage"]["verdict"])
@@ -251,7 +239,7 @@ def results(sampled: Sampled, level: float) -> Results:
     return Results(view.times, at, bands, each, each_sd, tracks, coverage, said)
 
 
-def _linear(motion: Motion) -> tuple[Prediction | None, str]:
+def _linear(motion: Motion) -> tuple[intervals.Prediction | None, str]:
     """Return the linear prediction, or why there is none."""
     if not isinstance(motion.view.built.simulation.stepper, DifferentiableStepper):
         return None, "this contact has no derivatives"
@@ -262,7 +250,7 @@ def _linear(motion: Motion) -> tuple[Prediction | None, str]:
 
 
 def _trusted(
-    sampled: Sampled, markers: FloatArray, straight: Prediction | None, level: float
+    sampled: Sampled, markers: FloatArray, straight: intervals.Prediction | None, level: float
 ) -> tuple[float, FloatArray]:
     """Return until when the linear band of the draws holds [s], 0 for not at all, and its standard deviations."""
     if straight is None:
@@ -270,23 +258,29 @@ def _trusted(
     moves = sampled.drawn.moves[sampled.kept]
     lines = np.einsum("fmci,ki->kfmc", straight.slopes, moves, optimize=True)
     floor = STILL * float(np.ptp(markers, axis=(0, 1)).max(initial=0.0))
-    holds = linear_holds(markers, straight.positions + lines, floor, level)
+    holds = intervals.linear_holds(markers, straight.positions + lines, floor, level)
     return until(holds, straight.times), np.sqrt((lines**2).mean(axis=0))
 
 
 def _covered(
-    view: View, local: FloatArray, counted: BoolArray, bands: Bands, at: FloatArray, noise: FloatArray, level: float
+    view: View,
+    local: FloatArray,
+    counted: BoolArray,
+    bands: intervals.Bands,
+    at: FloatArray,
+    noise: FloatArray,
+    level: float,
 ) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the coverage by time, and a summary with a verdict.
 
     Those of the recorded coordinates ``local`` (nf, nm, 3) that are ``counted`` are compared with the band widened by
     the noise (nm, 3) that the fit left over. Scores are those of places; where all markers are directions, theirs.
     """
-    wide = widened(bands, at, noise)
+    wide = intervals.widened(bands, at, noise)
     inside = {}
     for share, (low, high) in ((0.5, np.searchsorted(at, (0.25, 0.75))), (level, (0, at.size - 1))):
         inside[f"within_{100 * share:g}"] = (wide[low] <= local) & (local <= wide[high])
-    score = interval_score(wide[0], wide[-1], local, level)
+    score = intervals.interval_score(wide[0], wide[-1], local, level)
     scored = counted & (view.directions if view.directions.all() else ~view.directions)[:, None]
     some = counted.any(axis=(1, 2))
     coverage = {"time_s": view.times[some], "coordinates": counted[some].sum(axis=(1, 2))}
@@ -339,5 +333,5 @@ def ends_of(sampled: Sampled, sides: Sequence[tuple[str, str, float]] = ()) -> l
 
 
 def _end(text: str, count: int, total: int) -> dict[str, Any]:
-    low, high = share_interval(count, total)
+    low, high = intervals.share_interval(count, total)
     return {"end": text, "count": count, "runs": total, "share": count / total, "lower": low, "upper": high}

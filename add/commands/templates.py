@@ -1,15 +1,17 @@
-"""Scenes to start from: questions with defaults, and the scene that their answers make."""
+"""`add new`: a scene from a template, by asking or by options; the questions have defaults."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from add.commands.template_scenes import Answers, chain, robot, specimen, throw, toss, two_bodies
+import click
+
+from add.commands import console as shared
+from add.commands.console import Console, named_value, require_new
 from add.errors import InputError, require_known
-from add.mocap.suspects import masks
-from add.scene import scene_from_dict
-from add.scene.build.recordings import load_recording, whole_recording
 
 
 class Question(NamedTuple):
@@ -59,7 +61,7 @@ class Template(NamedTuple):
 
     text: str
     questions: tuple[Question, ...]
-    scene: Callable[[Answers], dict[str, Any]]
+    scene: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 def answered(template: Template, given: Mapping[str, str]) -> dict[str, Any]:
@@ -77,11 +79,15 @@ def answered(template: Template, given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def made(template: Template, answers: Answers, folder: Path) -> dict[str, Any]:
+def made(template: Template, answers: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the scene of the answers, checked, with masks for spikes and exchanges of recorded markers.
 
     Its files count from ``folder``.
     """
+    from add.mocap.suspects import masks
+    from add.scene import scene_from_dict
+    from add.scene.build.recordings import load_recording, whole_recording
+
     raw = template.scene(answers)
     scene = scene_from_dict(raw, folder=folder)
     scene.build()
@@ -196,9 +202,14 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "words": lambda text: [part.strip() for part in text.split(",") if part.strip()],
     "file": _required, "file or none": lambda text: text or None,
 }  # fmt: skip
-_SCENES = {
-    "specimen": specimen, "robot": robot, "toss": toss, "chain": chain, "two-bodies": two_bodies, "throw": throw,
-}  # fmt: skip
+
+
+def _scene(name: str, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the scene of a template, whose function has its name."""
+    from add.commands import template_scenes
+
+    made_of: Callable[[Mapping[str, Any]], dict[str, Any]] = getattr(template_scenes, name.replace("-", "_"))
+    return made_of(answers)
 
 
 def _question(name: str, text: str, default: str, kind: str = "", choice: Sequence[str] = (),
@@ -209,6 +220,117 @@ def _question(name: str, text: str, default: str, kind: str = "", choice: Sequen
 
 #: Templates by name; their questions stand in `templates.json`.
 TEMPLATES: dict[str, Template] = {
-    name: Template(said["text"], tuple(_question(**one) for one in said["questions"]), _SCENES[name])
+    name: Template(said["text"], tuple(_question(**one) for one in said["questions"]), partial(_scene, name))
     for name, said in json.loads(Path(__file__).with_name("templates.json").read_text(encoding="utf-8")).items()
 }
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+SCHEMA = "add-scene-1.schema.json"
+
+
+@click.command(short_help="Start a scene from a template.")
+@click.argument("template", required=False)
+@click.option("-o", "--output", type=click.Path(), help="Scene to write [default: TEMPLATE.json].")
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="An answer; may be repeated.")
+@click.option("--defaults", is_flag=True, help="Ask nothing: what --set does not say has its default.")
+@click.option("--list", "listed", is_flag=True, help="Say which templates there are, and their questions.")
+@shared.replace
+@shared.console
+def new(
+    console: Console,
+    template: str | None,
+    *,
+    output: str | None,
+    given: tuple[str, ...],
+    defaults: bool,
+    listed: bool,
+    force: bool,
+) -> None:
+    """Start a scene from TEMPLATE: specimen, robot, two-bodies, throw, toss or chain.
+
+    What is not said by --set is asked for. The scene is checked before it is written, and the format's JSON Schema is
+    put beside it, so that editors complete its keys.
+    """
+    from add.io.lock import replacing
+    from add.scene.spec.roles import schema_text
+
+    if listed:
+        _say_templates(console)
+        return
+    if template is None:
+        if defaults:
+            raise click.UsageError(f"Say which template: {', '.join(TEMPLATES)}.")
+        template = click.prompt("template", type=click.Choice(list(TEMPLATES)), err=True)
+    require_known([template], TEMPLATES, "there is no such template", place="TEMPLATE")
+    path = Path(output or f"{template}.json")
+    require_new(path, force)
+    chosen = TEMPLATES[template]
+    said = dict(named_value(text, "--set", "this is no answer") for text in given)
+    answers = answered(chosen, said) if defaults else _asked(chosen, said)
+    raw = {"$schema": f"./{SCHEMA}", **_beside(made(chosen, answers, Path()), path.parent)}
+    with replacing(path) as temporary:
+        temporary.write_text(_text(raw), encoding="utf-8")
+    schema = path.parent / SCHEMA
+    if not schema.exists():
+        with replacing(schema) as temporary:
+            temporary.write_text(schema_text(), encoding="utf-8")
+    console.say(f"{path}: {raw['name']}")
+    for mask in raw.get("recording", {}).get("mask", ()):
+        console.say("  left out, as it looks mistaken (recording.mask): {marker} from {from} to {to} s".format(**mask))
+    following = ["simulate", *(["optimize"] if "objective" in raw else [])]
+    console.say("next: " + "; ".join(f"add {word} {path}" for word in ("check", *following)))
+    console.result({"scene": str(path), "schema": str(schema), "template": template})
+
+
+def _say_templates(console: Console) -> None:
+    for name, template in TEMPLATES.items():
+        console.say(f"{name}: {template.text}")
+        for question in template.questions:
+            console.say(f"  {question.name}: {question.text}" + (f" [{question.default}]" if question.default else ""))
+    console.result({
+        name: {question.name: {"text": question.text, "default": question.default} for question in template.questions}
+        for name, template in TEMPLATES.items()
+    })  # fmt: skip
+
+
+def _asked(template: Template, said: dict[str, str]) -> dict[str, Any]:
+    """Ask for what was not said, again where an answer is none."""
+    said = dict(said)
+    for question in template.questions:
+        while question.name not in said:
+            text = click.prompt(question.text, default=question.default, show_default=bool(question.default), err=True)
+            try:
+                question.answer(text)
+            except InputError as error:
+                click.echo(str(error), err=True)
+                continue
+            said[question.name] = text
+    return answered(template, said)
+
+
+def _beside(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the scene with the files that answers named, which count from here, counted from its own folder."""
+    from add.scene.read.paths import path_slots
+
+    raw = json.loads(json.dumps(raw))
+    for holder, key, _ in path_slots(raw):
+        given = str(holder[key])
+        if not os.path.isabs(given) and not given.startswith("${"):
+            holder[key] = Path(os.path.relpath(given, folder)).as_posix()
+    return raw
+
+
+def _text(raw: dict[str, Any]) -> str:
+    """Return the JSON of a scene: one key a line, small lists and objects on one."""
+
+    def written(value: Any, indent: int) -> str:
+        short = json.dumps(value)
+        if not isinstance(value, dict) or (indent and len(short) < 100 - indent):
+            return short
+        pad = " " * (indent + 2)
+        rows = ",\n".join(f"{pad}{json.dumps(key)}: {written(item, indent + 2)}" for key, item in value.items())
+        return f"{{\n{rows}\n{' ' * indent}}}"
+
+    return written(raw, 0) + "\n"

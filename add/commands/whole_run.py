@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import splu
 
+from add import terms
 from add.bodies import RigidBody
 from add.contact.branches import RowContact
 from add.equations.kinematics import Weights
@@ -17,37 +18,23 @@ from add.simulation import BDF
 from add.simulation.impacts import angular_velocity
 from add.simulation.run import Trajectory
 from add.simulation.substeps import Substeps
-from add.terms import (
-    BallFriction,
-    BallLaws,
-    BallLimits,
-    Elastic,
-    Gravity,
-    Inertia,
-    JointLimits,
-    JointResistance,
-    JointSprings,
-    RigidInertia,
-    Strained,
-    TreeInertia,
-    Viscous,
-)
 from add.terms.held_friction import HeldFriction
 
 #: Share of the energy that moves by which a run may gain.
 GAIN = 0.01
 #: Terms that store energy, all of which is counted (`add.scene.build.run_data.Energies`), or take it.
-_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, BallFriction,
-            BallLaws, BallLimits, Elastic, Gravity, HeldFriction, Inertia, JointLimits, JointResistance, JointSprings,
-            RigidInertia, Strained, TreeInertia, Viscous)  # fmt: skip
+_PASSIVE = (RowContact, AngleLimit, AngularDamping, Cable, ElasticJoint, JointFriction, Slider, Spring, HeldFriction,
+            terms.BallFriction, terms.BallLaws, terms.BallLimits, terms.Elastic, terms.Gravity, terms.Inertia,
+            terms.JointLimits, terms.JointResistance, terms.JointSprings, terms.RigidInertia, terms.Strained,
+            terms.TreeInertia, terms.Viscous)  # fmt: skip
 
 
 def _isolated(built: BuiltScene, initial: Trajectory) -> bool:
     """Return whether nothing feeds a scene, and all that it stores is counted."""
     scene, system = built.scene, built.simulation.system
     still = all(not np.any(getattr(item, "velocity", 0.0)) for item in scene.obstacles.values())
-    terms = [*system.terms, *system.deciding]
-    inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in terms]
+    every = [*system.terms, *system.deciding]
+    inner = [term.inner if isinstance(term, (LiftedTerm, LiftedDecidingTerm)) else term for term in every]
     passive = all(isinstance(term, _PASSIVE) for term in inner)
     return still and not scene.signals and not initial.initial.carry.memory.size and passive
 

@@ -10,18 +10,9 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import stdtrit
 
+from add.inverse import fit_rows
 from add.inverse.between_takes import MOST_SHARED, BetweenTakes, CloudCorrelation, between_takes, cloud_correlation
 from add.inverse.experiment import Experiment
-from add.inverse.fit_rows import (
-    FEWEST_FRAMES,
-    Correlation,
-    FitRows,
-    about_first,
-    clouds_of,
-    correlation,
-    fit_rows,
-    of_frames,
-)
 from add.inverse.problem import InverseProblem
 from add.objectives import Tracking, WeightedSum
 from add.typing import BoolArray, FloatArray, IntArray
@@ -78,8 +69,8 @@ class Uncertainty:
     rise: FloatArray
     between: BetweenTakes
     at_bound: BoolArray
-    correlations: tuple[Correlation | CloudCorrelation, ...]
-    rows: tuple[FitRows, ...]
+    correlations: tuple[fit_rows.Correlation | CloudCorrelation, ...]
+    rows: tuple[fit_rows.FitRows, ...]
 
     @property
     def statistical(self) -> FloatArray:
@@ -137,14 +128,14 @@ def uncertainty(problem: InverseProblem, x: FloatArray) -> Uncertainty | None:
     SolverError
         If a run fails at x.
     """
-    seen = [item for item in problem.experiments if item.recording is not None or clouds_of(item)]
-    rows = [fit_rows(problem, x, item, scores=True) for item in seen]
+    seen = [item for item in problem.experiments if item.recording is not None or fit_rows.clouds_of(item)]
+    rows = [fit_rows.fit_rows(problem, x, item, scores=True) for item in seen]
     total = sum(p.sample_weight for e in problem.experiments for _, p in e.objective.as_squares())
     return uncertainty_of_rows(problem, x, rows, total)
 
 
 def uncertainty_of_rows(
-    problem: InverseProblem, x: FloatArray, rows: Sequence[FitRows], total_weight: float
+    problem: InverseProblem, x: FloatArray, rows: Sequence[fit_rows.FitRows], total_weight: float
 ) -> Uncertainty | None:
     """Return the uncertainty from residuals that are at hand; see `uncertainty`.
 
@@ -165,11 +156,11 @@ def uncertainty_of_rows(
     root = vt[seen].T / size[seen]
     inverse = root @ root.T
     blind = (np.abs(vt[~seen]).max(axis=0, initial=0.0) > 1e-6) | held
-    looks: list[Correlation | CloudCorrelation] = []
+    looks: list[fit_rows.Correlation | CloudCorrelation] = []
     white, wide, framed, by_take = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), []
     variance, unsure = np.zeros(n), np.zeros(n)
     for whole in free:
-        item, of_first = about_first(whole)
+        item, of_first = fit_rows.about_first(whole)
         looks.append(looked := _looked(item))
         moved = item.slopes @ inverse
         leverage = (moved * item.slopes).sum(axis=1)
@@ -184,10 +175,10 @@ def uncertainty_of_rows(
             left = np.array([max(looked.effective - share, 1.0)])
         variance += of_each.sum(axis=0)
         unsure += (of_each**2 / left[:, None]).sum(axis=0)
-        few = item.of_clouds or n > MOST_SHARED or looked.n_frames - share < FEWEST_FRAMES
+        few = item.of_clouds or n > MOST_SHARED or looked.n_frames - share < fit_rows.FEWEST_FRAMES
         white += at_white + of_first
         wide += meat + of_first
-        framed += inverse @ of_first @ inverse + (inverse @ meat @ inverse if few else of_frames(item, root))
+        framed += inverse @ of_first @ inverse + (inverse @ meat @ inverse if few else fit_rows.of_frames(item, root))
         if len(rows) > 1:  # what a take would leave over by itself: how it differs from others is no noise of its own
             by_take.append(_by_itself(item) + of_first)
     effective = sum(looked.effective for looked in looks)
@@ -239,11 +230,11 @@ def uncertainty_of_rows(
     )
 
 
-def _looked(item: FitRows) -> Correlation | CloudCorrelation:
-    return cloud_correlation(item) if item.of_clouds else correlation(item)
+def _looked(item: fit_rows.FitRows) -> fit_rows.Correlation | CloudCorrelation:
+    return cloud_correlation(item) if item.of_clouds else fit_rows.correlation(item)
 
 
-def _white(item: FitRows, leverage: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+def _white(item: fit_rows.FitRows, leverage: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return s^2 of white residuals, one size a series, its degrees of freedom, and which series each row is of (m,).
 
     Axes and markers are not equally noisy. All are one series of clouds, and where a series has nothing to spare.
@@ -255,13 +246,13 @@ def _white(item: FitRows, leverage: FloatArray) -> tuple[FloatArray, FloatArray,
     return np.bincount(of, item.residual**2) / left, left, of
 
 
-def _wide(item: FitRows, looked: Correlation | CloudCorrelation, share: float) -> FloatArray:
+def _wide(item: fit_rows.FitRows, looked: fit_rows.Correlation | CloudCorrelation, share: float) -> FloatArray:
     """Return J^T cov(rho) J of correlated residuals that ``share`` parameters were fitted to."""
     left = max(looked.effective - share, 1.0)
     return looked.meat(item) * (looked.effective / left if looked.effective > share else 1.0)
 
 
-def _by_itself(item: FitRows) -> FloatArray:
+def _by_itself(item: fit_rows.FitRows) -> FloatArray:
     """Return J^T cov(rho) J of the residuals that one step of Gauss-Newton on this take alone leaves."""
     u, size, _ = np.linalg.svd(item.slopes, full_matrices=False)
     u = u[:, size > BLIND * size.max(initial=0.0)]
@@ -274,7 +265,11 @@ def _by_itself(item: FitRows) -> FloatArray:
 
 
 def _freedom(
-    between: BetweenTakes, inverse: FloatArray, rows: Sequence[FitRows], of_noise: FloatArray, effective: FloatArray
+    between: BetweenTakes,
+    inverse: FloatArray,
+    rows: Sequence[fit_rows.FitRows],
+    of_noise: FloatArray,
+    effective: FloatArray,
 ) -> FloatArray:
     """Return the degrees of freedom (n,) of the variances of noise and takes together (Satterthwaite 1946)."""
     within = np.maximum(np.diag(of_noise), 0.0)
@@ -370,7 +365,7 @@ def as_candidate(experiment: Experiment, tracking: Tracking, theta: FloatArray |
 
 
 def remedies(
-    weak: Weak, problem: InverseProblem, candidates: Mapping[str, FitRows], rms: float
+    weak: Weak, problem: InverseProblem, candidates: Mapping[str, fit_rows.FitRows], rms: float
 ) -> list[tuple[str, float]]:
     """Return the spread along a weak direction with each candidate's samples added, the best first.
 

@@ -8,28 +8,17 @@ import numpy as np
 
 from add.equations.kinematics import NO_CARRY, Carry
 from add.errors import InputError
-from add.io.trajectory_parts import (
-    BodyData,
-    ContactData,
-    GoalData,
-    JointData,
-    Kept,
-    LineData,
-    MassSpringData,
-    ObstacleData,
-    Part,
-    SolidData,
-)
+from add.io import trajectory_parts
 from add.kernels.rotation import left_jacobian, rotation_matrix
 from add.typing import FloatArray, IntArray
 
 #: Times and recorded places of a marker.
-TIMES, PATH = Kept(("m",), "s"), Kept(("m", 3), "m")
+TIMES, PATH = trajectory_parts.Kept(("m",), "s"), trajectory_parts.Kept(("m", 3), "m")
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class RunData(Part):
+class RunData(trajectory_parts.Part):
     """All that is kept of a run; k states of n coordinates.
 
     Attributes
@@ -62,23 +51,25 @@ class RunData(Part):
         Numbers that the last state hands on beside q and v.
     """
 
-    t: Annotated[FloatArray, Kept(("k",), "s")]
-    q: Annotated[FloatArray, Kept(("k", "n"), "m")]
-    v: Annotated[FloatArray, Kept(("k", "n"), "m/s")]
-    energy: Annotated[Mapping[str, FloatArray], Kept(("k",), "J", named=True)]
-    newton_iterations: Annotated[IntArray, Kept(("steps",), whole=True)]
-    newton_residual: Annotated[FloatArray, Kept(("steps",), "N")]
-    contact_force: Annotated[FloatArray, Kept(("k", "n"), "N")]
-    bodies: tuple[BodyData, ...]
-    obstacles: tuple[ObstacleData, ...] = ()
-    markers: Annotated[Mapping[str, FloatArray], Kept(("k", 3), "m", named=True)] = field(default_factory=dict)
+    t: Annotated[FloatArray, trajectory_parts.Kept(("k",), "s")]
+    q: Annotated[FloatArray, trajectory_parts.Kept(("k", "n"), "m")]
+    v: Annotated[FloatArray, trajectory_parts.Kept(("k", "n"), "m/s")]
+    energy: Annotated[Mapping[str, FloatArray], trajectory_parts.Kept(("k",), "J", named=True)]
+    newton_iterations: Annotated[IntArray, trajectory_parts.Kept(("steps",), whole=True)]
+    newton_residual: Annotated[FloatArray, trajectory_parts.Kept(("steps",), "N")]
+    contact_force: Annotated[FloatArray, trajectory_parts.Kept(("k", "n"), "N")]
+    bodies: tuple[trajectory_parts.BodyData, ...]
+    obstacles: tuple[trajectory_parts.ObstacleData, ...] = ()
+    markers: Annotated[Mapping[str, FloatArray], trajectory_parts.Kept(("k", 3), "m", named=True)] = field(
+        default_factory=dict
+    )
     targets: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    sheets: tuple[MassSpringData, ...] = ()
-    solids: tuple[SolidData, ...] = ()
-    lines: Mapping[str, LineData] = field(default_factory=dict)
-    joints: Mapping[str, JointData] = field(default_factory=dict)
-    contacts: ContactData = field(default_factory=ContactData)
-    goals: Mapping[str, GoalData] = field(default_factory=dict)
+    sheets: tuple[trajectory_parts.MassSpringData, ...] = ()
+    solids: tuple[trajectory_parts.SolidData, ...] = ()
+    lines: Mapping[str, trajectory_parts.LineData] = field(default_factory=dict)
+    joints: Mapping[str, trajectory_parts.JointData] = field(default_factory=dict)
+    contacts: trajectory_parts.ContactData = field(default_factory=trajectory_parts.ContactData)
+    goals: Mapping[str, trajectory_parts.GoalData] = field(default_factory=dict)
     carry: Carry = NO_CARRY
 
     def _place(self, *names: str) -> str:
@@ -124,21 +115,21 @@ class RunData(Part):
         return len(self.t)
 
     @property
-    def nodal(self) -> tuple[BodyData | MassSpringData, ...]:
+    def nodal(self) -> tuple[trajectory_parts.BodyData | trajectory_parts.MassSpringData, ...]:
         """Soft bodies, then sheets: all whose coordinates are nodes."""
         return (*self.bodies, *self.sheets)
 
-    def positions(self, body: BodyData | MassSpringData, k: int) -> FloatArray:
+    def positions(self, body: trajectory_parts.BodyData | trajectory_parts.MassSpringData, k: int) -> FloatArray:
         """Nodes of a body in state ``k``, (n, 3) [m]."""
         return self.q[k, body.entries].reshape(-1, 3)
 
-    def pose(self, solid: SolidData, k: int) -> tuple[FloatArray, FloatArray]:
+    def pose(self, solid: trajectory_parts.SolidData, k: int) -> tuple[FloatArray, FloatArray]:
         """Rotation (3, 3) and position (3,) of the frame of a rigid body in state ``k``: x = R X + p [m]."""
         x, w = self.q[k, solid.entries].reshape(2, 3)
         rotation = rotation_matrix(w)
         return rotation, x - rotation @ solid.centre
 
-    def twist(self, solid: SolidData, k: int) -> tuple[FloatArray, FloatArray]:
+    def twist(self, solid: trajectory_parts.SolidData, k: int) -> tuple[FloatArray, FloatArray]:
         """Velocity of the centre of mass [m/s] and angular velocity in world axes [rad/s] in state ``k``, (3,) each."""
         velocity, rate = self.v[k, solid.entries].reshape(2, 3)
         return velocity, left_jacobian(self.q[k, solid.entries][3:]) @ rate
@@ -207,7 +198,7 @@ def _over_cut(a: Any, b: Any, stays: bool, merge: Any) -> Any:
     return np.concatenate([a[:-1], merge(a[-1:], b[:1]), b[1:]])
 
 
-def _contacts(first: RunData, then: RunData, n: int) -> ContactData:
+def _contacts(first: RunData, then: RunData, n: int) -> trajectory_parts.ContactData:
     """Return the contacts of the first n states of one part, and of all but the first of the other."""
     if not first.contacts.offsets.size and not then.contacts.offsets.size:
         return first.contacts
@@ -218,4 +209,4 @@ def _contacts(first: RunData, then: RunData, n: int) -> ContactData:
         return np.concatenate([getattr(contacts, name)[contacts.of_state(k)] for contacts, k in states])
 
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return ContactData(offsets, *(joined(name) for name in ("places", "forces", "modes", "margins")))
+    return trajectory_parts.ContactData(offsets, *(joined(name) for name in ("places", "forces", "modes", "margins")))

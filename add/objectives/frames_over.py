@@ -1,13 +1,14 @@
 """Frames of a recording over states of a run, all at once, interpolated between steps: residuals and tangents."""
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from functools import cached_property
+from typing import final
 
 import numpy as np
 
 from add.equations.kinematics import Columns, Directions, Kinematics, State, StateTangent, generic
 from add.equations.points import Along, PointMap
-from add.objectives.base import Placement, StateRows
+from add.objectives.base import LeastSquares, Placement, StateRows
 from add.objectives.regularisers import Loss, bend, bending
 from add.simulation.run import Trajectory
 from add.typing import BoolArray, FloatArray, IntArray
@@ -72,28 +73,84 @@ class Interpolant:
 MOST_UNITS = 1 << 22
 
 
-class Tracked(Protocol):
-    """The part of `add.objectives.tracking.Tracking` that frames read; its attributes stand there."""
+@dataclass(frozen=True)
+class Followed(LeastSquares):
+    """Points that are compared with targets frame by frame, on a clock of their own.
+
+    Attributes
+    ----------
+    points : PointMap
+        n_points points or directions.
+    dt : float
+        Time step of the simulation [s].
+    times : (n_frames,) increasing [s]
+        Without a clock, frames after the end of a run do not count.
+    targets : (n_frames, n_points, 3) [m]
+    weights : (n_frames, n_points) [-]
+    projector : (3, 3)
+        P; the identity, chosen axes, or I - d d^T for a line of direction d.
+    reference : float, optional
+        Compare displacements from those at this time, on the clock of ``times`` [s]: t_ref, which a clock moves with
+        the frames. Not after the first of ``times``.
+    clock : int, optional
+        Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
+        times_f + clock_start - theta[clock]. Frames before t = 0 see the start and its velocity, straight back.
+    clock_start : float
+        The offset for which ``times`` hold [s].
+    last : int, optional
+        The step that ends the run; a clock needs it. Frames that the clock moves beyond it see that state and its
+        velocity, straight on: no offset of the clock makes the objective lose a frame, and none meets a kink at the
+        end.
+    loss : Loss, optional
+        rho; default: the square.
+    placement : Placement, optional
+        Turns, moves and scales the targets by theta.
+    """
+
+    points: PointMap
+    dt: float
+    times: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    projector: FloatArray
+    reference: float | None = None
+    clock: int | None = None
+    clock_start: float = 0.0
+    last: int | None = None
+    loss: Loss | None = None
+    placement: Placement | None = None
+
+    def _intervals(self, times: FloatArray) -> IntArray:
+        """Number the step that ends each time's interval, t_(k-1) < t <= t_k, with a little room for rounding."""
+        steps = np.maximum(np.ceil(times / self.dt - 1e-9), 0.0)
+        if self.last is not None and self.clock is not None:
+            steps = np.minimum(steps, self.last)
+        return steps.astype(np.int64)
+
+    def _shift(self, theta: FloatArray) -> float:
+        return 0.0 if self.clock is None else float(self.clock_start - theta[self.clock])
+
+    def simulation_times(self, theta: FloatArray) -> FloatArray:
+        """Return the frames' times on the simulation's clock [s]."""
+        return self.times if self.clock is None else self.times + self._shift(theta)
+
+    def placed(self, frames: int | IntArray | slice, theta: FloatArray) -> FloatArray:
+        """Return the targets of frames where the placement puts them (..., n_points, 3) [m]."""
+        targets = self.targets[frames]
+        return targets if self.placement is None else self.placement.places(targets, theta)
+
+    def intervals(self, theta: FloatArray) -> IntArray:
+        """Return the numbers (n_frames,) of the steps that end the frames' intervals."""
+        return self._of_times if self.clock is None else self._intervals(self.simulation_times(theta))
+
+    @cached_property
+    def _of_times(self) -> IntArray:
+        return self._intervals(self.times)
 
     @property
-    def points(self) -> PointMap: ...
-    @property
-    def targets(self) -> FloatArray: ...
-    @property
-    def weights(self) -> FloatArray: ...
-    @property
-    def projector(self) -> FloatArray: ...
-    @property
-    def loss(self) -> Loss | None: ...
-    @property
-    def clock(self) -> int | None: ...
-    @property
-    def placement(self) -> Placement | None: ...
-    @property
-    def between(self) -> Interpolant: ...
-    def intervals(self, theta: FloatArray) -> IntArray: ...
-    def simulation_times(self, theta: FloatArray) -> FloatArray: ...
-    def placed(self, frames: IntArray, theta: FloatArray) -> FloatArray: ...
+    def between(self) -> Interpolant:
+        """The interpolant between two steps; without a clock no frame lies beyond the run."""
+        return Interpolant(self.dt, self.last if self.clock is not None else None)
 
 
 @final
@@ -103,7 +160,7 @@ class FramesOver:
 
     Attributes
     ----------
-    tracking : Tracked
+    tracking : Followed
     theta : (n_theta,)
     rows : (k,) numbers of the states around the times
     q, v : (k, n) these
@@ -113,7 +170,7 @@ class FramesOver:
     origin : (n_points, 3) from which displacements count, or zero [m]
     """
 
-    tracking: Tracked
+    tracking: Followed
     theta: FloatArray
     rows: IntArray
     q: FloatArray
@@ -124,7 +181,7 @@ class FramesOver:
     origin: FloatArray | float = 0.0
 
     @classmethod
-    def of_run(cls, tracking: Tracked, run: Trajectory, theta: FloatArray, before: int, last: int) -> "FramesOver":
+    def of_run(cls, tracking: Followed, run: Trajectory, theta: FloatArray, before: int, last: int) -> "FramesOver":
         """Return the frames of a run from t = 0 that lie after state ``before``, and not after state ``last``."""
         interval = tracking.intervals(theta)
         frames = np.arange(*np.searchsorted(interval, [before + 1, last + 1]))
@@ -135,7 +192,7 @@ class FramesOver:
     @classmethod
     def of_step(
         cls,
-        tracking: Tracked,
+        tracking: Followed,
         state: State,
         theta: FloatArray,
         times: FloatArray,
@@ -315,7 +372,7 @@ def coordinates_read(points: PointMap, q: FloatArray, theta: FloatArray) -> IntA
     return np.flatnonzero(np.abs(q_bar) + np.abs(v_bar))
 
 
-def rows_over(tracking: Tracked, run: Trajectory, theta: FloatArray, directions: Directions) -> list[StateRows]:
+def rows_over(tracking: Followed, run: Trajectory, theta: FloatArray, directions: Directions) -> list[StateRows]:
     """Return the derivatives of all residuals of a run behind its first state; see `FramesOver.state_rows`."""
     coordinates, out = coordinates_read(tracking.points, run.q[-1], theta), []
     together = max(1, MOST_UNITS // (8 * run.q.shape[1] * coordinates.size + 1))

@@ -15,72 +15,29 @@ from add.equations.kinematics import (
     StateTangents,
     StretchTangents,
 )
-from add.equations.points import Along, PointMap
-from add.objectives.base import LeastSquares, Origin, Placement, StateRows
-from add.objectives.frames_over import FramesOver, Interpolant, rows_over
-from add.objectives.regularisers import Loss
+from add.equations.points import Along
+from add.objectives.base import Origin, StateRows
+from add.objectives.frames_over import Followed, FramesOver, rows_over
 from add.simulation.run import Trajectory
 from add.typing import FloatArray, IntArray
 
 
 @final
 @dataclass(frozen=True)
-class Tracking(LeastSquares):
+class Tracking(Followed):
     """phi = sum_fp w_fp rho(d^T d), d = P (x_p(t_f) - x_p(t_ref) - y_fp) [m^2]; rho(s^2) = s^2 without a loss.
 
     x_p(t_ref), from which displacements count, is left out where positions are compared. Between two steps x is
     interpolated by the cubic through positions and velocities, so that recording and simulation keep their own clocks.
-    Samples of weight zero (missing, masked) do not count and may hold NaN.
-
-    Attributes
-    ----------
-    points : PointMap
-        n_points points or directions.
-    dt : float
-        Time step of the simulation [s].
-    times : (n_frames,) increasing [s]
-        Without a clock, frames after the end of a run do not count.
-    targets : (n_frames, n_points, 3) [m]
-    weights : (n_frames, n_points) [-]
-    projector : (3, 3)
-        P; the identity, chosen axes, or I - d d^T for a line of direction d.
-    reference : float, optional
-        Compare displacements from those at this time, on the clock of ``times`` [s]: t_ref, which a clock moves with
-        the frames. Not after the first of ``times``.
-    clock : int, optional
-        Index in theta of the recording's time at which the simulation starts [s]: frame f then lies at
-        times_f + clock_start - theta[clock]. Frames before t = 0 see the start and its velocity, straight back.
-    clock_start : float
-        The offset for which ``times`` hold [s].
-    last : int, optional
-        The step that ends the run; a clock needs it. Frames that the clock moves beyond it see that state and its
-        velocity, straight on: no offset of the clock makes the objective lose a frame, and none meets a kink at the
-        end.
-    loss : Loss, optional
-        rho; default: the square.
-    placement : Placement, optional
-        Turns, moves and scales the targets by theta.
+    Samples of weight zero (missing, masked) do not count and may hold NaN. Fields and their meaning are those of
+    `add.objectives.frames_over.Followed`.
     """
 
-    points: PointMap
-    dt: float
-    times: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-    projector: FloatArray
-    reference: float | None = None
-    clock: int | None = None
-    clock_start: float = 0.0
-    last: int | None = None
-    loss: Loss | None = None
-    placement: Placement | None = None
     origin: Origin | None = field(default=None, repr=False)
-    _interval: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.clock is not None and self.last is None:
             raise ValueError("frames that a clock moves beyond the end would not count: 'last' says which step ends it")
-        object.__setattr__(self, "_interval", self._intervals(self.times))
         object.__setattr__(self, "targets", np.where(self.weights[:, :, None] > 0.0, self.targets, 0.0))
 
     def for_run(self) -> "Tracking":
@@ -99,29 +56,10 @@ class Tracking(LeastSquares):
         last = self.last if last is None else last
         return replace(self, times=self.times[kept], targets=self.targets[kept], weights=weights, last=last)
 
-    def _intervals(self, times: FloatArray) -> IntArray:
-        """Number the step that ends each time's interval, t_(k-1) < t <= t_k, with a little room for rounding."""
-        steps = np.maximum(np.ceil(times / self.dt - 1e-9), 0.0)
-        if self.last is not None and self.clock is not None:
-            steps = np.minimum(steps, self.last)
-        return steps.astype(np.int64)
-
-    def _shift(self, theta: FloatArray) -> float:
-        return 0.0 if self.clock is None else float(self.clock_start - theta[self.clock])
-
-    def simulation_times(self, theta: FloatArray) -> FloatArray:
-        """Return the frames' times on the simulation's clock [s]."""
-        return self.times if self.clock is None else self.times + self._shift(theta)
-
     def reference_time(self, theta: FloatArray) -> float:
         """Return the time from which displacements count, on the simulation's clock [s]."""
         assert self.reference is not None
         return self.reference + self._shift(theta)
-
-    def placed(self, frames: int | IntArray | slice, theta: FloatArray) -> FloatArray:
-        """Return the targets of frames where the placement puts them (..., n_points, 3) [m]."""
-        targets = self.targets[frames]
-        return targets if self.placement is None else self.placement.places(targets, theta)
 
     def _starts_at(self, state: State, theta: FloatArray) -> bool:
         """Whether displacements count from the interval that ends at ``state``."""
@@ -136,19 +74,10 @@ class Tracking(LeastSquares):
             return np.unique(frames)
         return np.unique([*frames, int(self._intervals(np.array(self.reference_time(theta))))])
 
-    def intervals(self, theta: FloatArray) -> IntArray:
-        """Return the numbers (n_frames,) of the steps that end the frames' intervals."""
-        return self._interval if self.clock is None else self._intervals(self.simulation_times(theta))
-
     def frames(self, state: State, theta: FloatArray) -> IntArray:
         """Return the frames of the interval that ends at ``state``."""
         first, last = np.searchsorted(self.intervals(theta), [state.step, state.step + 1])
         return np.arange(first, last)
-
-    @property
-    def between(self) -> Interpolant:
-        """The interpolant between two steps; without a clock no frame lies beyond the run."""
-        return Interpolant(self.dt, self.last if self.clock is not None else None)
 
     def observed(self, state: State, frame: int, theta: FloatArray) -> FloatArray:
         """Return the points' positions (n_points, 3) at a frame of this interval."""

@@ -10,18 +10,7 @@ from add.io.trajectory_data import RunData
 from add.io.trajectory_parts import GoalData, SolidData
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from add.typing import FloatArray, IntArray
-from add.view.parts import (
-    EDGE_COLOUR,
-    GIVEN_COLOUR,
-    SHINE,
-    TARGET_COLOUR,
-    Canvas,
-    Moment,
-    Part,
-    in_front,
-    not_in_front,
-    pose,
-)
+from add.view import parts
 from add.view.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -157,28 +146,28 @@ def _lifted(lines: "pyvista.PolyData") -> "pyvista.PolyData":
 
 
 @final
-class Solid(Part):
+class Solid(parts.Part):
     """A rigid body with lines that show how it is turned; grey if its motion is given."""
 
-    def __init__(self, canvas: Canvas, index: int, solid: SolidData) -> None:
+    def __init__(self, canvas: parts.Canvas, index: int, solid: SolidData) -> None:
         self._data, self._index, self._solid = canvas.data, index, solid
         surface, lines = solid_meshes(solid, 0.05 * canvas.span)
         self._surface = surface
         self._actors: list[Any] = []
         if surface is not None:
-            style: dict[str, Any] = {"color": GIVEN_COLOUR}
+            style: dict[str, Any] = {"color": parts.GIVEN_COLOUR}
             if not solid.kinematic:
                 surface.point_data["value"] = np.zeros(surface.n_points)
                 style = {"scalars": "value", "cmap": "viridis"}
-            actor = canvas.add(surface, f"solid {index}", smooth_shading=True, **SHINE, **style)
+            actor = canvas.add(surface, f"solid {index}", smooth_shading=True, **parts.SHINE, **style)
             self._actors.append(actor)
             self.coloured, self.casting = () if solid.kinematic else (actor,), ((surface, actor),)
         if lines.n_points:
-            actor = canvas.lines(lines, f"solid edges {index}", 1.3, color=EDGE_COLOUR)
-            not_in_front(actor)
+            actor = canvas.lines(lines, f"solid edges {index}", 1.3, color=parts.EDGE_COLOUR)
+            parts.not_in_front(actor)
             self._actors.append(actor)
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Place the body."""
         matrix = pose_between(self._data, self._solid, moment)
         for actor in self._actors:
@@ -192,7 +181,7 @@ class Solid(Part):
             self._surface.point_data["value"] = values
 
 
-def pose_between(data: RunData, solid: SolidData, moment: Moment) -> FloatArray:
+def pose_between(data: RunData, solid: SolidData, moment: parts.Moment) -> FloatArray:
     """Return the pose (4, 4): the centre of mass moves straight, the body turns about one axis at a steady rate."""
     rotation, position = data.pose(solid, moment.before)
     centre = position + rotation @ solid.centre
@@ -201,10 +190,10 @@ def pose_between(data: RunData, solid: SolidData, moment: Moment) -> FloatArray:
         turn = Rotation.from_matrix(rotation.T @ later).as_rotvec()
         centre = moment.between(centre, place + later @ solid.centre)
         rotation = rotation @ Rotation.from_rotvec(moment.share * turn).as_matrix()
-    return pose(rotation, centre - rotation @ solid.centre)
+    return parts.pose(rotation, centre - rotation @ solid.centre)
 
 
-def draw_goals(canvas: Canvas) -> None:
+def draw_goals(canvas: parts.Canvas) -> None:
     """Draw what objectives want: bodies as red outlines, points as red crosses."""
     data = canvas.data
     solids = {solid.name: solid for solid in data.solids}
@@ -216,20 +205,20 @@ def draw_goals(canvas: Canvas) -> None:
             mesh = shaded(goal.points, surfaces[goal.body])
             # Of a closed surface the front alone: both sides of it in no order look like patches.
             style = {"culling": "back"} if any(body.name == goal.body for body in data.bodies) else {}
-            canvas.add(mesh, f"goal {name}", color=TARGET_COLOUR, opacity=0.25, smooth_shading=True, **style)
+            canvas.add(mesh, f"goal {name}", color=parts.TARGET_COLOUR, opacity=0.25, smooth_shading=True, **style)
         elif len(goal.points):
             reach = 0.02 * canvas.span
             crosses = [np.stack([x - arm, x + arm]) for x in goal.points for arm in reach * np.eye(3)]
-            in_front(canvas.lines(polylines(crosses), f"goal {name}", 2.2, color=TARGET_COLOUR), -66000.0)
+            parts.in_front(canvas.lines(polylines(crosses), f"goal {name}", 2.2, color=parts.TARGET_COLOUR), -66000.0)
 
 
-def _ghost(canvas: Canvas, name: str, solid: SolidData, goal: GoalData) -> None:
+def _ghost(canvas: parts.Canvas, name: str, solid: SolidData, goal: GoalData) -> None:
     surface, lines = solid_meshes(solid, 0.05 * canvas.span)
-    matrix = pose(goal.rotation, goal.position)
+    matrix = parts.pose(goal.rotation, goal.position)
     if surface is not None:
-        actor = canvas.add(surface, f"goal {name}", color=TARGET_COLOUR, opacity=0.14, smooth_shading=True)
-        in_front(actor, 0.5)  # behind the floor it may stand on
+        actor = canvas.add(surface, f"goal {name}", color=parts.TARGET_COLOUR, opacity=0.14, smooth_shading=True)
+        parts.in_front(actor, 0.5)  # behind the floor it may stand on
         actor.user_matrix = matrix
     if lines.n_points:
-        actor = canvas.lines(lines, f"goal edges {name}", 1.5, color=TARGET_COLOUR)
+        actor = canvas.lines(lines, f"goal edges {name}", 1.5, color=parts.TARGET_COLOUR)
         actor.user_matrix = matrix

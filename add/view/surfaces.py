@@ -9,25 +9,12 @@ from add.geometry.boundary import facets
 from add.io.trajectory_parts import BodyData, LineData, MassSpringData, ObstacleData
 from add.kernels.shape_codes import PLANE
 from add.typing import FloatArray, IntArray
-from add.view.parts import (
-    EDGE_COLOUR,
-    GIVEN_COLOUR,
-    JOINT_COLOUR,
-    LOAD_COLOUR,
-    SHADOW_COLOUR,
-    SHINE,
-    SLACK_COLOUR,
-    Canvas,
-    Glyphs,
-    Moment,
-    Part,
-    in_front,
-)
+from add.view import parts
 from add.view.quantities import Quantity, prefixed, round_up
 from add.view.shapes import polylines, renew_normals, shaded
 
 
-class _Nodes(Part):
+class _Nodes(parts.Part):
     """Nodes of a soft body or of a sheet in a picture: a mesh with a point for each, and the chosen quantity there.
 
     Parameters
@@ -37,15 +24,15 @@ class _Nodes(Part):
     body : the body
     """
 
-    def __init__(self, canvas: Canvas, index: int, body: BodyData | MassSpringData) -> None:
+    def __init__(self, canvas: parts.Canvas, index: int, body: BodyData | MassSpringData) -> None:
         self._data, self._index, self._body = canvas.data, index, body
         self._mesh: Any = None
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Move the nodes."""
         self._mesh.points, self._mesh.point_data["value"] = self._at(moment, quantity)
 
-    def _at(self, moment: Moment, quantity: Quantity) -> tuple[FloatArray, FloatArray]:
+    def _at(self, moment: parts.Moment, quantity: Quantity) -> tuple[FloatArray, FloatArray]:
         """Return places and values of the nodes."""
         data, body, states = self._data, self._body, (moment.before, moment.after)
         places = moment.between(*(data.positions(body, k) for k in states))
@@ -67,7 +54,7 @@ class Surface(_Nodes):
     """
 
     def __init__(
-        self, canvas: Canvas, index: int, body: BodyData | MassSpringData, triangles: Any, edges: bool
+        self, canvas: parts.Canvas, index: int, body: BodyData | MassSpringData, triangles: Any, edges: bool
     ) -> None:
         super().__init__(canvas, index, body)
         self._weights: sparse.csr_array = sparse.csr_array(sparse.identity(len(body.rest), format="csr"))
@@ -77,11 +64,11 @@ class Surface(_Nodes):
         self._mesh.point_data["value"] = np.zeros(self._mesh.n_points)
         actor = canvas.add(
             self._mesh, f"body {index}", scalars="value", cmap="viridis", smooth_shading=True, show_edges=edges,
-            edge_color="#555555", edge_opacity=0.35, line_width=0.6 * canvas.pixel, **SHINE,
+            edge_color="#555555", edge_opacity=0.35, line_width=0.6 * canvas.pixel, **parts.SHINE,
         )  # fmt: skip
         self.coloured, self.casting = (actor,), ((self._mesh, actor),)
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Move the nodes."""
         mesh, (places, values) = self._mesh, self._at(moment, quantity)
         nodes = mesh.point_data["node"]
@@ -93,7 +80,7 @@ class Surface(_Nodes):
 class Threads(_Nodes):
     """The springs of a sheet: all there is of a net or a rope, the border of a cloth."""
 
-    def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
+    def __init__(self, canvas: parts.Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
         super().__init__(canvas, index, sheet)
@@ -105,7 +92,7 @@ class Threads(_Nodes):
         self._mesh.point_data["value"] = np.zeros(sheet.n_nodes)
         name, width = f"threads {index}", 2.2 * canvas.pixel
         if border:
-            canvas.lines(self._mesh, name, 1.3, color=EDGE_COLOUR)
+            canvas.lines(self._mesh, name, 1.3, color=parts.EDGE_COLOUR)
         else:
             actor = canvas.add(self._mesh, name, scalars="value", line_width=width, render_lines_as_tubes=True)
             self.coloured = (actor,)
@@ -115,30 +102,30 @@ class Threads(_Nodes):
 class Handles(_Nodes):
     """Nodes that no spring and no triangle holds."""
 
-    def __init__(self, canvas: Canvas, index: int, sheet: MassSpringData) -> None:
+    def __init__(self, canvas: parts.Canvas, index: int, sheet: MassSpringData) -> None:
         import pyvista
 
         super().__init__(canvas, index, sheet)
         self._mesh = pyvista.PolyData(sheet.rest)
         actor = canvas.add(
-            self._mesh, f"handles {index}", color=GIVEN_COLOUR, point_size=max(9, canvas.font) * canvas.pixel,
+            self._mesh, f"handles {index}", color=parts.GIVEN_COLOUR, point_size=max(9, canvas.font) * canvas.pixel,
             render_points_as_spheres=True,
         )  # fmt: skip
-        in_front(actor, -20.0)
+        parts.in_front(actor, -20.0)
 
 
-def nodal_parts(canvas: Canvas, edges: bool) -> list[Part]:
+def nodal_parts(canvas: parts.Canvas, edges: bool) -> list[parts.Part]:
     """Return the parts of all soft bodies and sheets."""
     data = canvas.data
-    parts: list[Part] = [Surface(canvas, b, body, body.surface, edges) for b, body in enumerate(data.bodies)]
+    drawn: list[parts.Part] = [Surface(canvas, b, body, body.surface, edges) for b, body in enumerate(data.bodies)]
     for b, sheet in enumerate(data.sheets, start=len(data.bodies)):
         if len(sheet.triangles):
-            parts.append(Surface(canvas, b, sheet, sheet.triangles, edges))
+            drawn.append(Surface(canvas, b, sheet, sheet.triangles, edges))
         if len(sheet.edges):
-            parts.append(Threads(canvas, b, sheet))
+            drawn.append(Threads(canvas, b, sheet))
         elif not len(sheet.triangles):
-            parts.append(Handles(canvas, b, sheet))
-    return parts
+            drawn.append(Handles(canvas, b, sheet))
+    return drawn
 
 
 def curved_faces(body: BodyData) -> tuple[sparse.csr_array, IntArray]:
@@ -167,13 +154,13 @@ _LEAST_SLOPE = 0.5
 
 
 @final
-class Shadows(Part):
+class Shadows(parts.Part):
     """Shadows of bodies on planes below them: their surfaces, projected along the main light.
 
     A shadow map would do bodies on each other, too; that of VTK leaves bands on large planes.
     """
 
-    def __init__(self, canvas: Canvas, parts: list[Part]) -> None:
+    def __init__(self, canvas: parts.Canvas, others: list[parts.Part]) -> None:
         import pyvista
 
         self._canvas = canvas
@@ -181,13 +168,13 @@ class Shadows(Part):
         planes = [item for item in canvas.data.obstacles if item.kind == PLANE]
         planes = [item for item in planes if item.rotation[:, 2] @ self._light > _LEAST_SLOPE]
         self._pairs: list[tuple[Any, Any, ObstacleData, Any, Any]] = []
-        for number, (mesh, actor) in enumerate(item for part in parts for item in part.casting):
+        for number, (mesh, actor) in enumerate(item for part in others for item in part.casting):
             for plane in planes:
                 flat = pyvista.PolyData(np.array(mesh.points, dtype=float), faces=mesh.faces)
-                drawn = canvas.add(flat, f"shadow {number} {plane.name}", color=SHADOW_COLOUR, lighting=False)
+                drawn = canvas.add(flat, f"shadow {number} {plane.name}", color=parts.SHADOW_COLOUR, lighting=False)
                 self._pairs.append((mesh, actor, plane, flat, drawn))
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Project what moved; a plane that is seen from behind shows none."""
         for mesh, actor, plane, flat, drawn in self._pairs:
             normal = plane.rotation[:, 2]
@@ -236,10 +223,10 @@ _SLACK = 1e-6
 
 
 @final
-class Lines(Part):
+class Lines(parts.Part):
     """Springs as coils and cables as threads, coloured by tension; loose cables thin and grey."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: parts.Canvas) -> None:
         data = canvas.data
         self._lines = [line for line in data.lines.values() if line.kind != "load"]
         tension = np.array([line.tension for line in self._lines])
@@ -256,7 +243,7 @@ class Lines(Part):
         self._taut, self._loose = start.copy(), start.copy()
         limits = (-high if pushed else 0.0, high)
         self._taut_actor = canvas.lines(self._taut, "lines", 3.0, scalars="tension", cmap=_map(pushed), clim=limits)
-        self._loose_actor = canvas.lines(self._loose, "loose cables", 1.4, color=SLACK_COLOUR)
+        self._loose_actor = canvas.lines(self._loose, "loose cables", 1.4, color=parts.SLACK_COLOUR)
         if top > 0.0:
             bar = canvas.plotter.add_scalar_bar(
                 f"tension [{unit}]", mapper=self._taut_actor.mapper, vertical=False, position_x=0.42, position_y=0.03,
@@ -265,7 +252,7 @@ class Lines(Part):
             )  # fmt: skip
             bar.SetVerticalTitleSeparation(canvas.font // 3)
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Move the ends."""
         taut, tensions, loose = [], [], []
         for line, radius in zip(self._lines, self._radius, strict=True):
@@ -312,15 +299,17 @@ def coil(ends: FloatArray, radius: float) -> FloatArray:
 
 
 @final
-class Loads(Part):
+class Loads(parts.Part):
     """Given forces as arrows; the largest of the run is 0.3 bodies long."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: parts.Canvas) -> None:
         self._lines: list[LineData] = [line for line in canvas.data.lines.values() if line.kind == "load"]
         self._top = max(float(np.abs(line.tension).max()) for line in self._lines)
-        self._arrows = Glyphs(canvas, "loads", LOAD_COLOUR, tip_radius=0.05, shaft_radius=0.016, tip_resolution=16)
+        self._arrows = parts.Glyphs(
+            canvas, "loads", parts.LOAD_COLOUR, tip_radius=0.05, shaft_radius=0.016, tip_resolution=16
+        )
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Move the arrows."""
         ends = np.array([moment.of_states(line.ends) for line in self._lines])
         size = np.array([float(moment.of_states(line.tension)) for line in self._lines])
@@ -329,10 +318,10 @@ class Loads(Part):
 
 
 @final
-class Joints(Part):
+class Joints(parts.Part):
     """Joints as small spheres, with the axes they turn about or slide along."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: parts.Canvas) -> None:
         import pyvista
 
         self._joints = list(canvas.data.joints.values())
@@ -341,12 +330,12 @@ class Joints(Part):
         self._ball = pyvista.Sphere(radius=size, theta_resolution=24, phi_resolution=16)
         self._balls = self._ball.copy()
         self._axes = polylines([np.zeros((2, 3))])
-        ball_actor = canvas.add(self._balls, "joints", color=JOINT_COLOUR, smooth_shading=True, ambient=0.25)
-        self._axes_actor = canvas.lines(self._axes, "joint axes", 2.4, color=JOINT_COLOUR)
-        in_front(ball_actor, -66000.0)
-        in_front(self._axes_actor, -66000.0)
+        ball_actor = canvas.add(self._balls, "joints", color=parts.JOINT_COLOUR, smooth_shading=True, ambient=0.25)
+        self._axes_actor = canvas.lines(self._axes, "joint axes", 2.4, color=parts.JOINT_COLOUR)
+        parts.in_front(ball_actor, -66000.0)
+        parts.in_front(self._axes_actor, -66000.0)
 
-    def move(self, moment: Moment, quantity: Quantity) -> None:
+    def move(self, moment: parts.Moment, quantity: Quantity) -> None:
         """Move the joints."""
         import pyvista
 
@@ -361,14 +350,14 @@ class Joints(Part):
             self._axes.copy_from(polylines(list(np.stack([places[known] - arms, places[known] + arms], axis=1))))
 
 
-def joint_actors(canvas: Canvas) -> list[Part]:
+def joint_actors(canvas: parts.Canvas) -> list[parts.Part]:
     """Return the parts of all lines and joints, as far as there are any."""
     kinds = {line.kind for line in canvas.data.lines.values()}
-    parts: list[Part] = []
+    drawn: list[parts.Part] = []
     if kinds - {"load"}:
-        parts.append(Lines(canvas))
+        drawn.append(Lines(canvas))
     if "load" in kinds:
-        parts.append(Loads(canvas))
+        drawn.append(Loads(canvas))
     if canvas.data.joints:
-        parts.append(Joints(canvas))
-    return parts
+        drawn.append(Joints(canvas))
+    return drawn

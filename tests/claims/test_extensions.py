@@ -24,8 +24,8 @@ from add.machine.extensions import VARIABLE, load_installed
 from add.mocap import read_take
 from add.scene.build.inverse_problem import inverse_problem
 from add.scene.spec.couplings import SpringSpec
+from add.scene.spec.kinds import by_value
 from add.scene.spec.roles import json_schema
-from add.scene.spec.unions import by_value
 
 FOLDER = Path(__file__).parents[1] / "extensions"
 

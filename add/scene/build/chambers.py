@@ -19,13 +19,7 @@ from add.scene.build.joints import start_of
 from add.scene.build.selections import select, select_points
 from add.scene.build.ties import WORLD, Derived, SceneParts, pose_of
 from add.scene.read.paths import require_known
-from add.scene.spec.actuation import (
-    ChamberSpec,
-    GasChamberSpec,
-    JoinedChamberSpec,
-    PressureChamberSpec,
-    VolumeChamberSpec,
-)
+from add.scene.spec import actuation
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
 from add.scene.spec.common import HARD
 from add.scene.spec.nets import NetSpec
@@ -54,7 +48,7 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
     InputError
         For a chamber that has to be closed and is not, a hollow that is not there, a name that means none.
     """
-    walled: dict[str, tuple[str, ChamberSpec, _Walls]] = {}
+    walled: dict[str, tuple[str, actuation.ChamberSpec, _Walls]] = {}
     joined: dict[str, list[_Walls]] = {}
     for body in bodies:
         owner = spec.bodies.get(body.name)
@@ -63,9 +57,9 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
             for name, item in owner.chambers.items():
                 place = f"bodies.{body.name}.chambers.{name}"
                 walled[f"{body.name}/{name}"] = place, item, _walls(body, item, place)
-    known = [key for key, (_, item, _) in walled.items() if not isinstance(item, JoinedChamberSpec)]
+    known = [key for key, (_, item, _) in walled.items() if not isinstance(item, actuation.JoinedChamberSpec)]
     for place, item, walls in walled.values():
-        if isinstance(item, JoinedChamberSpec):
+        if isinstance(item, actuation.JoinedChamberSpec):
             other = item.to if "/" in item.to else f"{walls.body}/{item.to}"
             require_known("chamber", other, known, f"{place}.to")
             joined.setdefault(other, []).append(walls)
@@ -75,26 +69,26 @@ def chambers(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None
 
 
 def _content(
-    name: str, place: str, item: ChamberSpec, walls: list[_Walls], parts: SceneParts
+    name: str, place: str, item: actuation.ChamberSpec, walls: list[_Walls], parts: SceneParts
 ) -> Callable[[Sequence[Body], Layouts], list[Pressure | Chamber]]:
     """Return what makes the term or the equation of a chamber with all that is joined to it."""
     volume, area = sum(one.volume for one in walls), sum(one.area for one in walls)
-    if isinstance(item, VolumeChamberSpec):
+    if isinstance(item, actuation.VolumeChamberSpec):
         drive = parts.signal(volume if item.volume is None else item.volume, f"{place}.volume", "m^3", 1)
     else:
-        assert isinstance(item, PressureChamberSpec | GasChamberSpec)
+        assert isinstance(item, actuation.PressureChamberSpec | actuation.GasChamberSpec)
         drive = parts.signal(item.pressure, f"{place}.pressure", "Pa", 1)
     constants: tuple[str, ...] = ()
-    if isinstance(item, GasChamberSpec):
+    if isinstance(item, actuation.GasChamberSpec):
         rest = volume if item.rest_volume is None else item.rest_volume
         constants = parts.number(f"{place}.rest_volume", rest, "m^3"), *parts.numbers_of(place, item, "atmosphere")
 
     def made(_: Sequence[Body], at: Layouts) -> list[Pressure | Chamber]:
         corners = np.concatenate([at.rows[one.body].start // 3 + one.triangles for one in walls])
         rows, *numbers = (at.parameters[block].indices.ravel() for block in (drive.parameter, *constants))
-        if isinstance(item, PressureChamberSpec):
+        if isinstance(item, actuation.PressureChamberSpec):
             return [Pressure(name, corners, drive.signal, rows, all(one.closed for one in walls))]
-        if isinstance(item, GasChamberSpec):
+        if isinstance(item, actuation.GasChamberSpec):
             v_0, p_atm = (int(index[0]) for index in numbers)
             return [Chamber(name, corners, IsothermalGas(drive.signal, rows, v_0, p_atm, item.atmosphere), area)]
         return [Chamber(name, corners, GivenVolume(drive.signal, rows), area)]
@@ -102,7 +96,7 @@ def _content(
     return made
 
 
-def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
+def _walls(body: SoftBody | NetBody, item: actuation.ChamberSpec, place: str) -> _Walls:
     """Return the walls that a chamber names.
 
     Raises
@@ -131,7 +125,7 @@ def _walls(body: SoftBody | NetBody, item: ChamberSpec, place: str) -> _Walls:
     volume = float(enclosed_volume(points.ravel(), faces)) if closed else 0.0
     if closed and volume < 0.0 and isinstance(body, NetBody):
         faces, volume = np.ascontiguousarray(faces[:, ::-1]), -volume
-    if not closed and not isinstance(item, PressureChamberSpec):
+    if not closed and not isinstance(item, actuation.PressureChamberSpec):
         raise InputError(
             "a chamber with a content is closed, and this one has a hole", place=place, found=_hole(points, faces),
             expected="every edge of its faces between two of them, or \"type\": \"pressure\"",

@@ -8,17 +8,7 @@ from add.bodies import Body, Layouts, NetBody, NodalBody
 from add.equations.signals import constant
 from add.equations.sites import SiteKind
 from add.errors import InputError
-from add.joints.laws import (
-    ELLIPSOID_NUMBERS,
-    AirOnClosedFaces,
-    AirOnFaces,
-    AxialDrag,
-    BodySite,
-    Drag,
-    EllipsoidInFluid,
-    JointPart,
-    PointForce,
-)
+from add.joints import laws
 from add.kernels.air import enclosed_volume
 from add.scene.build.ties import OfScene, SceneParts
 from add.scene.robots.mjcf import fluid_around
@@ -31,7 +21,7 @@ from add.ties import WeightedSum
 from add.typing import FloatArray, IntArray
 
 
-def drag(item: DragSpec, at: str, on: BodySite, radius: float | None, parts: SceneParts) -> None:
+def drag(item: DragSpec, at: str, on: laws.BodySite, radius: float | None, parts: SceneParts) -> None:
     """Add the drag of a body as a whole; ``radius`` [m] of a rigid ball.
 
     Raises
@@ -49,7 +39,7 @@ def drag(item: DragSpec, at: str, on: BodySite, radius: float | None, parts: Sce
         )
     numbers = (*parts.numbers_of(at, item, "density", "coefficient"), parts.number(f"{at}.area", area, "m^2"))
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3)
-    parts.joint_parts.append(JointPart(Drag, (on,), numbers, wind))
+    parts.joint_parts.append(laws.JointPart(laws.Drag, (on,), numbers, wind))
 
 
 def body_forces(name: str, body: object, parts: SceneParts) -> None:
@@ -64,9 +54,9 @@ def _compensation(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> No
     """Add the forces on a robot's links that take weight away, whatever the gravity of the scene."""
     for k, (link, place, mass) in enumerate(robot_of(name, body).compensated):
         at = f"bodies.{name}.compensated.{k}"
-        site = BodySite(SiteKind.POINT, f"{name}/{link}", parts.constant(f"{at}.place", place, "m"))
+        site = laws.BodySite(SiteKind.POINT, f"{name}/{link}", parts.constant(f"{at}.place", place, "m"))
         force = parts.follow(f"{at}.force", "N", WeightedSum((-mass,)), OfScene("gravity"), shape=(1, 3), each=True)
-        parts.joint_parts.append(JointPart(PointForce, (site,), drive=constant(force)))
+        parts.joint_parts.append(laws.JointPart(laws.PointForce, (site,), drive=constant(force)))
 
 
 def _fluid(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> None:
@@ -84,32 +74,32 @@ def _fluid(name: str, body: ArticulatedBodySpec, parts: SceneParts) -> None:
     still = constant(parts.constant(f"{at}.still", np.zeros((1, 3)), "m/s"))
     for k, (link, centre, axes, edges) in enumerate(of_file.boxes):
         owner, mean = f"{name}/{link}", float(edges.mean())
-        place = BodySite(SiteKind.POINT, owner, parts.constant(f"{at}.boxes.{k}.centre", centre, "m"))
+        place = laws.BodySite(SiteKind.POINT, owner, parts.constant(f"{at}.boxes.{k}.centre", centre, "m"))
         for i in range(3):
             d, others = float(edges[i]), np.delete(edges, i)
-            axis = BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{at}.boxes.{k}.{i}", axes[:, i], "-"))
+            axis = laws.BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{at}.boxes.{k}.{i}", axes[:, i], "-"))
             along = (place, 3.0 * np.pi * mean, 0.5 * float(others.prod()), wind)
-            about = (BodySite(SiteKind.SPIN, owner), np.pi * mean**3, d * float((others**4).sum()) / 64.0, still)
+            about = (laws.BodySite(SiteKind.SPIN, owner), np.pi * mean**3, d * float((others**4).sum()) / 64.0, still)
             for word, (site, viscous, inertial, drive) in (("along", along), (turning, about)):
                 c, b = f"{at}.boxes.{k}.{i}.{word}.c", f"{at}.boxes.{k}.{i}.{word}.b"
                 units = ("N m s", "N m s^2") if word == turning else ("N s/m", "N s^2/m^2")
                 parts.blocks += [(c, (), units[0]), (b, (), units[1])]
                 by_viscosity.append((c, viscous))
                 by_density.append((b, inertial))
-                parts.joint_parts.append(JointPart(AxialDrag, (site, axis), (c, b), drive))
+                parts.joint_parts.append(laws.JointPart(laws.AxialDrag, (site, axis), (c, b), drive))
     rho, beta = f"{at}.ellipsoids.density", f"{at}.ellipsoids.viscosity"
     for k, (link, centre, axes, values) in enumerate(of_file.ellipsoids):
         owner, own = f"{name}/{link}", f"{at}.ellipsoids.{k}"
-        place = BodySite(SiteKind.POINT, owner, parts.constant(f"{own}.centre", centre, "m"))
+        place = laws.BodySite(SiteKind.POINT, owner, parts.constant(f"{own}.centre", centre, "m"))
         first, second = (
-            BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{own}.{i}", axes[:, i], "-")) for i in range(2)
+            laws.BodySite(SiteKind.DIRECTION, owner, parts.constant(f"{own}.{i}", axes[:, i], "-")) for i in range(2)
         )
         numbers = [
             parts.constant(f"{own}.{key}", np.array(value), unit)
-            for (key, unit), value in zip(ELLIPSOID_NUMBERS, values, strict=True)
+            for (key, unit), value in zip(laws.ELLIPSOID_NUMBERS, values, strict=True)
         ]
-        sites = (place, BodySite(SiteKind.SPIN, owner), first, second)
-        parts.joint_parts.append(JointPart(EllipsoidInFluid, sites, (rho, beta, *numbers), wind))
+        sites = (place, laws.BodySite(SiteKind.SPIN, owner), first, second)
+        parts.joint_parts.append(laws.JointPart(laws.EllipsoidInFluid, sites, (rho, beta, *numbers), wind))
     if of_file.ellipsoids:
         parts.blocks += [(rho, (), "kg/m^3"), (beta, (), "Pa s")]
         by_density.append((rho, 1.0))
@@ -144,16 +134,16 @@ def air(item: AirSpec, at: str, body: Body, parts: SceneParts) -> None:
     for k in used:
         if nodes is None:
             arm = parts.constant(f"{at}.corners.{k}", points[k], "m")
-            sites.append(BodySite(SiteKind.POINT, item.body, arm))
+            sites.append(laws.BodySite(SiteKind.POINT, item.body, arm))
         else:
-            sites.append(BodySite(SiteKind.NODES, item.body, nodes=nodes[[k]], weights=np.ones(1)))
+            sites.append(laws.BodySite(SiteKind.NODES, item.body, nodes=nodes[[k]], weights=np.ones(1)))
     closed = is_closed(faces)
     if closed and enclosed_volume(points[used].ravel(), faces) < 0.0:
         faces = faces[:, ::-1]
     numbers = parts.numbers_of(at, item, "density", "coefficient", "friction")
     wind = parts.signal(item.wind, f"{at}.wind", "m/s", 3)
-    kind, corners = AirOnClosedFaces if closed else AirOnFaces, tuple(sites[k] for k in faces.ravel())
-    parts.joint_parts.append(JointPart(kind, corners, numbers, wind))
+    kind, corners = laws.AirOnClosedFaces if closed else laws.AirOnFaces, tuple(sites[k] for k in faces.ravel())
+    parts.joint_parts.append(laws.JointPart(kind, corners, numbers, wind))
     if item.depth is not None:
         if nodes is None or not isinstance(body, NodalBody) or body.own_nodes.size < body.rest.shape[0]:
             raise InputError("the medium follows nodes, none of which another body carries", place=f"{at}.depth",

@@ -12,21 +12,12 @@ from add.errors import InputError
 from add.model.impacts import few_steps
 from add.model.mesh_terms import without_shapes
 from add.model.overlaps import deep_starts
+from add.scene.build import unread
 from add.scene.build.built import BuiltScene, extent, size_of
-from add.scene.build.coupling_doubts import aimless_springs, open_joints
 from add.scene.build.default_contact import fast_impacts
 from add.scene.build.file_doubts import doubts_of_clouds, doubts_of_recording, robot_doubts
 from add.scene.build.mesh_contact import meeting_names
 from add.scene.build.sizes import require_room_to_run
-from add.scene.build.unread import (
-    added_rotations,
-    drawn_starts,
-    unmet_signals,
-    unread,
-    unread_motions,
-    unread_signals,
-    unread_starts,
-)
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.contact_classes import ContactClasses
 from add.scene.spec.links import LinkOf, all_bodies
@@ -71,9 +62,8 @@ def doubts(built: BuiltScene) -> list[str]:
     """Return one text for each thing that is probably not meant."""
     parts = (
         _deep, _untouchable, _torn, _round, _near_at_rest, _creep, _few_steps, _impacts, fast_impacts, _sizes, _room,
-        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, open_joints, aimless_springs,
-        doubts_of_recording, doubts_of_clouds, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
-        added_rotations, drawn_starts, robot_doubts,
+        _soft, _rotated, _locking, _long_chains, _markers, _centres, _stops, *unread.DOUBTS,
+        doubts_of_recording, doubts_of_clouds, robot_doubts,
     )  # fmt: skip
     return [text for part in parts for text in part(built)]
 

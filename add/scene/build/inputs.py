@@ -13,14 +13,7 @@ from add.equations.signals import BSplineSignal, Constant, Signal, Sine, Spline,
 from add.errors import InputError
 from add.scene.build.numbers import SceneParameters
 from add.scene.read.paths import meant
-from add.scene.spec.signals import (
-    CONTROL_DEGREES,
-    ConstantSignalSpec,
-    ControlSignalSpec,
-    SignalSpec,
-    SineSignalSpec,
-    TableSignalSpec,
-)
+from add.scene.spec import signals
 from add.simulation.run import Simulation
 from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
 
@@ -221,24 +214,24 @@ def require_finite_rows(name: str, values: FloatArray, what: str = "an input is 
         )  # fmt: skip
 
 
-def signal_of(spec: SignalSpec, end: float, place: str) -> Signal:
+def signal_of(spec: signals.SignalSpec, end: float, place: str) -> Signal:
     """Return a signal; ``end`` is that of the run, for controls that name none."""
-    if isinstance(spec, ConstantSignalSpec):
+    if isinstance(spec, signals.ConstantSignalSpec):
         return Constant()
-    if isinstance(spec, SineSignalSpec):
+    if isinstance(spec, signals.SineSignalSpec):
         return Sine(spec.frequency, spec.phase)
-    if isinstance(spec, ControlSignalSpec):
+    if isinstance(spec, signals.ControlSignalSpec):
         last = end if spec.end is None else spec.end
         if not spec.start < last:
             raise InputError(
                 "a control must start before it ends", place=f"{place}.start", found=spec.start, expected=f"< {last:g}"
             )
-        return BSplineSignal(CONTROL_DEGREES[spec.basis], spec.rows, spec.start, last)
-    kind = Table if isinstance(spec, TableSignalSpec) else Spline
+        return BSplineSignal(signals.CONTROL_DEGREES[spec.basis], spec.rows, spec.start, last)
+    kind = Table if isinstance(spec, signals.TableSignalSpec) else Spline
     return kind(np.array(spec.times))
 
 
-def require_width(spec: SignalSpec, width: int, place: str, name: str) -> None:
+def require_width(spec: signals.SignalSpec, width: int, place: str, name: str) -> None:
     """Refuse a signal whose values are numbers where vectors are needed, or the other way round."""
     if spec.width != width:
         words = {1: "a number", 3: "a vector [x, y, z]"}

@@ -26,20 +26,9 @@ from add.scene.build.targets import judged_simulation, one_step_objective, over_
 from add.scene.read.paths import get_value
 from add.scene.read.reader import experiment_scenes
 from add.scene.read.recorded_starts import numbers_of
+from add.scene.spec import objective
 from add.scene.spec.extension import answer
 from add.scene.spec.markers import CloudObjectiveSpec
-from add.scene.spec.objective import (
-    ContactObjectiveSpec,
-    MarkersObjectiveSpec,
-    NearestObjectiveSpec,
-    ObjectiveExtension,
-    OneStepObjectiveSpec,
-    ParameterSpec,
-    PriorObjectiveSpec,
-    ProximityObjectiveSpec,
-    RoughnessObjectiveSpec,
-    SmoothnessObjectiveSpec,
-)
 from add.scene.spec.roles import Limits
 from add.scene.spec.scene import SceneSpec
 from add.summary import counted
@@ -181,14 +170,14 @@ def scene_objective(scene: SceneSpec, built: BuiltScene, name: str, n_steps: int
     None if it sees nothing there.
     """
     spec = scene
-    if not any(not isinstance(item, PriorObjectiveSpec) for item in spec.objective):
+    if not any(not isinstance(item, objective.PriorObjectiveSpec) for item in spec.objective):
         return None
     experiment = _experiment(name, built, spec, [])
     try:
-        objective, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
+        judged, _ = experiment.within((0.0, n_steps * built.simulation.stepper.dt))
     except InputError:
         return None
-    return objective
+    return judged
 
 
 def _parameters(spec: SceneSpec, built: dict[str, BuiltScene]) -> list[DesignParameter]:
@@ -206,7 +195,7 @@ def _parameters(spec: SceneSpec, built: dict[str, BuiltScene]) -> list[DesignPar
     return out
 
 
-def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, place: str) -> DesignParameter:
+def _parameter(item: objective.ParameterSpec, built: dict[str, BuiltScene], first: int, place: str) -> DesignParameter:
     names = [item.experiment] if item.experiment else list(built)
     targets: dict[str, tuple[np.ndarray, ...]] = {}
     unit = ""
@@ -262,7 +251,7 @@ def _parameter(item: ParameterSpec, built: dict[str, BuiltScene], first: int, pl
     )
 
 
-def _bounds(item: ParameterSpec, limits: Sequence[Limits], start: FloatArray) -> tuple[float, float]:
+def _bounds(item: objective.ParameterSpec, limits: Sequence[Limits], start: FloatArray) -> tuple[float, float]:
     """Return the bounds of a parameter: those that it says, within what the scene's format demands of the number.
 
     A limit that is itself excluded, such as zero of a stiffness, is kept away from by a share of the start's distance.
@@ -281,7 +270,7 @@ def _bounds(item: ParameterSpec, limits: Sequence[Limits], start: FloatArray) ->
 def _priors(spec: SceneSpec, parameters: list[DesignParameter]) -> tuple[Prior, ...]:
     out = []
     for item in spec.objective:
-        if isinstance(item, PriorObjectiveSpec):
+        if isinstance(item, objective.PriorObjectiveSpec):
             meant = [np.arange(p.first, p.first + p.n) for p in parameters if p.answers_to(item.parameter)]
             out.append(Prior(np.concatenate(meant), item.mean, item.sigma, item.weight))
     return tuple(out)
@@ -295,10 +284,10 @@ def _experiment(name: str, built: BuiltScene, spec: SceneSpec, parameters: list[
     recording: Recording | None = None
     followed: Tracking | None = None
     for k, item in enumerate(spec.objective):
-        if isinstance(item, PriorObjectiveSpec):
+        if isinstance(item, objective.PriorObjectiveSpec):
             continue
         at = f"objective.{k}"
-        if isinstance(item, MarkersObjectiveSpec):
+        if isinstance(item, objective.MarkersObjectiveSpec):
             recording, tracking = _marker_tracking(built, place)
             loss = loss_of(item)
             weighted = whitened(built.scene, recording, tracking, loss, place)
@@ -308,19 +297,19 @@ def _experiment(name: str, built: BuiltScene, spec: SceneSpec, parameters: list[
             cloud = built.scene.objective[k]  # files and placements are those of the experiment
             assert isinstance(cloud, CloudObjectiveSpec)
             parts.append(cloud_tracking(cloud, built, k))
-        elif isinstance(item, ObjectiveExtension):
+        elif isinstance(item, objective.ObjectiveExtension):
             parts.append(answer(Objective, item, at, item.objective, built, at))  # type: ignore[type-abstract]
         else:
             parts.append(_MAKERS.get(type(item), target_tracking)(item, built, at))
         weights.append(item.weight)
-    objective = WeightedSum(tuple(weights), tuple(parts))
+    whole = WeightedSum(tuple(weights), tuple(parts))
     ties, numbers = built.numbers.ties, built.numbers.values
     simulation, schedule = judged_simulation(spec, built), _SCHEDULES[built.scene.gradient.schedule]
-    return Experiment(name, simulation, objective, ties, numbers, recording, followed, schedule)
+    return Experiment(name, simulation, whole, ties, numbers, recording, followed, schedule)
 
 
 def _regulariser(
-    item: SmoothnessObjectiveSpec | ProximityObjectiveSpec, built: BuiltScene, place: str
+    item: objective.SmoothnessObjectiveSpec | objective.ProximityObjectiveSpec, built: BuiltScene, place: str
 ) -> Smoothness | Proximity:
     layout = built.model.system.parameters
     blocks = [entry for entry in layout.entries if entry.name.startswith(f"signals.{item.signal}.")]
@@ -328,7 +317,7 @@ def _regulariser(
         raise InputError("this signal drives nothing", place=f"{place}.signal", found=f"'{item.signal}'")
     # A signal that drives several things has the same numbers in every block: one speaks for all.
     table = blocks[0].indices
-    if isinstance(item, SmoothnessObjectiveSpec):
+    if isinstance(item, objective.SmoothnessObjectiveSpec):
         return Smoothness(table)
     if item.rows is not None:
         centre = np.reshape(np.array(item.rows, dtype=float), (len(item.rows), -1))
@@ -351,12 +340,12 @@ def _regulariser(
 
 #: What makes the objectives that look at neither recording nor extension, and have no target at a time.
 _MAKERS: dict[type, Callable[[Any, BuiltScene, str], Objective]] = {
-    OneStepObjectiveSpec: one_step_objective,
-    NearestObjectiveSpec: over_time,
-    ContactObjectiveSpec: over_time,
-    SmoothnessObjectiveSpec: _regulariser,
-    ProximityObjectiveSpec: _regulariser,
-    RoughnessObjectiveSpec: roughness,
+    objective.OneStepObjectiveSpec: one_step_objective,
+    objective.NearestObjectiveSpec: over_time,
+    objective.ContactObjectiveSpec: over_time,
+    objective.SmoothnessObjectiveSpec: _regulariser,
+    objective.ProximityObjectiveSpec: _regulariser,
+    objective.RoughnessObjectiveSpec: roughness,
 }
 
 

@@ -8,20 +8,8 @@ import numpy as np
 from add.bodies import Body, NodalBody, SoftBody
 from add.equations.sites import Evaluation, SiteKind
 from add.errors import InputError
+from add.joints import laws
 from add.joints.law_term import FormulaJoint
-from add.joints.laws import (
-    AngleLimit,
-    AngularDamping,
-    AxisTorque,
-    BodySite,
-    ElasticJoint,
-    HingeStart,
-    JointFriction,
-    JointPart,
-    Motor,
-    PointForce,
-    Slider,
-)
 from add.kernels.rotation import rotation_vector
 from add.model import Model
 from add.scene.build.coupling_parts import air, body_forces, drag
@@ -51,7 +39,7 @@ from add.ties import AxesAcross, CarriedDirection, Distance, PlaceOnOther
 from add.typing import FloatArray
 
 #: One end of a coupling: its site, and the point in the body's frame, as the input of a tie.
-_End = tuple[BodySite, Input]
+_End = tuple[laws.BodySite, Input]
 
 
 @final
@@ -108,29 +96,29 @@ class _Bodies:
         return self.node(name, there, path), there
 
     @staticmethod
-    def arm(name: str | None, arm: str) -> BodySite:
+    def arm(name: str | None, arm: str) -> laws.BodySite:
         """Return the site of a point of a body with a frame, or of the world; ``arm`` names its place in theta."""
-        return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.POINT, name, arm)
+        return laws.BodySite(SiteKind.WORLD, arm=arm) if name is None else laws.BodySite(SiteKind.POINT, name, arm)
 
-    def node(self, name: str, place: FloatArray, path: str) -> BodySite:
+    def node(self, name: str, place: FloatArray, path: str) -> laws.BodySite:
         """Return the nodes that stand for a place in the rest frame of a body of nodes."""
         body = self.nodal[name]
         limit = 0.01 if isinstance(body, SoftBody) else 1e-6 * max(1.0, np.ptp(body.rest))
         nodes, weights = place_within(body.nodes_at(place), place, limit, f"{path}.at")
-        return BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
+        return laws.BodySite(SiteKind.NODES, name, nodes=nodes, weights=weights)
 
-    def direction(self, name: str | None, arm: str) -> BodySite:
+    def direction(self, name: str | None, arm: str) -> laws.BodySite:
         """Return the site of a direction in a body's frame, of which ``arm`` names the block of theta."""
-        return BodySite(SiteKind.WORLD, arm=arm) if name is None else BodySite(SiteKind.DIRECTION, name, arm)
+        return laws.BodySite(SiteKind.WORLD, arm=arm) if name is None else laws.BodySite(SiteKind.DIRECTION, name, arm)
 
-    def carried(self, item: _PairSpec, arm: str, name: str) -> BodySite:
+    def carried(self, item: _PairSpec, arm: str, name: str) -> laws.BodySite:
         """Return the direction of a joint's b that coincides at the start with the direction ``arm`` of its a."""
         a, b = item.a.body, item.b.body
         return self.direction(b, self.parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
 
-    def spin(self, name: str | None) -> BodySite:
+    def spin(self, name: str | None) -> laws.BodySite:
         """Return the angular velocity of a rigid body; the world's is zero."""
-        return BodySite(SiteKind.WORLD) if name is None else BodySite(SiteKind.SPIN, name)
+        return laws.BodySite(SiteKind.WORLD) if name is None else laws.BodySite(SiteKind.SPIN, name)
 
 
 def start_of(spec: SceneSpec, link_poses: Mapping[str, FloatArray], name: str) -> FloatArray:
@@ -173,14 +161,14 @@ def _coupling(item: CouplingSpec, at: str, bodies: _Bodies) -> None:
             drag(item, at, on, bodies.ball_radius(item.on.body), parts)
         else:
             drive = parts.signal(item.force, f"{at}.force", "N", 3)
-            parts.joint_parts.append(JointPart(PointForce, (on,), drive=drive))
+            parts.joint_parts.append(laws.JointPart(laws.PointForce, (on,), drive=drive))
     elif isinstance(item, AirSpec):
         air(item, at, bodies.known[item.body], parts)
     elif isinstance(item, TorqueSpec):
         if item.body not in bodies.framed:
             raise InputError("a torque acts on a rigid body", place=f"{at}.body", found=f"'{item.body}'")
         drive = parts.signal(item.torque, f"{at}.torque", "N m", 3)
-        parts.joint_parts.append(JointPart(PointForce, (bodies.spin(item.body),), drive=drive))
+        parts.joint_parts.append(laws.JointPart(laws.PointForce, (bodies.spin(item.body),), drive=drive))
     elif isinstance(item, CouplingExtension) and not (isinstance(item, PairExtension) and item.term is not None):
         item.build(at, bodies, parts, parts.driven)
     else:
@@ -194,14 +182,14 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies) -> None:
     if item.body is not None and item.body not in bodies.framed:
         raise InputError("nodes are attached to a rigid body", place=f"{at}.body", found=f"'{item.body}'")
     rest = owner.rest
-    laws = parts.numbers_of(at, item, "stiffness", "damping")
+    spring = parts.numbers_of(at, item, "stiffness", "damping")
     mesh = owner.mesh if isinstance(owner, SoftBody) else None
     for node in select_points(rest, item.where, f"{at}.where", mesh):
-        a = BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
+        a = laws.BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
         poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
         ends = a, bodies.arm(item.body, arm)
-        parts.joint_parts.append(JointPart(ElasticJoint, ends, laws))
+        parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, ends, spring))
 
 
 def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
@@ -216,10 +204,10 @@ def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
                 numbers.append(parts.follow(f"{at}.{key}", unit, Distance(), *poses, shape=()))
             else:
                 numbers.append(parts.number(f"{at}.{key}", value, unit))
-        parts.joint_parts.append(JointPart(item.term, (a, b), tuple(numbers)))
+        parts.joint_parts.append(laws.JointPart(item.term, (a, b), tuple(numbers)))
         return
     assert isinstance(item, HingeSpec | FixedSpec | SliderSpec)
-    laws = parts.numbers_of(at, item, "stiffness", "damping")
+    spring = parts.numbers_of(at, item, "stiffness", "damping")
     for end, key in ((item.a, "a"), (item.b, "b")):
         if end.body is not None and end.body not in bodies.framed:
             raise InputError(
@@ -235,23 +223,23 @@ def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
     parts.blocks.append((none, (), "-"))
     swing = parts.number(f"{at}.angular_damping", item.angular_damping, "N m s")
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
-    parts.joint_parts.append(JointPart(AngularDamping, spins, ("", swing)))
+    parts.joint_parts.append(laws.JointPart(laws.AngularDamping, spins, ("", swing)))
     if isinstance(item, HingeSpec):
-        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
+        parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, (a, b), spring))
         _hinge(item, at, bodies, angular, none)
         return
     for k, axis in enumerate(np.eye(3)):
         arm = parts.constant(f"{at}.frame.{k}.a", axis, "-")
         ends = bodies.direction(item.a.body, arm), bodies.carried(item, arm, f"{at}.frame.{k}.b")
-        parts.joint_parts.append(JointPart(ElasticJoint, ends, (angular, none)))
+        parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, ends, (angular, none)))
     if isinstance(item, SliderSpec):
         line = bodies.direction(item.a.body, parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a"))
-        parts.joint_parts.append(JointPart(Slider, (a, b, line), laws))
+        parts.joint_parts.append(laws.JointPart(laws.Slider, (a, b, line), spring))
     else:
-        parts.joint_parts.append(JointPart(ElasticJoint, (a, b), laws))
+        parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, (a, b), spring))
 
 
-def _hinge_start(item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies) -> HingeStart:
+def _hinge_start(item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bodies: _Bodies) -> laws.HingeStart:
     if item.b.body is None:
         raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
     for end in (item.a, item.b):
@@ -261,7 +249,7 @@ def _hinge_start(item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bod
             )
     if any(other.b == item.b.body for other in bodies.parts.starts):
         raise InputError("this body already starts on another hinge", place=f"{at}.start", found=f"'{item.b.body}'")
-    return HingeStart(
+    return laws.HingeStart(
         item.a.body or "",
         item.b.body,
         f"{at}.a.at",
@@ -276,7 +264,7 @@ def _hinge(item: HingeSpec, at: str, bodies: _Bodies, angular: str, none: str) -
     axis = parts.direction(f"{at}.axis", item.axis, f"{at}.axis.a")
     line_a = bodies.direction(item.a.body, axis)
     line_b = bodies.carried(item, axis, f"{at}.axis.b")
-    parts.joint_parts.append(JointPart(ElasticJoint, (line_a, line_b), (angular, none)))
+    parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, (line_a, line_b), (angular, none)))
     spins = bodies.spin(item.a.body), bodies.spin(item.b.body)
     if item.start is not None:
         parts.starts.append(_hinge_start(item, item.start, at, line_a.arm, bodies))
@@ -289,21 +277,21 @@ def _hinge(item: HingeSpec, at: str, bodies: _Bodies, angular: str, none: str) -
     if item.motor:
         angle = parts.signal(item.motor.angle, f"{at}.motor.angle", "rad", 1)
         k = parts.numbers_of(f"{at}.motor", item.motor, "stiffness")
-        parts.joint_parts.append(JointPart(Motor, (e1, e2, mark), k, angle))
+        parts.joint_parts.append(laws.JointPart(laws.Motor, (e1, e2, mark), k, angle))
     if item.limits:
         stops = parts.numbers_of(f"{at}.limits", item.limits, "stiffness", "damping", "lower", "upper")
-        parts.joint_parts.append(JointPart(AngleLimit, (e1, e2, mark), stops))
+        parts.joint_parts.append(laws.JointPart(laws.AngleLimit, (e1, e2, mark), stops))
     if item.formula:
         columns = item.formula.columns.items()
         numbers = (parts.number(f"{at}.formula.{key}", item.formula.column(key), unit) for key, unit in columns)
-        parts.joint_parts.append(JointPart(item.formula.formula, (e1, e2, mark), tuple(numbers)))
+        parts.joint_parts.append(laws.JointPart(item.formula.formula, (e1, e2, mark), tuple(numbers)))
     if item.friction:
         dry = parts.numbers_of(f"{at}.friction", item.friction, "viscous", "coulomb", "rate")
-        parts.joint_parts.append(JointPart(JointFriction, (*spins, line_a), dry))
+        parts.joint_parts.append(laws.JointPart(laws.JointFriction, (*spins, line_a), dry))
     if item.torque is not None:
         torque = parts.signal(item.torque, f"{at}.torque", "N m", 1)
         # The term's torque acts on its first spin.
-        parts.joint_parts.append(JointPart(AxisTorque, (*spins[::-1], line_a), drive=torque))
+        parts.joint_parts.append(laws.JointPart(laws.AxisTorque, (*spins[::-1], line_a), drive=torque))
 
 
 def refuse_broken_formulas(spec: SceneSpec, model: Model, theta: FloatArray) -> None:

@@ -14,20 +14,12 @@ from add.model import Model
 from add.scene.build.selections import select
 from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
+from add.scene.spec import signals
 from add.scene.spec.bodies import CellDataSelectorSpec, FileMeshSpec, SoftBodySpec
 from add.scene.spec.common import BoxSelectorSpec, SphereSelectorSpec
 from add.scene.spec.material_laws import BranchSpec, MaterialSpec
 from add.scene.spec.materials import AnyMaterialSpec, FormulaMaterialSpec
 from add.scene.spec.scene import SceneSpec
-from add.scene.spec.signals import (
-    CellDataSpec,
-    ConstantDirectionSpec,
-    EachSpec,
-    ElementFileSpec,
-    FieldValue,
-    HelixSpec,
-    LaplaceSpec,
-)
 from add.simulation import BDF, Stepper
 from add.simulation.composed import Remembering
 from add.summary import counted
@@ -136,9 +128,9 @@ class ElementSource:
     def __init__(self, body: SoftBodySpec, mesh: SoftMesh, elements: IntArray) -> None:
         self.body, self.mesh, self.elements = body, mesh, elements
 
-    def of_mesh(self, source: CellDataSpec | ElementFileSpec, width: int, place: str) -> FloatArray:
+    def of_mesh(self, source: signals.CellDataSpec | signals.ElementFileSpec, width: int, place: str) -> FloatArray:
         """Return the rows (n, width) that the mesh file or a table has for the elements."""
-        if isinstance(source, CellDataSpec):
+        if isinstance(source, signals.CellDataSpec):
             values = cell_data(self.body, source.cell_data, f"{place}.cell_data")
         else:
             with asked_for_by(f"{place}.file"):
@@ -150,12 +142,12 @@ class ElementSource:
                              expected=f"{self.mesh.n_elements} rows of {width}, one for each element")  # fmt: skip
         return values[self.elements]
 
-    def values(self, value: FieldValue, place: str) -> FloatArray:
+    def values(self, value: signals.FieldValue, place: str) -> FloatArray:
         """Return a number, or those of the elements (n,)."""
         n = self.elements.size
-        if isinstance(value, EachSpec):
+        if isinstance(value, signals.EachSpec):
             return np.full(n, value.each)
-        if isinstance(value, CellDataSpec | ElementFileSpec):
+        if isinstance(value, signals.CellDataSpec | signals.ElementFileSpec):
             return self.of_mesh(value, 1, place)[:, 0]
         if isinstance(value, tuple) and len(value) != n:
             raise InputError("a field of the wrong length", place=place, found=counted(len(value), "number"),
@@ -164,9 +156,9 @@ class ElementSource:
 
     def directions(self, source: Any, place: str) -> FloatArray:
         """Return unit vectors, one (3,) or those of the elements (n, 3)."""
-        if isinstance(source, ConstantDirectionSpec):
+        if isinstance(source, signals.ConstantDirectionSpec):
             vectors = np.array(source.direction)
-        elif isinstance(source, HelixSpec):
+        elif isinstance(source, signals.HelixSpec):
             axis = np.array(source.around) / np.linalg.norm(source.around)
             arms = self._middles() - np.array(source.point)
             round_axis = np.cross(axis, arms)
@@ -175,7 +167,7 @@ class ElementSource:
                 raise InputError("the axis goes through the middle of an element, where nothing goes round it",
                                  place=place, found=f"element {self.elements[np.argmin(size)]}")  # fmt: skip
             vectors = np.cos(source.pitch) * round_axis / size + np.sin(source.pitch) * axis
-        elif isinstance(source, LaplaceSpec):
+        elif isinstance(source, signals.LaplaceSpec):
             low, high = (select(self.mesh, end, f"{place}.between.{k}") for k, end in enumerate(source.between))
             with asked_for_by(f"{place}.between"):
                 vectors = laplace_gradient(self.mesh, low, high)[self.elements]

@@ -14,17 +14,8 @@ from add.scene.build.rigid_bodies import pose_numbers
 from add.scene.build.selections import nodal_load, select_points
 from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
+from add.scene.spec import nets
 from add.scene.spec.bodies import FileMeshSpec, SoftBodySpec
-from add.scene.spec.nets import (
-    ClothBodySpec,
-    IsotropicMembraneSpec,
-    LineMeshSpec,
-    MassSpringBodySpec,
-    NetSpec,
-    PointsMeshSpec,
-    RodBodySpec,
-    SeamSpec,
-)
 from add.typing import FloatArray, IntArray
 
 _DIAGONALS = {"alternating": ALTERNATING, "one": ONE, "irregular": IRREGULAR}
@@ -33,18 +24,18 @@ _NO_PLACES = np.zeros((1, 0), dtype=np.int64)
 _EASE = 0.05
 
 
-def net_body(name: str, body: NetSpec, parts: SceneParts) -> NetBody:
+def net_body(name: str, body: nets.NetSpec, parts: SceneParts) -> NetBody:
     """Return a mass-spring body, a cloth or a rod."""
-    if isinstance(body, ClothBodySpec):
+    if isinstance(body, nets.ClothBodySpec):
         return _cloth(name, body, parts)
-    if isinstance(body, RodBodySpec):
+    if isinstance(body, nets.RodBodySpec):
         return _rod(name, body, parts)
-    assert isinstance(body, MassSpringBodySpec)
+    assert isinstance(body, nets.MassSpringBodySpec)
     return _mass_spring(name, body, parts)
 
 
 def pins_and_loads(
-    at: str, body: NetSpec | SoftBodySpec, points: FloatArray, parts: SceneParts, mesh: SoftMesh | None = None
+    at: str, body: nets.NetSpec | SoftBodySpec, points: FloatArray, parts: SceneParts, mesh: SoftMesh | None = None
 ) -> tuple[tuple[Pin, ...], tuple[NodalLoad, ...]]:
     """Return pins and loads of a body of nodes; their numbers, and those of its start, go to ``parts``."""
     pins, loads = [], []
@@ -85,7 +76,7 @@ def _no_pin_twice(pins: Sequence[Pin], at: str) -> None:
 # --- springs ----------------------------------------------------------------------------------------------------------
 
 
-def _mass_spring(name: str, body: MassSpringBodySpec, parts: SceneParts) -> NetBody:
+def _mass_spring(name: str, body: nets.MassSpringBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
     points, edges, triangles = _mass_spring_mesh(body)
     n = points.shape[0]
@@ -105,9 +96,9 @@ def _mass_spring(name: str, body: MassSpringBodySpec, parts: SceneParts) -> NetB
     return MassSpringBody(name, points, shares, edges, triangles, body.collision, pins, loads, body.mass is None)
 
 
-def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
+def _mass_spring_mesh(body: nets.MassSpringBodySpec) -> tuple[FloatArray, IntArray, IntArray]:
     mesh = body.mesh
-    if isinstance(mesh, PointsMeshSpec):
+    if isinstance(mesh, nets.PointsMeshSpec):
         edges = np.array(mesh.edges, dtype=np.int64).reshape(-1, 2)
         return np.array(mesh.points, dtype=float), edges, np.zeros((0, 3), dtype=np.int64)
     nx, ny = mesh.divisions
@@ -128,7 +119,7 @@ def _mass_spring_mesh(body: MassSpringBodySpec) -> tuple[FloatArray, IntArray, I
 # --- cloth ------------------------------------------------------------------------------------------------------------
 
 
-def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
+def _cloth(name: str, body: nets.ClothBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
     points, triangles, sheet = _sheet(body, at)
     try:
@@ -136,7 +127,7 @@ def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
     except InputError as error:
         error.place = f"{at}.mesh, {error.place}"
         raise
-    if sheet.upright.any() and not isinstance(body.material.membrane, IsotropicMembraneSpec):
+    if sheet.upright.any() and not isinstance(body.material.membrane, nets.IsotropicMembraneSpec):
         raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
                          found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
                          expected="a direction that lies along all of them")  # fmt: skip
@@ -161,7 +152,7 @@ def _cloth(name: str, body: ClothBodySpec, parts: SceneParts) -> NetBody:
     )  # fmt: skip
 
 
-def _sheet(body: ClothBodySpec, at: str) -> tuple[FloatArray, IntArray, Sheet]:
+def _sheet(body: nets.ClothBodySpec, at: str) -> tuple[FloatArray, IntArray, Sheet]:
     """Return points and triangles at the start, and the sheet at rest."""
     mesh = body.mesh
     if not isinstance(mesh, FileMeshSpec):
@@ -198,7 +189,7 @@ def _bending(law: StrainLaw, sheet: Sheet) -> Layer:
     return Layer(law, sheet.hinge_nodes, places, shape, sheet.hinge_weights)
 
 
-def _seam(seam: SeamSpec, sheet: Sheet, n: int, at: str) -> Seam:
+def _seam(seam: nets.SeamSpec, sheet: Sheet, n: int, at: str) -> Seam:
     if len(seam.a) != len(seam.b):
         raise InputError("the sides of a seam do not fit", place=at, found=f"{len(seam.a)} and {len(seam.b)} nodes",
                          expected="as many on one as on the other")  # fmt: skip
@@ -217,9 +208,9 @@ def _seam(seam: SeamSpec, sheet: Sheet, n: int, at: str) -> Seam:
 # --- rods -------------------------------------------------------------------------------------------------------------
 
 
-def _rod(name: str, body: RodBodySpec, parts: SceneParts) -> NetBody:
+def _rod(name: str, body: nets.RodBodySpec, parts: SceneParts) -> NetBody:
     at = f"bodies.{name}"
-    if isinstance(body.mesh, LineMeshSpec):
+    if isinstance(body.mesh, nets.LineMeshSpec):
         points = np.linspace([0.0, 0.0, 0.0], [body.mesh.length, 0.0, 0.0], body.mesh.segments + 1)
     else:
         points = np.array(body.mesh.points)

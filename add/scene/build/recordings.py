@@ -21,17 +21,8 @@ from add.scene.build.selections import body_mesh
 from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.read.recorded_starts import markers_of, pose_of, take_of
+from add.scene.spec import markers
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.markers import (
-    AngleSourceSpec,
-    CloudObjectiveSpec,
-    DirectionMarkerSpec,
-    JointAngleSpec,
-    PlacementSpec,
-    PointMarkerSpec,
-    RecordingSpec,
-    _RobustSpec,
-)
 from add.scene.spec.scene import SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray
@@ -45,7 +36,7 @@ def placement_numbers(spec: SceneSpec, parts: SceneParts) -> None:
     if spec.recording is not None and spec.recording.place is not None:
         parts.numbers_of(_RECORDING, spec.recording.place, *_PLACED)
     for k, item in enumerate(spec.objective):
-        if isinstance(item, CloudObjectiveSpec):
+        if isinstance(item, markers.CloudObjectiveSpec):
             parts.numbers_of(f"objective.{k}", item, "time_offset")
             if item.place is not None:
                 parts.numbers_of(f"objective.{k}.place", item.place, *_PLACED)
@@ -69,7 +60,7 @@ def placed_positions(spec: SceneSpec, layout: ParameterLayout, recording: Record
 
 
 def _placement(
-    path: str, place: PlacementSpec, layout: ParameterLayout, moves: FloatArray, scales: FloatArray
+    path: str, place: markers.PlacementSpec, layout: ParameterLayout, moves: FloatArray, scales: FloatArray
 ) -> Placement:
     turn, move = (layout[f"{path}.{key}"].indices for key in ("turn", "move"))
     return Placement(turn, move, layout[f"{path}.scale"].start, np.array(place.about), moves, scales)
@@ -148,13 +139,13 @@ def _after_rest(recording: Recording, scene: SceneSpec) -> Recording:
     )
 
 
-def recording_doubts(spec: RecordingSpec) -> tuple[str, ...]:
+def recording_doubts(spec: markers.RecordingSpec) -> tuple[str, ...]:
     """Return what is in doubt about a recording's file: its frames, and which axis points up where that matters."""
     take = take_of(spec)
     return take.doubts + ((take.frame,) if take.frame and spec.up is None and spec.register_ is None else ())
 
 
-def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
+def _read(spec: markers.RecordingSpec, scene: SceneSpec) -> Recording:
     """Return the recording under the names of the scene's markers."""
     take = take_of(spec)
     if spec.markers is not None:
@@ -175,7 +166,7 @@ def _read(spec: RecordingSpec, scene: SceneSpec) -> Recording:
     )
 
 
-def _angles(recording: AngleRecording, angles: dict[str, AngleSourceSpec]) -> Recording:
+def _angles(recording: AngleRecording, angles: dict[str, markers.AngleSourceSpec]) -> Recording:
     """Return directions exp(angle [axis]x) zero as positions on the unit sphere [-]."""
     require_names(list(angles), recording.names, source=recording.source)
     tips = []
@@ -198,10 +189,10 @@ def _on_body(pose: PoseRecording, scene: SceneSpec, body: str) -> Recording:
     for name, marker in scene.markers.items():
         if marker.body != body:
             continue
-        if isinstance(marker, PointMarkerSpec):
+        if isinstance(marker, markers.PointMarkerSpec):
             points[name] = np.array(marker.point)
             origins.append(1.0)
-        elif isinstance(marker, DirectionMarkerSpec):
+        elif isinstance(marker, markers.DirectionMarkerSpec):
             points[name] = unit_vector(np.array(marker.direction))
             origins.append(0.0)
     recording = pose.markers(np.stack(list(points.values())), list(points))
@@ -210,7 +201,7 @@ def _on_body(pose: PoseRecording, scene: SceneSpec, body: str) -> Recording:
     return replace(recording, positions=recording.positions + shift)
 
 
-def _second_pose(pose: PoseRecording, joint: JointAngleSpec) -> PoseRecording:
+def _second_pose(pose: PoseRecording, joint: markers.JointAngleSpec) -> PoseRecording:
     """Return the pose of the body behind a hinge: x + R (at_a - turn at_b), R turn."""
     if joint.angle not in pose.extra:
         raise InputError(
@@ -223,12 +214,12 @@ def _second_pose(pose: PoseRecording, joint: JointAngleSpec) -> PoseRecording:
     return PoseRecording(pose.times, position, quaternion, source=pose.source)
 
 
-def loss_of(item: _RobustSpec) -> Loss | None:
+def loss_of(item: markers._RobustSpec) -> Loss | None:
     """Return what a sample counts; None of its square."""
     return None if item.loss_scale is None else _LOSSES[item.loss](item.loss_scale)
 
 
-def cloud_tracking(item: CloudObjectiveSpec, built: BuiltScene, k: int) -> CloudTracking:
+def cloud_tracking(item: markers.CloudObjectiveSpec, built: BuiltScene, k: int) -> CloudTracking:
     """Return the objective of a point cloud, entry k of the scene's.
 
     Raises
@@ -322,7 +313,9 @@ def whitened(
     )
 
 
-def _matrices(pose: PoseRecording, source: RecordingSpec, recording: Recording, directions: np.ndarray) -> FloatArray:
+def _matrices(
+    pose: PoseRecording, source: markers.RecordingSpec, recording: Recording, directions: np.ndarray
+) -> FloatArray:
     """Return the whitening of every frame (n_frames, 6, 3 n_markers)."""
     times = pose.times - source.time_offset
     frames = np.abs(times[:, None] - recording.times).argmin(axis=0)

@@ -186,7 +186,7 @@ def rollout(
         If a step fails.
     """
     arrays = {name: as_numbers(name, value)[None] for name, value in inputs.items()}
-    runs = _run(simulation, numbers, arrays, 1, n_steps=n_steps, step=step, workers=1)
+    runs = _run(simulation, numbers, arrays, 1, step=step, n_steps=n_steps, workers=1)
     runs.require_whole()
     return Rollout(runs)
 
@@ -226,25 +226,15 @@ def rollouts(
     sizes = {path: array.shape[0] if array.ndim else 0 for path, array in arrays.items()}
     if len(set(sizes.values())) != 1 or not all(sizes.values()):
         raise InputError("every input has a row a member", found=f"rows: {sizes}", expected="equal numbers above zero")
-    return _run(
-        simulation, numbers, arrays, next(iter(sizes.values())), states,
-        n_steps=n_steps, step=step, workers=workers, executor=executor,
-    )  # fmt: skip
+    b = next(iter(sizes.values()))
+    return _run(simulation, numbers, arrays, b, states, step, n_steps=n_steps, workers=workers, executor=executor)
 
 
 def _run(
-    simulation: Simulation,
-    numbers: SceneParameters,
-    arrays: Mapping[str, FloatArray],
-    b: int,
-    states: Sequence[State] | None = None,
-    *,
-    n_steps: int | None,
-    step: int | None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-) -> SceneBatch:
-    """Run members whose inputs are rows of arrays."""
+    simulation: Simulation, numbers: SceneParameters, arrays: Mapping[str, FloatArray], b: int,
+    states: Sequence[State] | None = None, step: int | None = None, **how: Any,
+) -> SceneBatch:  # fmt: skip
+    """Run members whose inputs are rows of arrays; ``how`` is of `add.adjoint.batch.rollout_batch`."""
     places = Inputs.of(simulation, numbers, {name: array.shape[1:] for name, array in arrays.items()})
     if states is not None and places.state is not None:
         raise InputError("the initial states are given twice", place=STATE_Q, expected="inputs, or `states`")
@@ -258,5 +248,4 @@ def _run(
         assert state is not None
         given.append(state)
     thetas = np.stack([numbers.ties.forward(row) for row in values])
-    batch = rollout_batch(simulation, thetas, given or None, n_steps=n_steps, workers=workers, executor=executor)
-    return SceneBatch(batch, places, values)
+    return SceneBatch(rollout_batch(simulation, thetas, given or None, **how), places, values)

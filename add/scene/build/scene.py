@@ -16,6 +16,7 @@ from add.hard_contact import ImpulseOptions, with_exact_contact, with_impulse_co
 from add.linalg import Factorization, cholmod_for, factorization_for
 from add.linalg.cholmod import is_installed
 from add.model import ContactModel, MeshModel, Model, Obstacle, ShapeName, build_model
+from add.scene.build import mesh_contact
 from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers, embed
@@ -23,17 +24,6 @@ from add.scene.build.default_contact import WEIGHT, changes_numbers, default_con
 from add.scene.build.inputs import require_width, signal_of
 from add.scene.build.joints import couplings, refuse_broken_formulas
 from add.scene.build.materials import remembering
-from add.scene.build.mesh_contact import (
-    areas,
-    asked_for,
-    refuse_buried,
-    refuse_deep_starts,
-    refuse_layers,
-    refuse_soft_laws_of_meshes,
-    refuse_tangled_meshes,
-    skins,
-    touching_links,
-)
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.recordings import placement_numbers
@@ -169,22 +159,22 @@ def _build(spec: SceneSpec) -> BuiltScene:
     contact = replace(
         _contact_model(spec, parts.connected, apart), apart_within=apart_within, shapes_apart=frozenset(shapes_apart)
     )
-    refuse_soft_laws_of_meshes(bodies, contact)
+    mesh_contact.refuse_soft_laws_of_meshes(bodies, contact)
     model = modelled(contact)
     refuse_sizes(spec, model)
     numbers = SceneParameters(
         spec,
         model.system.parameters,
-        [*with_radii(parts.numbers, model), *skins(spec, model)],
+        [*with_radii(parts.numbers, model), *mesh_contact.skins(spec, model)],
         parts.derived,
-        areas(model),
+        mesh_contact.areas(model),
     )
     theta = numbers.ties.forward(numbers.values)
-    if asked_for(spec):
-        model = modelled(replace(contact, apart=contact.apart | touching_links(spec, model, theta)))
-    refuse_tangled_meshes(model, theta)
-    refuse_layers(model, theta)
-    refuse_buried(model, theta)
+    if mesh_contact.asked_for(spec):
+        model = modelled(replace(contact, apart=contact.apart | mesh_contact.touching_links(spec, model, theta)))
+    mesh_contact.refuse_tangled_meshes(model, theta)
+    mesh_contact.refuse_layers(model, theta)
+    mesh_contact.refuse_buried(model, theta)
     refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
@@ -230,7 +220,7 @@ def _simulation(spec: SceneSpec, model: Model, theta: FloatArray) -> Simulation:
     if spec.contact.friction_law == "exact":
         simulation = with_exact_contact(simulation)
     elif spec.contact.friction_law == "impulse":
-        refuse_deep_starts(model, theta)
+        mesh_contact.refuse_deep_starts(model, theta)
         sizes = [float(np.ptp(body.rest, axis=0).max()) for body in model.bodies if body.moves and body.rest.size]
         smallest = min((size for size in sizes if size > 0.0), default=np.inf)
         options = ImpulseOptions(

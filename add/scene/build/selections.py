@@ -22,14 +22,8 @@ from add.model.build import system_site
 from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.read.reader import S, apply_overrides
+from add.scene.spec import common
 from add.scene.spec.bodies import BoxMeshSpec, FileMeshSpec, LoadSpec, SoftBodySpec, SurfaceMeshSpec
-from add.scene.spec.common import (
-    AllSelectorSpec,
-    BoxSelectorSpec,
-    NodesSelectorSpec,
-    SphereSelectorSpec,
-    SurfaceSelectorSpec,
-)
 from add.scene.spec.markers import (
     CenterMarkerSpec,
     DirectionMarkerSpec,
@@ -94,24 +88,24 @@ def select(mesh: SoftMesh, selector: object, place: str) -> IntArray:
 def select_points(points: FloatArray, selector: object, place: str, mesh: SoftMesh | None = None) -> IntArray:
     """Return the selected rows of ``points``; without a mesh every node is on the surface."""
     n_nodes = points.shape[0]
-    if isinstance(selector, BoxSelectorSpec):
+    if isinstance(selector, common.BoxSelectorSpec):
         low, high = selector.box.corners
         # A node that lies on the boundary up to rounding is inside.
         room = 1e-9 * np.ptp(points, axis=0).max()
         nodes = np.flatnonzero(((points >= low - room) & (points <= high + room)).all(axis=1))
-    elif isinstance(selector, SphereSelectorSpec):
+    elif isinstance(selector, common.SphereSelectorSpec):
         away = np.linalg.norm(points - np.array(selector.sphere.center), axis=1)
         nodes = np.flatnonzero(away <= selector.sphere.radius * (1.0 + 1e-9))
-    elif isinstance(selector, NodesSelectorSpec):
+    elif isinstance(selector, common.NodesSelectorSpec):
         nodes = np.array(selector.nodes, dtype=np.int64)
         if nodes.max() >= n_nodes:
             raise InputError(
                 "there is no such node", place=f"{place}.nodes", found=nodes.max(), expected=f"0..{n_nodes - 1}"
             )
-    elif isinstance(selector, SurfaceSelectorSpec) and mesh is not None:
+    elif isinstance(selector, common.SurfaceSelectorSpec) and mesh is not None:
         nodes = surface(mesh).nodes
     else:
-        assert isinstance(selector, AllSelectorSpec | SurfaceSelectorSpec)
+        assert isinstance(selector, common.AllSelectorSpec | common.SurfaceSelectorSpec)
         nodes = np.arange(n_nodes)
     if not nodes.size:
         low, high = points.min(axis=0), points.max(axis=0)
@@ -313,7 +307,7 @@ def _on_nodes(marker: object, body: NodalBody, place: str) -> tuple[IntArray, Fl
         nearest = body.nodes_at(np.array(marker.point))
         return place_within(nearest, marker.point, marker.max_distance, f"{place}.point")
     if isinstance(marker, NodesMarkerSpec):
-        nodes = select_points(body.rest, NodesSelectorSpec(nodes=marker.nodes), place)
+        nodes = select_points(body.rest, common.NodesSelectorSpec(nodes=marker.nodes), place)
         weights = np.ones(nodes.size) if marker.weights is None else np.array(marker.weights)
         return nodes, weights / weights.sum()
     if not isinstance(body, SoftBody):

@@ -18,14 +18,7 @@ from add.equations.system import System
 from add.errors import InputError
 from add.geometry import SoftMesh
 from add.machine.files import available_memory, free_disk, in_bytes
-from add.scene.spec.bodies import (
-    BoxMeshSpec,
-    CylinderMeshSpec,
-    FileMeshSpec,
-    SoftBodySpec,
-    SphereMeshSpec,
-    SurfaceMeshSpec,
-)
+from add.scene.spec import bodies
 from add.scene.spec.contact_classes import ContactClasses, met_shapes
 from add.scene.spec.links import all_bodies, robot_of, trees
 from add.scene.spec.nets import ClothBodySpec, NetSpec
@@ -48,16 +41,16 @@ _STEP, _ARRAYS = 2.0e3, 9
 _COMPRESSED = 0.5
 
 
-def n_elements(spec: SoftBodySpec) -> float:
+def n_elements(spec: bodies.SoftBodySpec) -> float:
     """Return the number of elements of a body whose shape is meshed here; 0 for a file."""
     mesh = spec.mesh
-    if isinstance(mesh, FileMeshSpec | SurfaceMeshSpec):
+    if isinstance(mesh, bodies.FileMeshSpec | bodies.SurfaceMeshSpec):
         return 0.0
-    if isinstance(mesh, BoxMeshSpec):
+    if isinstance(mesh, bodies.BoxMeshSpec):
         return prod(map(float, mesh.divisions)) * (1.0 if spec.element == "hex8" else 6.0)
-    if isinstance(mesh, SphereMeshSpec):
+    if isinstance(mesh, bodies.SphereMeshSpec):
         return 20.0 * _along(1.1 * mesh.radius, mesh.edge) ** 3
-    if isinstance(mesh, CylinderMeshSpec):
+    if isinstance(mesh, bodies.CylinderMeshSpec):
         return 18.0 * _along(mesh.height, mesh.edge) * _along(mesh.radius, mesh.edge) ** 2
     around = max(6.0, _along(2.0 * pi * mesh.major_radius, mesh.edge))
     return 18.0 * around * _along(mesh.minor_radius, mesh.edge) ** 2
@@ -81,7 +74,7 @@ def require_room_to_build(spec: SceneSpec) -> None:
         _require_memory([_of_tree(f"bodies.{name}", coordinates)], "a run of this scene")
     parts: list[tuple[float, str, str, str]] = []
     for name, body in spec.bodies.items():
-        if isinstance(body, SoftBodySpec):
+        if isinstance(body, bodies.SoftBodySpec):
             n, kind = n_elements(body), body.element or "tet4"
             parts.append((_BUILT[kind] * n, f"bodies.{name}.mesh", f"{n:.3g} {kind} elements", "a coarser mesh"))
         elif isinstance(body, NetSpec):

@@ -13,14 +13,7 @@ from add.scene.build.materials import ElementSource, materials
 from add.scene.build.nets import pins_and_loads
 from add.scene.build.selections import body_mesh, locate_point, select
 from add.scene.build.ties import Derived, SceneParts, pose_of
-from add.scene.spec.actuation import (
-    ActivationDynamicsSpec,
-    ActiveStressMuscleSpec,
-    HillMuscleSpec,
-    MuscleSpec,
-    QuadraticMuscleSpec,
-    VolumetricActuatorSpec,
-)
+from add.scene.spec import actuation
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.scene import SceneSpec
 from add.terms import Activation, FibreLines, Muscle, VolumetricActuator
@@ -95,9 +88,9 @@ def _no_point_held_twice(pins: Sequence[Pin], anchors: list[PointAnchor], n: int
 
 #: Law of each kind, and its numbers in their order: key, unit, "" where it is that of the strength.
 _LAWS: dict[type, tuple[int, tuple[tuple[str, str], ...]]] = {
-    ActiveStressMuscleSpec: (ACTIVE_STRESS, (("strength", ""), ("optimal", "-"), ("width", "-"))),
-    QuadraticMuscleSpec: (QUADRATIC, (("stiffness", ""), ("optimal", "-"), ("contraction", "-"))),
-    HillMuscleSpec: (
+    actuation.ActiveStressMuscleSpec: (ACTIVE_STRESS, (("strength", ""), ("optimal", "-"), ("width", "-"))),
+    actuation.QuadraticMuscleSpec: (QUADRATIC, (("stiffness", ""), ("optimal", "-"), ("contraction", "-"))),
+    actuation.HillMuscleSpec: (
         HILL,
         (("strength", ""), ("optimal", "-"), ("speed", "1/s"), ("shortest", "-"), ("longest", "-"), ("passive", "-"),
          ("lengthening", "-")),
@@ -124,12 +117,12 @@ def muscles(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts) -> None:
 
 
 def _muscle(
-    spec: SoftBodySpec, body: SoftBody, name: str, item: MuscleSpec, parts: SceneParts
+    spec: SoftBodySpec, body: SoftBody, name: str, item: actuation.MuscleSpec, parts: SceneParts
 ) -> Callable[[Sequence[Body], Layouts], list[Muscle | VolumetricActuator]]:
     """Return what makes the term of a muscle."""
     place, label = f"bodies.{body.name}.muscles.{name}", f"{body.name}/{name}"
 
-    if isinstance(item, VolumetricActuatorSpec):
+    if isinstance(item, actuation.VolumetricActuatorSpec):
         cells, gradients, weights, _ = _elements(body, item, place)
         volume = parts.signal(item.volume, f"{place}.volume", "-", 1)
         (stiffness,) = parts.numbers_of(place, item, "stiffness")
@@ -164,7 +157,7 @@ def _muscle(
     return made
 
 
-def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: SceneParts) -> str:
+def _following(item: actuation.ActivationDynamicsSpec, place: str, excited: SignalParameter, parts: SceneParts) -> str:
     """Add the memory of an activation that follows what excites it; return the block of theta that it stands in."""
     times = parts.numbers_of(place, item, "rise", "fall")
     weights = excited.signal.weights(0.0)
@@ -180,7 +173,9 @@ def _following(item: ActivationDynamicsSpec, place: str, excited: SignalParamete
     return block
 
 
-def _elements(body: SoftBody, item: MuscleSpec, place: str) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+def _elements(
+    body: SoftBody, item: actuation.MuscleSpec, place: str
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
     """Return nodes, gradients and weights of the elements of a muscle, and their numbers."""
     chosen = np.arange(body.mesh.n_elements)
     if item.where is not None:

@@ -17,17 +17,7 @@ from add.io.trajectory_file import read_run
 from add.joints.laws import BodySite
 from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.model.build import place_site
-from add.objectives import Roughness, Tracking
-from add.objectives.over_time import (
-    Gap,
-    MeanOverTime,
-    Measure,
-    OneStep,
-    SoftMinimum,
-    SquaredDistance,
-    Surface,
-    steps_within,
-)
+from add.objectives import Roughness, Tracking, over_time as measures
 from add.scene.build.built import BuiltScene
 from add.scene.build.materials import number_table
 from add.scene.build.scenery import obstacle
@@ -129,17 +119,17 @@ def at_steps(times: FloatArray, dt: float, start: float, stop: float) -> FloatAr
 
 def over_time(
     item: NearestObjectiveSpec | ContactObjectiveSpec, built: BuiltScene, place: str
-) -> SoftMinimum | MeanOverTime:
+) -> measures.SoftMinimum | measures.MeanOverTime:
     """Return the objective of an entry; ``place`` is that of the entry."""
     time = built.scene.time
-    first, last = steps_within(time.dt, *(item.window or (0.0, time.end)))
+    first, last = measures.steps_within(time.dt, *(item.window or (0.0, time.end)))
     if first > last:
         raise InputError("no step ends in the window", place=f"{place}.window", found=list(item.window or ()))
     points = built.marker(item.marker)
     if isinstance(item, NearestObjectiveSpec):
         along = None if item.moving is None else unit_vector(np.array(item.moving))
-        target = SquaredDistance(np.array(item.target), _onto(item.axes))
-        return SoftMinimum(points, target, time.dt, first, last, item.softness**2, along)
+        target = measures.SquaredDistance(np.array(item.target), _onto(item.axes))
+        return measures.SoftMinimum(points, target, time.dt, first, last, item.softness**2, along)
     shape = obstacle(item.obstacle, built.scene.obstacles[item.obstacle])
     if shape.mesh is not None:
         raise InputError(
@@ -151,11 +141,13 @@ def over_time(
             "a contact is judged by an obstacle whose place is no parameter", place=f"{place}.obstacle",
             found="an adjustable one", expected='"adjustable": false',
         )  # fmt: skip
-    surface = Surface(shape.kind, np.array(shape.size), shape.rotation, shape.position, shape.velocity)
+    surface = measures.Surface(shape.kind, np.array(shape.size), shape.rotation, shape.position, shape.velocity)
     if item.wanted:
-        measure: Measure = Gap(surface, item.radius, 1.0)
-        return SoftMinimum(points, measure, time.dt, first, last, item.softness**2)
-    return MeanOverTime(points, Gap(surface, item.radius + item.margin, -1.0), time.dt, first, last, last - first + 1)
+        measure: measures.Measure = measures.Gap(surface, item.radius, 1.0)
+        return measures.SoftMinimum(points, measure, time.dt, first, last, item.softness**2)
+    return measures.MeanOverTime(
+        points, measures.Gap(surface, item.radius + item.margin, -1.0), time.dt, first, last, last - first + 1
+    )
 
 
 def roughness(item: RoughnessObjectiveSpec, built: BuiltScene, place: str) -> Roughness:
@@ -210,7 +202,7 @@ def judged_simulation(spec: SceneSpec, built: BuiltScene) -> Simulation:
     return built.simulation
 
 
-def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str) -> OneStep:
+def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str) -> measures.OneStep:
     """Return the objective; see `judged_simulation` for the steps that it judges."""
     recorded, system = _states(item, built, place), built.model.system
     moving = [body.name for body in built.model.bodies if system.dofs[body.name].size]
@@ -228,7 +220,7 @@ def one_step_objective(item: OneStepObjectiveSpec, built: BuiltScene, place: str
     dt = built.simulation.stepper.dt
     counts = np.arange(recorded.n_steps + 1) <= built.simulation.n_steps
     by_place, by_speed = (np.full(rows.size, np.sqrt(w)) for w in (item.q, item.v + item.a / dt**2))
-    return OneStep(recorded.q, recorded.v, rows, system.rotations, by_place, by_speed, counts, dt)
+    return measures.OneStep(recorded.q, recorded.v, rows, system.rotations, by_place, by_speed, counts, dt)
 
 
 def _restarted(built: BuiltScene, recorded: RecordedStates) -> Simulation:

@@ -7,21 +7,8 @@ from typing import final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from add.bodies import tree_parts
 from add.bodies.tree_joints import TreeJoint
-from add.bodies.tree_parts import (
-    ACTUATOR_NUMBERS,
-    DISTANCE_ROWS,
-    FIXED_ROWS,
-    HINGE_ROWS,
-    POINT_ROWS,
-    SLIDER_ROWS,
-    ActuatorState,
-    TreeCoupling,
-    TreeDrive,
-    TreeLoop,
-    TreePath,
-    TreeTendon,
-)
 from add.equations.signals import SignalParameter
 from add.errors import InputError
 from add.kernels.muscles import AFFINE, MUSCLE
@@ -37,7 +24,8 @@ from add.terms import Activation, Integral, Lag
 from add.ties import WeightedSum
 
 _ROWS = {
-    "point": POINT_ROWS, "hinge": HINGE_ROWS, "fixed": FIXED_ROWS, "slider": SLIDER_ROWS, "distance": DISTANCE_ROWS,
+    "point": tree_parts.POINT_ROWS, "hinge": tree_parts.HINGE_ROWS, "fixed": tree_parts.FIXED_ROWS,
+    "slider": tree_parts.SLIDER_ROWS, "distance": tree_parts.DISTANCE_ROWS,
 }  # fmt: skip
 _FOLLOWING: dict[str, type[Activation] | type[Lag] | type[Integral]] = {
     "muscle": Activation, "filter": Lag, "integrator": Integral,
@@ -69,11 +57,11 @@ class TreeExtras:
     body: ArticulatedBodySpec
     parts: SceneParts
     places: list[TreeJoint] = field(default_factory=list)
-    loops: list[TreeLoop] = field(default_factory=list)
-    couplings: list[TreeCoupling] = field(default_factory=list)
-    tendons: list[TreeTendon] = field(default_factory=list)
-    drives: list[TreeDrive] = field(default_factory=list)
-    ways: dict[str, TreePath] = field(default_factory=dict)
+    loops: list[tree_parts.TreeLoop] = field(default_factory=list)
+    couplings: list[tree_parts.TreeCoupling] = field(default_factory=list)
+    tendons: list[tree_parts.TreeTendon] = field(default_factory=list)
+    drives: list[tree_parts.TreeDrive] = field(default_factory=list)
+    ways: dict[str, tree_parts.TreePath] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.carrier = {WORLD: -1} | {link.name: k for k, link in enumerate(self.robot.links)}
@@ -153,7 +141,7 @@ def _loop(loop: RobotLoop, out: TreeExtras) -> None:
     a, b = (
         out.place(f"{path}.{key}", f"{loop.name}_{key}", at, fixed=fixed) for key, at in zip("ab", places, strict=True)
     )
-    out.loops.append(TreeLoop(path, a, b, _ROWS[loop.kind]))
+    out.loops.append(tree_parts.TreeLoop(path, a, b, _ROWS[loop.kind]))
     if loop.kind == "distance":
         out.number(f"{path}.length", loop.length, "m", fixed=fixed)
 
@@ -175,11 +163,11 @@ def _coupling(loop: RobotLoop, out: TreeExtras) -> None:
     if isinstance(said, JointLoopSpec) and not any(start):
         coefficients, own = coefficients[: len(said.coefficients)], True
     y, x, starts = chosen[0], (*chosen, ())[1], (start[0], (*start, 0.0)[1])
-    out.couplings.append(TreeCoupling(path, y, x, starts, len(coefficients), (blocks[0], blocks[1])))
+    out.couplings.append(tree_parts.TreeCoupling(path, y, x, starts, len(coefficients), (blocks[0], blocks[1])))
     out.number(f"{path}.coefficients", coefficients, "-", fixed=not own)
 
 
-def _way(tendon: RobotTendon, out: TreeExtras) -> TreePath:
+def _way(tendon: RobotTendon, out: TreeExtras) -> tree_parts.TreePath:
     """Add the places of a spatial tendon to the links that carry them, each once; return its course."""
     links: dict[tuple[str, tuple[float, ...]], str] = {}
     segments, sizes = [], []
@@ -196,7 +184,7 @@ def _way(tendon: RobotTendon, out: TreeExtras) -> TreePath:
         side = places[4 if kind == CYLINDER else 3 :] or [-1]
         segments.append([kind, *places[:2], *(places[2:3] or [-1]), *axis, *side])
         sizes.append([part.weight, part.radius])
-    return TreePath(tuple(links.values()), np.array(segments), np.array(sizes))
+    return tree_parts.TreePath(tuple(links.values()), np.array(segments), np.array(sizes))
 
 
 def _tendon(tendon: RobotTendon, out: TreeExtras) -> None:
@@ -206,7 +194,7 @@ def _tendon(tendon: RobotTendon, out: TreeExtras) -> None:
         raise InputError("a tendon needs joints", place=f"{path}.joints")
     banded = tendon.rest[0] < tendon.rest[1] and tendon.stiffness > 0.0
     limited = bool(np.isfinite(tendon.lower) or np.isfinite(tendon.upper))
-    out.tendons.append(TreeTendon(path, chosen, banded, limited, out.ways.get(tendon.name)))
+    out.tendons.append(tree_parts.TreeTendon(path, chosen, banded, limited, out.ways.get(tendon.name)))
     for k, (joint, factor) in enumerate(tendon.joints):
         out.number(f"{path}.joints.{joint}", factor, "-", target=f"{path}.factors#{k}")
     values: dict[str, object] = {"stiffness": tendon.stiffness}
@@ -320,7 +308,7 @@ def _driven(at: str, item: DriveSpec, out: TreeExtras) -> None:
         if value is not None:
             out.parts.add(f"{at}.{key}", value, item.unit_of(key, of_length), targets)
     force = -float(limit), float(limit)
-    out.drives.append(TreeDrive(at, chosen, factors, driven, force=force, way=way))
+    out.drives.append(tree_parts.TreeDrive(at, chosen, factors, driven, force=force, way=way))
 
 
 def _actuator(at: str, item: DriveSpec, name: str, out: TreeExtras, said: bool) -> None:
@@ -347,14 +335,16 @@ def _actuator(at: str, item: DriveSpec, name: str, out: TreeExtras, said: bool) 
     control = actuator.control if state is None else (-np.inf, np.inf)
     gear, wrench = actuator.gear[0], actuator.gear
     out.drives.append(
-        TreeDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
+        tree_parts.TreeDrive(at, chosen, f"{at}.factors", drive, control, force, law, way, gear, place, wrench, state)
     )
     numbers = actuator.muscle or (*actuator.gain, *actuator.bias)
-    for (key, unit), value in zip(ACTUATOR_NUMBERS[law], numbers, strict=True):
+    for (key, unit), value in zip(tree_parts.ACTUATOR_NUMBERS[law], numbers, strict=True):
         out.number(f"{at}.{key}", value, unit or "-", fixed=True)
 
 
-def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeExtras) -> ActuatorState | None:
+def _state(
+    at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeExtras
+) -> tree_parts.ActuatorState | None:
     """Add the numbers of an activation that follows the control; return how it does."""
     if not actuator.dynamics:
         return None
@@ -367,7 +357,9 @@ def _state(at: str, actuator: RobotActuator, drive: SignalParameter, out: TreeEx
     ends = max(low, actuator.activation[0]), min(high, actuator.activation[1])
     rule = WeightedSum(tuple(weights), limits=ends if actuator.dynamics != "integrator" else actuator.activation)
     out.parts.derived.append(Derived((f"{at}.activation",), rule, (drive.parameter,)))
-    return ActuatorState(_FOLLOWING[actuator.dynamics], len(actuator.times), (low, high), actuator.activation)
+    return tree_parts.ActuatorState(
+        _FOLLOWING[actuator.dynamics], len(actuator.times), (low, high), actuator.activation
+    )
 
 
 def _bounded(at: str, actuator: RobotActuator, robot: Robot) -> tuple[float, float]:

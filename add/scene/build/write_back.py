@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from add.errors import InputError
+from add.errors import InputError, naming
 from add.inverse import Experiment, InverseProblem
 from add.inverse.maps import DesignParameter, Log
 from add.inverse.refit import in_order
@@ -219,6 +219,7 @@ class SweepAxis:
     logarithmic: bool
 
 
+@naming("--parameter")
 def sweep_axes(problem: InverseProblem, texts: Sequence[str]) -> tuple[SweepAxis, ...]:
     """Return the axes that the texts ask for.
 
@@ -234,10 +235,10 @@ def sweep_axes(problem: InverseProblem, texts: Sequence[str]) -> tuple[SweepAxis
         naming the text that cannot be used.
     """
     if not 1 <= len(texts) <= 2:
-        raise InputError("a sweep has one or two parameters", place="--parameter", found=len(texts))
+        raise InputError("a sweep has one or two parameters", found=len(texts))
     axes = tuple(_axis(problem, text) for text in texts)
     if len({axis.index for axis in axes}) < len(axes):
-        raise InputError("the parameter is given twice", place="--parameter", found=f"'{axes[0].name}'")
+        raise InputError("the parameter is given twice", found=f"'{axes[0].name}'")
     return axes
 
 
@@ -246,16 +247,16 @@ def _axis(problem: InverseProblem, text: str) -> SweepAxis:
     parameter, index = _find(problem, path)
     parts = given.split(":") if equals else ["", ""]
     if len(parts) not in (2, 3):
-        raise InputError("not a range", place="--parameter", found=f"'{text}'", expected=_FORM)
+        raise InputError("not a range", found=f"'{text}'", expected=_FORM)
     low = _limit(parts[0], parameter.lower, text, "lower")
     high = _limit(parts[1], parameter.upper, text, "upper")
     n = _count(parts[2], text) if len(parts) == 3 else SAMPLES
     if not low < high:
-        raise InputError("the lower limit must be below the upper one", place="--parameter", found=f"'{text}'")
+        raise InputError("the lower limit must be below the upper one", found=f"'{text}'")
     name, unit = problem.labels()[index], problem.units()[index]
     logarithmic = isinstance(parameter.transform, Log)
     if not np.isfinite(parameter.transform.inverse(np.array([low]))).all():
-        raise InputError("the transform of this parameter needs values above 0", place="--parameter", found=f"'{text}'")
+        raise InputError("the transform of this parameter needs values above 0", found=f"'{text}'")
     values = np.geomspace(low, high, n) if logarithmic else np.linspace(low, high, n)
     return SweepAxis(name, unit, index, values, logarithmic)
 
@@ -278,41 +279,29 @@ def _find(problem: InverseProblem, path: str) -> tuple[DesignParameter, int]:
     whole = next((p for p in problem.parameters if path == p.name or path in p.name.split("+")), None)
     if whole is not None:
         components = ", ".join(f"'{whole.name}.{entry}'" for entry in whole.entries[:6])
-        raise InputError("choose one component", place="--parameter", found=f"'{path}'", expected=components)
-    raise InputError(
-        "there is no such entry of `parameters`" + meant(path, names),
-        place="--parameter",
-        found=f"'{path}'",
-        expected=", ".join(labels[:6]) + (" ..." if len(labels) > 6 else ""),
-    )
+        raise InputError("choose one component", found=f"'{path}'", expected=components)
+    known = ", ".join(labels[:6]) + (" ..." if len(labels) > 6 else "")
+    raise InputError(f"there is no such entry of `parameters`{meant(path, names)}", found=f"'{path}'", expected=known)
 
 
 def _limit(text: str, bound: float, whole: str, side: str) -> float:
     if not text.strip():
         if not np.isfinite(bound):
-            raise InputError(
-                f"the parameter has no {side} bound: give a range",
-                place="--parameter",
-                found=f"'{whole}'",
-                expected="PATH=low:high:n",
-            )
+            said = f"the parameter has no {side} bound: give a range"
+            raise InputError(said, found=f"'{whole}'", expected="PATH=low:high:n")
         return bound
     try:
         value = float(text)
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise InputError("not a number", place="--parameter", found=f"'{text}' in '{whole}'", expected=_FORM)
+        raise InputError("not a number", found=f"'{text}' in '{whole}'", expected=_FORM)
     return value
 
 
 def _count(text: str, whole: str) -> int:
     count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not 2 <= count <= MOST_SAMPLES:
-        raise InputError(
-            "not a number of values",
-            place="--parameter",
-            found=f"'{text[:40]}' in '{whole[:80]}'",
-            expected=f"2 to {MOST_SAMPLES}",
-        )
+        found = f"'{text[:40]}' in '{whole[:80]}'"
+        raise InputError("not a number of values", found=found, expected=f"2 to {MOST_SAMPLES}")
     return count

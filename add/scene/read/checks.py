@@ -7,18 +7,13 @@ from typing import Any
 from add.scene.read.paths import nearest
 from add.scene.read.problems import Problem, one_of, shown
 from add.scene.read.section_checks import check_exact_contact, check_friction
+from add.scene.spec import objective
 from add.scene.spec.common import references
 from add.scene.spec.contact import ContactPairSpec
 from add.scene.spec.contact_classes import ContactClasses, may_have_mesh, met_shapes
 from add.scene.spec.couplings import FixedSpec
 from add.scene.spec.links import all_bodies, trees
 from add.scene.spec.markers import DirectionMarkerSpec, PointMarkerSpec, RecordingSpec
-from add.scene.spec.objective import (
-    MarkersObjectiveSpec,
-    ObjectiveExtension,
-    ProximityObjectiveSpec,
-    SmoothnessObjectiveSpec,
-)
 from add.scene.spec.scene import SceneSpec, TimeSpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec
 
@@ -229,14 +224,14 @@ def inside(place: str, times: tuple[float, ...] | None, spec: SceneSpec, end: fl
 def _objective(spec: SceneSpec) -> Iterator[Problem]:
     for k, item in enumerate(spec.objective):
         place = f"objective.{k}"
-        if isinstance(item, MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
+        if isinstance(item, objective.MarkersObjectiveSpec) and spec.recording is None and not spec.experiments:
             yield Problem(place, "needs a recording", None, "'recording' in the scene or in every experiment")
-        if isinstance(item, SmoothnessObjectiveSpec | ProximityObjectiveSpec):
+        if isinstance(item, objective.SmoothnessObjectiveSpec | objective.ProximityObjectiveSpec):
             signal = spec.signals.get(item.signal)
             if isinstance(signal, ConstantSignalSpec | SineSignalSpec):
                 kinds = "type control, table or spline"
                 yield Problem(f"{place}.signal", "the signal has no rows over time", f"type {signal.type}", kinds)
-        if not _runs_itself(spec) or isinstance(item, ObjectiveExtension):
+        if not _runs_itself(spec) or isinstance(item, objective.ObjectiveExtension):
             continue
         for key in ("times", "window"):
             yield from inside(f"{place}.{key}", getattr(item, key, None), spec)

@@ -6,22 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from add.scene.robots import sdf_joints
 from add.scene.robots.inertia import inverse
 from add.scene.robots.model import WORLD, LinkPlace, Robot, after, here
-from add.scene.robots.sdf_joints import (
-    LOOPS,
-    MODEL,
-    NO_LIMIT,
-    TYPES,
-    SdfModel,
-    loop_of,
-    numbers_of,
-    origin_of,
-    pose_of,
-    text_of,
-    urdf_joint,
-    urdf_joints,
-)
 from add.scene.robots.urdf import UrdfOptions, robot_of_urdf
 from add.scene.robots.xml_file import SDF_WORDS, URDF_WORDS, Source, XmlNode, numbers_in, without_slashes
 from add.typing import FloatArray
@@ -50,7 +37,7 @@ def robot_of_sdf(
     source = Source(file, SDF_WORDS, frozenset(ignore))
     world, node = _model_of(source, root)
     numbers = numbers_in(root.attributes.get("version", "1.7").replace(".", " "))
-    model = SdfModel(source, node, (1, 7) if numbers is None else tuple(int(number) for number in numbers))
+    model = sdf_joints.SdfModel(source, node, (1, 7) if numbers is None else tuple(int(number) for number in numbers))
     _place(model)
     urdf, loops = _translated(model, base)
     without_slashes(source, urdf)
@@ -77,8 +64,8 @@ def robot_of_sdf(
         joints=tuple(joints),
         frames=frames,
         excluded=(*robot.excluded, *((one, two) for one, two in apart if (one, two) not in robot.excluded)),
-        loops=tuple(loop_of(model, joint, place) for joint in loops),
-        gravity=turn @ numbers_of(source, world, "gravity", "world", 3) if has_gravity else None,
+        loops=tuple(sdf_joints.loop_of(model, joint, place) for joint in loops),
+        gravity=turn @ sdf_joints.numbers_of(source, world, "gravity", "world", 3) if has_gravity else None,
         ignored=(*source.ignored, *robot.ignored),
         doubts=(*source.doubts, *robot.doubts),
     )
@@ -86,7 +73,7 @@ def robot_of_sdf(
 
 def _end(limit: float) -> float:
     """Return a limit, infinity for those that are none."""
-    return limit if abs(limit) < NO_LIMIT else np.copysign(np.inf, limit)
+    return limit if abs(limit) < sdf_joints.NO_LIMIT else np.copysign(np.inf, limit)
 
 
 def _model_of(source: Source, root: XmlNode) -> tuple[XmlNode | None, XmlNode]:
@@ -108,11 +95,11 @@ def _model_of(source: Source, root: XmlNode) -> tuple[XmlNode | None, XmlNode]:
 
 
 def _flag(node: XmlNode, tag: str) -> str:
-    text = (text_of(node, tag) or _USUAL[tag]).lower()
+    text = (sdf_joints.text_of(node, tag) or _USUAL[tag]).lower()
     return _YES.get(text, text)
 
 
-def _place(model: SdfModel) -> None:
+def _place(model: sdf_joints.SdfModel) -> None:
     """Fill the poses of links, frames and joints, and what carries them."""
     node = model.node
     first = next((link.attributes.get("name", "") for link in node.all("link")), "")
@@ -120,16 +107,16 @@ def _place(model: SdfModel) -> None:
         for item in node.all(kind):
             name = item.attributes.get("name", "")
             model.source.lines.setdefault((kind, name), item.line)
-            other, pose = pose_of(model, item, model.source.place(kind, name))
-            carrier = text_of(item, "child") if kind == "joint" else item.attributes.get("attached_to", "")
+            other, pose = sdf_joints.pose_of(model, item, model.source.place(kind, name))
+            carrier = sdf_joints.text_of(item, "child") if kind == "joint" else item.attributes.get("attached_to", "")
             entry = other or carrier, pose
             carrier = name if kind == "link" else carrier
             for key in (name, f"joint {name}") if kind == "joint" else (name,):
                 model.poses.setdefault(key, entry)
-                model.hosts.setdefault(key, first if carrier in MODEL else carrier)
+                model.hosts.setdefault(key, first if carrier in sdf_joints.MODEL else carrier)
 
 
-def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNode]]:
+def _translated(model: sdf_joints.SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNode]]:
     """Return the <robot> of a URDF, and the joints that close loops.
 
     The frame of a link is there where its joint is, and turned as the link is.
@@ -142,12 +129,12 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
     for joint in node.all("joint"):
         place = source.place("joint", joint.attributes.get("name", ""))
         kind = joint.attributes.get("type", "")
-        child = model.link(text_of(joint, "child"), place)
+        child = model.link(sdf_joints.text_of(joint, "child"), place)
         if child == model.world:
             source.fail(place, "the world is no child", "<child>world</child>", "the world as <parent>")
-        if kind not in TYPES or (child in tree and kind not in LOOPS):
-            what = "that closes a loop " if kind in TYPES else ""
-            known = ", ".join(LOOPS if kind in TYPES else TYPES)
+        if kind not in sdf_joints.TYPES or (child in tree and kind not in sdf_joints.LOOPS):
+            what = "that closes a loop " if kind in sdf_joints.TYPES else ""
+            known = ", ".join(sdf_joints.LOOPS if kind in sdf_joints.TYPES else sdf_joints.TYPES)
             source.refuse("joint", place, f"a joint of type '{kind}' {what}is not read; those are {known}")
         elif child in tree:
             loops.append(joint)
@@ -161,7 +148,7 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
             named = tree[name].attributes.get("name", "")
             at = model.at(f"joint {named}", source.place("joint", named))[0], at[1]
         model.frames[name] = at
-    at = pose_of(model, node, "model")[1]
+    at = sdf_joints.pose_of(model, node, "model")[1]
     if "placement_frame" in node.attributes:
         at = after(at, inverse(model.at(node.attributes["placement_frame"], "model")))
     model.frames[model.world] = inverse(at)
@@ -169,26 +156,28 @@ def _translated(model: SdfModel, base: str | None) -> tuple[XmlNode, list[XmlNod
     robot.children.append(XmlNode("link", {"name": model.world}, node.line))
     robot.children.extend(_link(model, link) for link in node.all("link"))
     for name, joint in tree.items():
-        robot.children.extend(urdf_joints(model, name, joint))
+        robot.children.extend(sdf_joints.urdf_joints(model, name, joint))
     free = 0
-    if base == "free" and model.world in {model.link(text_of(joint, "parent"), "") for joint in tree.values()}:
+    if base == "free" and model.world in {
+        model.link(sdf_joints.text_of(joint, "parent"), "") for joint in tree.values()
+    }:
         source.fail("model", 'base "free": a joint leads from the world to it', expected='base "fixed"')
     for name, link in links.items():
         if name not in tree:
             kind = "fixed" if base == "fixed" else "floating"
-            masses = [text for item in link.all("inertial") if (text := text_of(item, "mass"))]
+            masses = [text for item in link.all("inertial") if (text := sdf_joints.text_of(item, "mass"))]
             if base is None and any(numbers_in(text) == 0.0 for text in masses):
                 source.note(source.place("link", name), "mass 0, of a link that no joint carries: it stands still")
                 kind = "fixed"
             title = "floating_base" if not free else f"floating_{name}"
             free += 1
-            robot.children.append(urdf_joint(title, kind, model, (model.world, name), node.line))
+            robot.children.append(sdf_joints.urdf_joint(title, kind, model, (model.world, name), node.line))
     for item in node.all("frame"):
         name = item.attributes.get("name", "")
         carrier, place = model.link(name, source.place("frame", name)), source.place("frame", name)
         robot.children.append(XmlNode("link", {"name": name}, item.line))
         model.frames[name] = model.at(name, place)
-        robot.children.append(urdf_joint(f"{name}_frame", "fixed", model, (carrier, name), item.line))
+        robot.children.append(sdf_joints.urdf_joint(f"{name}_frame", "fixed", model, (carrier, name), item.line))
     read = ("link", "joint", "frame", "pose", "static", "self_collide", "allow_auto_disable")
     for item in node.children:
         if item.tag in ("model", "include"):
@@ -205,17 +194,17 @@ def _doubt_flag(source: Source, node: XmlNode, tag: str, place: str) -> None:
         source.doubt("extension", place, f"<{tag}> {said} is not read")
 
 
-def _link(model: SdfModel, node: XmlNode) -> XmlNode:
+def _link(model: sdf_joints.SdfModel, node: XmlNode) -> XmlNode:
     """Return a <link> of a URDF."""
     name = node.attributes.get("name", "")
     place = model.source.place("link", name)
     back = after(inverse(model.frames[name]), model.at(name, place))
 
     def origin(part: XmlNode) -> XmlNode:
-        other, pose = pose_of(model, part, f"{place}: line {part.line}, <{part.tag}>")
+        other, pose = sdf_joints.pose_of(model, part, f"{place}: line {part.line}, <{part.tag}>")
         if other not in ("", name):
             pose = after(after(inverse(model.at(name, place)), model.at(other, place)), pose)
-        return origin_of(after(back, pose), part.line)
+        return sdf_joints.origin_of(after(back, pose), part.line)
 
     out = XmlNode("link", {"name": name}, node.line)
     if not node.all("inertial"):
@@ -228,7 +217,7 @@ def _link(model: SdfModel, node: XmlNode) -> XmlNode:
             model.source.doubt("extension", place, f"<{tag}> of <inertial> is not read")
         given = {item.tag: item.text for matrix in part.all("inertia") for item in matrix.children}
         moments = {key: given.get(key, "1" if key[1] == key[2] else "0") for key in _MOMENTS}
-        mass = XmlNode("mass", {"value": text_of(part, "mass") or "1"}, part.line)
+        mass = XmlNode("mass", {"value": sdf_joints.text_of(part, "mass") or "1"}, part.line)
         children = [origin(part), mass, XmlNode("inertia", moments, part.line)]
         out.children.append(XmlNode("inertial", {}, part.line, children))
     for part in node.children:

@@ -10,18 +10,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from add import geometry
 from add.errors import InputError
-from add.geometry import (
-    MassProperties,
-    box_points,
-    box_solid,
-    capsule_points,
-    capsule_solid,
-    cylinder_points,
-    cylinder_solid,
-    sphere_points,
-    sphere_solid,
-)
 from add.geometry.triangle_surface import TriangleSurface
 from add.io.surfaces import read_surfaces
 from add.kernels import shape_codes
@@ -145,26 +135,26 @@ class Touching(NamedTuple):
     area: float
 
 
-def simple_solid(shape: str, size: Sequence[float]) -> MassProperties:
+def simple_solid(shape: str, size: Sequence[float]) -> geometry.MassProperties:
     """Return the mass properties of a shape at density 1."""
     if shape == "box":
-        return box_solid(2.0 * np.array(size))
+        return geometry.box_solid(2.0 * np.array(size))
     if shape == "sphere":
-        return sphere_solid(*size)
-    return capsule_solid(*size) if shape == "capsule" else cylinder_solid(size[0], 2.0 * size[1])
+        return geometry.sphere_solid(*size)
+    return geometry.capsule_solid(*size) if shape == "capsule" else geometry.cylinder_solid(size[0], 2.0 * size[1])
 
 
 def simple_touching(shape: str, size: Sequence[float], spacing: float, on_rims: float) -> Touching:
     """Return the points of a shape, ``spacing`` [m] apart at most, of a cylinder ``on_rims``."""
     if shape == "box":
         a, b, c = (2.0 * half for half in size)
-        return Touching(box_points((a, b, c), spacing), 0.0, 2.0 * (a * b + b * c + c * a))
+        return Touching(geometry.box_points((a, b, c), spacing), 0.0, 2.0 * (a * b + b * c + c * a))
     r = size[0]
     if shape == "sphere":
-        return Touching(sphere_points(r), r, 4.0 * np.pi * r**2)
+        return Touching(geometry.sphere_points(r), r, 4.0 * np.pi * r**2)
     if shape == "capsule":
-        return Touching(capsule_points(r, size[1], spacing), r, 4.0 * np.pi * r * (r + size[1]))
-    return Touching(cylinder_points(r, 2.0 * size[1], on_rims), 0.0, 2.0 * np.pi * r * (r + 2.0 * size[1]))
+        return Touching(geometry.capsule_points(r, size[1], spacing), r, 4.0 * np.pi * r * (r + size[1]))
+    return Touching(geometry.cylinder_points(r, 2.0 * size[1], on_rims), 0.0, 2.0 * np.pi * r * (r + 2.0 * size[1]))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -206,8 +196,8 @@ def read_shape(
     still : whether the link stands still, as what has a plane does
     """
     place = f"{place}: line {node.line}, <{node.tag}>"
-    geometry = node.all("geometry")
-    shapes = [child for child in geometry[0].children] if len(geometry) == 1 else []
+    given = node.all("geometry")
+    shapes = [child for child in given[0].children] if len(given) == 1 else []
     if len(shapes) != 1:
         source.fail(place, "does not have one shape", len(shapes), f"<geometry> with {_SHAPES}")
     for child in node.children:

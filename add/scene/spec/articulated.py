@@ -11,35 +11,10 @@ from add.errors import InputError
 from add.scene.read.paths import require_known
 from add.scene.robots.inertia import from_quaternion, six_of
 from add.scene.robots.model import WORLD, Robot, RobotJoint, RobotLoop, RobotTendon
-from add.scene.spec.actuation import (
-    DriveSpec,
-    FluidSpec,
-    JointLoopSpec,
-    LinkLoopSpec,
-    LoopEndSpec,
-    LoopSpec,
-    TendonSpec,
-    without_partner,
-)
-from add.scene.spec.common import (
-    BodyContactSpec,
-    Direction,
-    Facts,
-    FilePath,
-    Flag,
-    Name,
-    NonNegative,
-    Number,
-    NumberOrVectorSpec,
-    Positive,
-    Quaternion,
-    Role,
-    Spec,
-    Text,
-    Vector3,
-    problem,
-)
+from add.scene.spec import actuation, kinds
+from add.scene.spec.common import BodyContactSpec, Facts, Role, Spec
 from add.scene.spec.couplings import ScalarValueSpec
+from add.scene.spec.kinds import problem
 from add.scene.spec.rigid import GeometrySpec, Inertia6
 from add.typing import FloatArray
 
@@ -49,11 +24,16 @@ _Part = TypeVar("_Part", RobotJoint, RobotTendon)
 
 
 class LinkShapeSpec(Spec):
-    """A shape fixed to a link."""
+    """A shape fixed to a link.
+
+    Attributes
+    ----------
+    orientation : of the shape's frame in the link's frame [-]
+    """
 
     geometry: GeometrySpec = Field(description="the shape, in its own frame")
-    position: Vector3 = Field((0.0, 0.0, 0.0), description="origin of the shape's frame in the link's frame [m]")
-    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="of the shape's frame in the link's frame [-]")
+    position: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="origin of the shape's frame in the link's frame [m]")
+    orientation: kinds.Quaternion = (1.0, 0.0, 0.0, 0.0)
 
 
 class LinkSpec(Spec, numbers=Role.PROPERTY):
@@ -67,18 +47,18 @@ class LinkSpec(Spec, numbers=Role.PROPERTY):
     """
 
     shapes: tuple[LinkShapeSpec, ...] | None = Field(None, description="what it touches by; null = the file's, or none")
-    mass: Positive | None = Field(None, description="mass [kg]; null = the file's, or by `density`")
-    density: Positive | None = Field(None, description="mass density of the shapes [kg/m^3]")
+    mass: kinds.Positive | None = Field(None, description="mass [kg]; null = the file's, or by `density`")
+    density: kinds.Positive | None = Field(None, description="mass density of the shapes [kg/m^3]")
     inertia: Inertia6 | None = None
-    center_of_mass: Vector3 | None = None
+    center_of_mass: kinds.Vector3 | None = None
 
 
 class MimicSpec(Spec):
     """A joint that follows another one: its coordinate is factor times that one's plus offset."""
 
-    joint: Name = Field(description="name of the other joint")
-    factor: Number = Field(1.0, description="factor [-]")
-    offset: Number = Field(0.0, description="offset [rad, m]")
+    joint: kinds.Name = Field(description="name of the other joint")
+    factor: kinds.Number = Field(1.0, description="factor [-]")
+    offset: kinds.Number = Field(0.0, description="offset [rad, m]")
 
 
 class TreeJointSpec(Spec, numbers=Role.PROPERTY):
@@ -88,12 +68,16 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
 
     Attributes
     ----------
+    position : its frame's origin in the parent's frame [m]; null = 0, 0, 0
+    orientation : its frame in the parent's frame [-]; null = 1, 0, 0, 0
     value : where it starts [rad, m]: angle, way or, of a ball, rotation vector; null = the file's, or 0
     rate : how fast it starts [rad/s, m/s]; null = 0
+    stiffness : of its spring [N m/rad, N/m]; null = the file's, or 0
     rest : where the spring is at rest [rad, m]; null = the file's, or 0
     dry_friction : tau, the largest torque or force of dry friction [N m, N]; null = the file's, or 0
     dry_friction_law : its law, as the body's `dry_friction_law` says; null = the body's
     slip_speed : rate at which dry friction is felt [rad/s, m/s]; null = 0.01, or 0.001 by the law `hybrid`
+    armature : inertia of its motor [kg m^2, kg]; null = the file's, or 0
     limit_stiffness : stiffness of its stops [N m/rad, N/m]; null = 1000, or more: the weight that it may bear presses a
         hinge by at most 0.01 rad, a slide by a hundredth of its way, and throws it five times as far
     limit_damping : damping of its stops [N m s/rad, N s/m]; null = 1 beside a given stiffness, else at least 1: half of
@@ -102,25 +86,25 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     """
 
     type: Literal["hinge", "slide", "ball", "fixed"] | None = Field(None, description="kind of joint; null = hinge")
-    parent: Name | None = Field(None, description="link that carries it; null = the base")
-    child: Name | None = Field(None, description="link that it carries; null = the one of its own name")
-    position: Vector3 | None = Field(None, description="its frame's origin in the parent's frame [m]; null = 0, 0, 0")
-    orientation: Quaternion | None = Field(None, description="its frame in the parent's frame [-]; null = 1, 0, 0, 0")
-    axis: Direction | None = Field(None, description="axis of a hinge or slide in its frame [-]; null = 0, 0, 1")
+    parent: kinds.Name | None = Field(None, description="link that carries it; null = the base")
+    child: kinds.Name | None = Field(None, description="link that it carries; null = the one of its own name")
+    position: kinds.Vector3 | None = None
+    orientation: kinds.Quaternion | None = None
+    axis: kinds.Direction | None = Field(None, description="axis of a hinge or slide in its frame [-]; null = 0, 0, 1")
     mimic: MimicSpec | None = Field(None, description="another joint that it follows")
-    value: Annotated[NumberOrVectorSpec | None, Role.STATE] = None
-    rate: Annotated[NumberOrVectorSpec | None, Role.STATE] = None
-    stiffness: NonNegative | None = Field(None, description="of its spring [N m/rad, N/m]; null = the file's, or 0")
-    rest: NumberOrVectorSpec | None = None
-    damping: NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
-    dry_friction: NonNegative | None = None
+    value: Annotated[kinds.NumberOrVectorSpec | None, Role.STATE] = None
+    rate: Annotated[kinds.NumberOrVectorSpec | None, Role.STATE] = None
+    stiffness: kinds.NonNegative | None = None
+    rest: kinds.NumberOrVectorSpec | None = None
+    damping: kinds.NonNegative | None = Field(None, description="damping [N m s/rad, N s/m]; null = the file's, or 0")
+    dry_friction: kinds.NonNegative | None = None
     dry_friction_law: Literal["tanh", "hybrid"] | None = None
-    slip_speed: Positive | None = None
-    armature: NonNegative | None = Field(None, description="inertia of its motor [kg m^2, kg]; null = the file's, or 0")
-    lower: Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
-    upper: Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
-    limit_stiffness: Positive | None = None
-    limit_damping: NonNegative | None = None
+    slip_speed: kinds.Positive | None = None
+    armature: kinds.NonNegative | None = None
+    lower: kinds.Number | None = Field(None, description="lower limit [rad, m]; null = the file's, or none")
+    upper: kinds.Number | None = Field(None, description="upper limit [rad, m]; null = the file's, or none")
+    limit_stiffness: kinds.Positive | None = None
+    limit_damping: kinds.NonNegative | None = None
     motion: ScalarValueSpec | None = None
 
     def model_post_init(self, context: Any) -> None:
@@ -130,7 +114,7 @@ class TreeJointSpec(Spec, numbers=Role.PROPERTY):
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {} if self.type in (None, "hinge", "slide") else {"axis": f"a joint of type '{self.type}' has none"}
         out |= {} if self.motion is None else {"rate": "the given motion has a rate of its own"}
-        return out | without_partner(facts, path, ("slip_speed", "dry_friction_law"))
+        return out | actuation.without_partner(facts, path, ("slip_speed", "dry_friction_law"))
 
 
 def numbers_of(robot: Robot, keyframe: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
@@ -176,10 +160,13 @@ class ArticulatedBodySpec(Spec):
     Attributes
     ----------
     base : whether the first link moves freely; null = fixed in a URDF or here, as it says in an MJCF or SDF
+    ignore : things of the file to leave out that would change the motion
+    repair : whether impossible inertias of a URDF are mended, see `add info --repair`
     keyframe : pose of an MJCF in which joints start that say no `value`; null = the file's zero pose
     position : of the free link's frame, instead of where the file has it; where the base stands still, of the file's
         world, in which it places the links [m]; null = as in the file
     orientation : of the same frame [-]; null = as in the file
+    velocity : of a free link's frame origin [m/s]
     angular_velocity : of a free link, world axes [rad/s]
     limits : stops of its hinges and slides: springs and dampers, or `hard`, with the friction law `impulse`: they give
         not at all, and stop what arrives without a rebound
@@ -196,34 +183,40 @@ class ArticulatedBodySpec(Spec):
     """
 
     type: Literal["articulated"] = Field("articulated", description="kind of body")
-    model: FilePath | None = Field(None, description="URDF, SDF or MJCF file; null = the tree is written here")
+    model: kinds.FilePath | None = Field(None, description="URDF, SDF or MJCF file; null = the tree is written here")
     base: Literal["fixed", "free"] | None = None
     up: Literal["x", "y", "z"] = Field("z", description="axis of the file that points up")
-    ignore: tuple[Text, ...] = Field((), description="things of the file to leave out that would change the motion")
-    repair: Flag = Field(False, description="whether impossible inertias of a URDF are mended, see `add info --repair`")
-    srdf: FilePath | None = Field(None, description="SRDF file whose pairs of links of a URDF never touch")
-    packages: dict[Name, FilePath] = Field(default_factory=dict, description="package of a URDF -> its folder")
-    visual: Flag = Field(False, description="whether meshes for pictures of a URDF are read and drawn")
-    keyframe: Text | None = None
-    position: Annotated[Vector3 | None, Role.STATE] = None
-    orientation: Annotated[Quaternion | None, Role.STATE] = None
-    velocity: Annotated[Vector3, Role.STATE] = Field((0.0, 0.0, 0.0), description="of a free link's frame origin [m/s]")
-    angular_velocity: Annotated[Vector3, Role.STATE] = (0.0, 0.0, 0.0)
-    links: dict[Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
-    joints: dict[Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
-    drives: dict[Name, DriveSpec] = Field(default_factory=dict, description="name -> actuator of a joint or tendon")
+    ignore: tuple[kinds.Text, ...] = ()
+    repair: kinds.Flag = False
+    srdf: kinds.FilePath | None = Field(None, description="SRDF file whose pairs of links of a URDF never touch")
+    packages: dict[kinds.Name, kinds.FilePath] = Field(
+        default_factory=dict, description="package of a URDF -> its folder"
+    )
+    visual: kinds.Flag = Field(False, description="whether meshes for pictures of a URDF are read and drawn")
+    keyframe: kinds.Text | None = None
+    position: Annotated[kinds.Vector3 | None, Role.STATE] = None
+    orientation: Annotated[kinds.Quaternion | None, Role.STATE] = None
+    velocity: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
+    angular_velocity: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
+    links: dict[kinds.Name, LinkSpec] = Field(default_factory=dict, description="name -> link")
+    joints: dict[kinds.Name, TreeJointSpec] = Field(default_factory=dict, description="name -> joint, parents first")
+    drives: dict[kinds.Name, actuation.DriveSpec] = Field(
+        default_factory=dict, description="name -> actuator of a joint or tendon"
+    )
     limits: Literal["penalty", "hard"] = "penalty"
     dry_friction_law: Literal["tanh", "hybrid"] = "tanh"
-    tendons: dict[Name, TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
-    fluid: FluidSpec | None = Field(None, description="fluid around all its links; null = the file's, or none")
-    loops: dict[Name, LoopSpec] = Field(
+    tendons: dict[kinds.Name, actuation.TendonSpec] = Field(default_factory=dict, description="name -> fixed tendon")
+    fluid: actuation.FluidSpec | None = Field(
+        None, description="fluid around all its links; null = the file's, or none"
+    )
+    loops: dict[kinds.Name, actuation.LoopSpec] = Field(
         default_factory=dict, description="name -> equations that close a loop of links, or couple joints"
     )
-    actuators: Flag = False
-    static_shapes: Flag = False
-    limit_onset: Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
-    self_collision: Flag | Literal["not-at-start"] = False
-    spacing: Positive | None = None
+    actuators: kinds.Flag = False
+    static_shapes: kinds.Flag = False
+    limit_onset: kinds.Positive = Field(1e-3, description="way over which the stops of joints begin to act [rad, m]")
+    self_collision: kinds.Flag | Literal["not-at-start"] = False
+    spacing: kinds.Positive | None = None
     meshes: Literal["exact", "hull"] | None = None
     contact: BodyContactSpec | None = Field(None, description="contact class of all links; null = one of its own")
     _robot: Robot | None = PrivateAttr(default=None)
@@ -290,7 +283,7 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
         place = f"{at}.loops.{name}"
         if any(loop.name == name for loop in robot.loops):
             raise InputError("the robot's file has a loop of this name", place=place)
-        loops.append(_joint_loop(robot, name, item, place) if isinstance(item, JointLoopSpec) else _link_loop(
+        loops.append(_joint_loop(robot, name, item, place) if isinstance(item, actuation.JointLoopSpec) else _link_loop(
             robot, name, item, place
         ))  # fmt: skip
     tendons = {tendon.name: tendon for tendon in robot.tendons}
@@ -304,12 +297,12 @@ def with_parts(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
 _OF_BOTH = ("stiffness", "damping", "dry_friction", "lower", "upper")
 
 
-def _with(part: _Part, said: TreeJointSpec | TendonSpec | None, *keys: str) -> _Part:
+def _with(part: _Part, said: TreeJointSpec | actuation.TendonSpec | None, *keys: str) -> _Part:
     """Return a joint or a tendon with the numbers of these keys that the scene says."""
     return replace(part, **{key: value for key in keys if (value := getattr(said, key, None)) is not None})
 
 
-def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> RobotLoop:
+def _link_loop(robot: Robot, name: str, item: actuation.LinkLoopSpec, place: str) -> RobotLoop:
     ends = [_end(robot, end, f"{place}.{key}.link") for key, end in (("a", item.a), ("b", item.b))]
     return RobotLoop(
         name,
@@ -321,7 +314,7 @@ def _link_loop(robot: Robot, name: str, item: LinkLoopSpec, place: str) -> Robot
     )
 
 
-def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, FloatArray]:
+def _end(robot: Robot, end: actuation.LoopEndSpec, place: str) -> tuple[str, FloatArray, FloatArray]:
     position, rotation = np.array(end.position), from_quaternion(end.orientation)
     if end.link is None:
         return WORLD, position, rotation
@@ -330,7 +323,7 @@ def _end(robot: Robot, end: LoopEndSpec, place: str) -> tuple[str, FloatArray, F
     return link, origin + turn @ position, turn @ rotation
 
 
-def _joint_loop(robot: Robot, name: str, item: JointLoopSpec, place: str) -> RobotLoop:
+def _joint_loop(robot: Robot, name: str, item: actuation.JointLoopSpec, place: str) -> RobotLoop:
     known = [joint.name for joint in robot.joints]
     names = [item.joint] if item.other is None else [item.joint, item.other]
     for key, joint in zip(("joint", "other"), names, strict=False):
@@ -346,7 +339,7 @@ def _joint_loop(robot: Robot, name: str, item: JointLoopSpec, place: str) -> Rob
     return RobotLoop(name, "joints", joints=tuple(names), coefficients=tuple(coefficients.tolist()))
 
 
-def _tendon(robot: Robot, name: str, said: TendonSpec, own: RobotTendon | None, place: str) -> RobotTendon:
+def _tendon(robot: Robot, name: str, said: actuation.TendonSpec, own: RobotTendon | None, place: str) -> RobotTendon:
     """Return the file's tendon with what the scene says otherwise, or the scene's."""
     made = own or RobotTendon(name, ())
     if said.joints is not None:

@@ -7,13 +7,13 @@ from inspect import get_annotations
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
 
 from add.errors import InputError
 from add.laws import require_names
-from add.scene.spec.unions import by_key, by_type
+from add.scene.spec import kinds
+from add.scene.spec.kinds import problem
 from add.summary import described
 from add.typing import FloatArray
 
@@ -107,12 +107,6 @@ class Facts(NamedTuple):
         return self.friction_law in HARD
 
 
-class Refers(NamedTuple):
-    """The kind of thing that a name in the format stands for, beside its type: `Annotated[Name, Refers("marker")]`."""
-
-    what: str
-
-
 def objects_in(node: Any, place: str) -> Iterator[tuple[str, Spec]]:
     """Iterate over all objects in a part of a scene with their paths, the outer ones first."""
     inner: Any = ()
@@ -132,7 +126,7 @@ def references(node: Any, place: str) -> Iterator[tuple[str, str, str]]:
     for at, item in objects_in(node, place):
         for key, info in type(item).model_fields.items():
             value = getattr(item, key)
-            if isinstance(value, str) and (said := said_beside(info, Refers)) is not None:
+            if isinstance(value, str) and (said := said_beside(info, kinds.Refers)) is not None:
                 yield f"{at}.{info.alias or key}", said.what, value
 
 
@@ -143,11 +137,6 @@ def said_beside(item: Any, kind: type[T]) -> T | None:
     annotation = item.annotation if isinstance(item, FieldInfo) else item
     inner = get_args(annotation) if get_origin(annotation) not in (dict, tuple, Literal) else ()
     return parts[0] if parts else next((value for part in inner if (value := said_beside(part, kind))), None)
-
-
-def problem(message: str, **context: Any) -> PydanticCustomError:
-    """Error of a scene value; `context` may hold `key`, `expected` for the report."""
-    return PydanticCustomError("scene", "{message}", {"message": message, **context})
 
 
 @contextmanager
@@ -171,107 +160,20 @@ def exactly_one(spec: BaseModel, *groups: str) -> None:
         raise problem(f"give exactly one of {listed}", found=found)
 
 
-# --- numbers -------------------------------------------------------------------------------------------------------
-
-#: The largest number of a scene in size, directions aside, whose length does not matter: moments of inertia are fifth
-#: powers of lengths, and those of larger ones are no numbers.
-LARGEST = 1e60
-#: The smallest length and step: what divides by powers of it is a number.
-SMALLEST = 1e-60
-
-
-def _must(be: Callable[[Any], object], message: str, expected: str) -> AfterValidator:
-    """Return a validator that refuses other values."""
-
-    def validate(value: Any) -> Any:
-        if not be(value):
-            raise problem(message, expected=expected)
-        return value
-
-    return AfterValidator(validate)
-
-
-Finite = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-Number = Annotated[Finite, Field(ge=-LARGEST, le=LARGEST)]
-Positive = Annotated[Number, Field(gt=0)]
-Extent = Annotated[Positive, _must(lambda value: value >= SMALLEST, "impossible value", f"at least {SMALLEST:g}")]
-NonNegative = Annotated[Number, Field(ge=0)]
-Share = Annotated[Number, Field(ge=0, lt=1)]
-# A billion of anything is a slip, and numbers of twenty digits have no place in arrays.
-Count = Annotated[int, Strict(), Field(ge=1, le=10**9)]
-Index = Annotated[int, Strict(), Field(ge=0, le=10**9)]
-Flag = Annotated[bool, Strict()]
-Vector3 = tuple[Number, Number, Number]
-PositiveVector3 = tuple[Extent, Extent, Extent]
-
-
-def _unit_quaternion(quaternion: tuple[float, ...]) -> tuple[float, ...]:
-    length = sum(x * x for x in quaternion) ** 0.5
-    if abs(length - 1.0) > 1e-6:
-        raise problem(
-            f"a quaternion (w, x, y, z) must have length 1 within 1e-6, this one has {length:.9g}",
-            expected="a unit quaternion",
-        )
-    return quaternion
-
-
-def unique(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Validator of a list whose entries have to differ."""
-    seen = set()
-    for item in items:
-        if item in seen:
-            raise problem(f"{item!r} appears twice", expected="different entries")
-        seen.add(item)
-    return items
-
-
-def _unique_letters(axes: str) -> str:
-    unique(tuple(axes))
-    return axes
-
-
-Direction = Annotated[
-    tuple[Finite, Finite, Finite], _must(any, "a direction must not be zero", "a vector with a length above 0")
-]
-Quaternion = Annotated[tuple[Number, Number, Number, Number], AfterValidator(_unit_quaternion)]
-Window = Annotated[
-    tuple[Number, Number], _must(lambda w: w[0] < w[1], "a window must start before it ends", "[t0, t1] with t0 < t1")
-]
-Axes = Annotated[str, Field(pattern="^[xyz]{1,3}$"), AfterValidator(_unique_letters)]
-Yes = Annotated[Flag, _must(bool, "only true makes sense here", "true"), Field(json_schema_extra={"const": True})]
-NodeList = Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)]
-
-# --- strings -------------------------------------------------------------------------------------------------------
-
-# No dots (paths into the scene use them), slashes (HDF5 groups) or angle brackets (tags).
-Name = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*$", max_length=100)]
-#: A side of a pair: a body, a link of an articulated one, an obstacle or a class.
-SideName = Annotated[str, Strict(), Field(pattern=r"^\w[\w +:-]*(/\w[\w +:-]*)?$", max_length=200)]
-#: A body, or a link of an articulated one: "a1/FR_foot".
-BodyName = Annotated[SideName, Refers("body")]
-MarkerName = Annotated[Name, Refers("marker")]
-SignalName = Annotated[Name, Refers("signal")]
-Text = Annotated[str, Strict()]
-NonEmpty = Annotated[str, Strict(), Field(min_length=1)]
-FilePath = Annotated[str, Strict(), Field(min_length=1, json_schema_extra={"format": "path"})]
-
-
 class BodyContactSpec(Spec, numbers=Role.PROPERTY):
-    """A body in contact: its class, its skin, and whether it meets itself."""
+    """A body in contact: its class, its skin, and whether it meets itself.
 
-    class_: Name | None = Field(
-        None,
-        alias="class",
-        description="contact class: a name by which `contact.pairs` may mean all bodies of it; null = none of its own",
-    )
-    thickness: Positive | None = Field(
-        None,
-        description="thickness of the body's skin, or of a sheet or a rope [m]: two meshes touch where they are nearer "
-        "than half the sum of theirs; null = `contact.mesh.thickness`",
-    )
-    meets_itself: Flag = Field(
-        False, alias="self", description="whether the body's mesh meets itself: soft and mass-spring bodies"
-    )
+    Attributes
+    ----------
+    class_ : contact class: a name by which `contact.pairs` may mean all bodies of it; null = none of its own
+    thickness : thickness of the body's skin, or of a sheet or a rope [m]: two meshes touch where they are nearer than
+        half the sum of theirs; null = `contact.mesh.thickness`
+    meets_itself : whether the body's mesh meets itself: soft and mass-spring bodies
+    """
+
+    class_: Annotated[kinds.Name | None, Field(alias="class")] = None
+    thickness: kinds.Positive | None = None
+    meets_itself: Annotated[kinds.Flag, Field(alias="self")] = False
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         skin = {} if facts.meshes_meet else {"thickness": "no two meshes meet"}
@@ -280,12 +182,10 @@ class BodyContactSpec(Spec, numbers=Role.PROPERTY):
 
 # --- selectors: which nodes, in the rest frame of the mesh -----------------------------------------------------------
 
-Limit = tuple[Number | None, Number | None, Number | None]
-
 
 class _CornersSpec(Spec):
-    min: Limit = Field((None, None, None), description="lowest x, y, z [m]; null = unbounded")
-    max: Limit = Field((None, None, None), description="highest x, y, z [m]; null = unbounded")
+    min: kinds.Limit = Field((None, None, None), description="lowest x, y, z [m]; null = unbounded")
+    max: kinds.Limit = Field((None, None, None), description="highest x, y, z [m]; null = unbounded")
 
     @property
     def corners(self) -> tuple[FloatArray, FloatArray]:
@@ -307,8 +207,8 @@ class BoxSpec(_CornersSpec):
 class BallSpec(Spec):
     """Sphere; a node on the boundary is inside."""
 
-    center: Vector3 = Field(description="centre [m]")
-    radius: Positive = Field(description="radius [m]")
+    center: kinds.Vector3 = Field(description="centre [m]")
+    radius: kinds.Positive = Field(description="radius [m]")
 
 
 class BoxSelectorSpec(Spec):
@@ -326,24 +226,24 @@ class SphereSelectorSpec(Spec):
 class NodesSelectorSpec(Spec):
     """Nodes given by number."""
 
-    nodes: NodeList = Field(description="node numbers, from 0, in the order of the mesh")
+    nodes: kinds.NodeList = Field(description="node numbers, from 0, in the order of the mesh")
 
 
 class SurfaceSelectorSpec(Spec):
     """Every node of the surface."""
 
-    surface: Yes = Field(description="true: every node of the surface")
+    surface: kinds.Yes = Field(description="true: every node of the surface")
 
 
 class AllSelectorSpec(Spec):
     """Every node."""
 
-    all: Yes = Field(description="true: every node")
+    all: kinds.Yes = Field(description="true: every node")
 
 
 SelectorSpec = Annotated[
     BoxSelectorSpec | SphereSelectorSpec | NodesSelectorSpec | SurfaceSelectorSpec | AllSelectorSpec,
-    by_key("box", "sphere", "nodes", "surface", "all"),
+    kinds.by_key("box", "sphere", "nodes", "surface", "all"),
 ]
 
 # --- values over time ------------------------------------------------------------------------------------------------
@@ -352,41 +252,29 @@ SelectorSpec = Annotated[
 class SignalReferenceSpec(Spec):
     """The signal of that name."""
 
-    signal: SignalName = Field(description="name of an entry of `signals`")
+    signal: kinds.SignalName = Field(description="name of an entry of `signals`")
 
 
 ValueSpec = Annotated[
-    Vector3 | SignalReferenceSpec,
-    by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
+    kinds.Vector3 | SignalReferenceSpec,
+    kinds.by_type('[x, y, z] or {"signal": name}', vector=(list, tuple), signal=(dict, SignalReferenceSpec)),
     Role.DRIVE,
 ]
-
-NumberOrVectorSpec = Annotated[
-    Number | Vector3,
-    by_type("a number or [x, y, z]", number=(int, float), vector=(list, tuple)),
-]
-
-NumberOrListSpec = Annotated[
-    Number | Annotated[tuple[Number, ...], Field(min_length=1)],
-    by_type("a number or a list of numbers", number=(int, float), list=(list, tuple)),
-]
-
-TimeOrEndSpec = Annotated[
-    NonNegative | Literal["end"],
-    by_type('a time [s] or "end"', number=(int, float), text=str),
-]
-
 
 # --- Formulas in scenes: the numbers that they are written with -------------------------------------------------------
 
 
 class _FormulaSpec(Spec, numbers=Role.PROPERTY):
-    """An object with formulas, and the numbers in them."""
+    """An object with formulas, and the numbers in them.
 
-    numbers: dict[Name, Number] = Field(description="numbers of the formula by name, each of them a parameter")
-    units: dict[Name, Text] = Field(
-        {}, description="units of numbers, for reports; of a material that says none they are in Pa"
-    )
+    Attributes
+    ----------
+    numbers : numbers of the formula by name, each of them a parameter
+    units : units of numbers, for reports; of a material that says none they are in Pa
+    """
+
+    numbers: dict[kinds.Name, kinds.Number]
+    units: dict[kinds.Name, kinds.Text] = {}
 
     def check_formula(self, variables: Collection[str], read: Callable[[], None]) -> None:
         """Refuse names that cannot be, units of nothing, and what reading the formula refuses."""

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field
 
 from add.contact import CONSTANT_FRICTION, FrictionCurve
-from add.scene.spec.common import HARD, Count, Facts, Flag, NonNegative, Number, Positive, Role, SideName, Spec, problem
+from add.scene.spec import kinds
+from add.scene.spec.common import HARD, Facts, Role, Spec
 from add.scene.spec.friction import CURVES, FrictionCurveSpec, NormalLawSpec, _FurtherFriction
+from add.scene.spec.kinds import problem
 
 
 class ContactPairSpec(_FurtherFriction):
@@ -24,18 +26,18 @@ class ContactPairSpec(_FurtherFriction):
     by_meshes : true: two bodies meet by meshes, also where points could meet a shape; balls by radius
     """
 
-    between: tuple[SideName, SideName] | None = None
-    body: SideName | None = Field(None, description="name of a body or a class, whose points are meant")
-    obstacle: SideName | None = None
-    stiffness: Positive | None = Field(None, description="k_n [N/m], or [N/m^3] per area")
-    friction: NonNegative | None = Field(None, description="Coulomb's coefficient [-]")
-    damping: NonNegative | None = Field(None, description="k_d [N s/m], or [N s/m^3] per area")
-    restitution: Annotated[Number, Field(gt=0, le=1)] | None = None
-    touching: Count | None = Field(None, description="points that touch at once in that impact; null = 1")
-    stick_stiffness: Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
-    thickness: Positive | None = None
-    by_meshes: Flag = False
-    enabled: Flag = Field(True, description="false: they pass through each other")
+    between: tuple[kinds.SideName, kinds.SideName] | None = None
+    body: kinds.SideName | None = Field(None, description="name of a body or a class, whose points are meant")
+    obstacle: kinds.SideName | None = None
+    stiffness: kinds.Positive | None = Field(None, description="k_n [N/m], or [N/m^3] per area")
+    friction: kinds.NonNegative | None = Field(None, description="Coulomb's coefficient [-]")
+    damping: kinds.NonNegative | None = Field(None, description="k_d [N s/m], or [N s/m^3] per area")
+    restitution: Annotated[kinds.Number, Field(gt=0, le=1)] | None = None
+    touching: kinds.Count | None = Field(None, description="points that touch at once in that impact; null = 1")
+    stick_stiffness: kinds.Positive | None = Field(None, description="k_t [N s/m], or [N s/m^3] per area")
+    thickness: kinds.Positive | None = None
+    by_meshes: kinds.Flag = False
+    enabled: kinds.Flag = Field(True, description="false: they pass through each other")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = {}
@@ -94,9 +96,9 @@ class NodeContactSpec(Spec, numbers=Role.PROPERTY):
         that is null
     """
 
-    stiffness: Positive | None = None
-    damping: NonNegative | None = None
-    stick_stiffness: Positive | None = None
+    stiffness: kinds.Positive | None = None
+    damping: kinds.NonNegative | None = None
+    stick_stiffness: kinds.Positive | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         keys = tuple(type(self).model_fields)
@@ -118,17 +120,18 @@ class MeshContactSpec(Spec, numbers=Role.PROPERTY):
         of the body
     stiffness : normal stiffness k_n of two surfaces [N/m^3]; null = `contact.stiffness`, over the mean area of a vertex
         where that counts per node; where that is null, too, from weights, sizes and moduli
+    damping : normal damping k_d [N s/m^3]; null as for the stiffness
     onset : depth over which the stiffness sets in [m]; null = `contact.onset`, or 0.3 of the distance at which the
         thinnest skins touch if that is 0
     damping_ramp : depth over which the damping sets in [m]; null = `contact.damping_ramp`, or as the onset
     """
 
-    thickness: Positive | None = None
-    stiffness: Positive | None = None
-    damping: NonNegative | None = Field(None, description="normal damping k_d [N s/m^3]; null as for the stiffness")
-    stick_stiffness: Positive | None = Field(None, description="k_t [N s/m^3]; null as for the stiffness")
-    onset: Positive | None = None
-    damping_ramp: Positive | None = None
+    thickness: kinds.Positive | None = None
+    stiffness: kinds.Positive | None = None
+    damping: kinds.NonNegative | None = None
+    stick_stiffness: kinds.Positive | None = Field(None, description="k_t [N s/m^3]; null as for the stiffness")
+    onset: kinds.Positive | None = None
+    damping_ramp: kinds.Positive | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if not facts.meshes_meet:
@@ -172,36 +175,33 @@ class ContactSpec(_FurtherFriction):
     onset : depth delta over which the stiffness sets in [m]: f_n = k_n d^2 / (2 delta) for d < delta; null as for the
         damping
     coulomb_normal : normal force in Coulomb's limit: `elastic` part only, or `total` with damping
+    adhesive_damping : whether the damping may pull while bodies part, down to where they lose touch; false: the normal
+        force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true
     between_bodies : whether bodies meet: points of one the shapes that rigid and kinematic bodies carry, others by
         their meshes (`mesh`); bodies that a coupling joins do not, unless it says `collide`
     """
 
-    stiffness: Positive | None = None
+    stiffness: kinds.Positive | None = None
     stiffness_per: Literal["node", "area"] = "node"
     law: NormalLawSpec = "penalty"
     friction_curve: FrictionCurveSpec | None = None
-    thickness: Positive | None = None
+    thickness: kinds.Positive | None = None
     friction_law: Literal["linear", "tanh", "hybrid", "none", "exact", "impulse"] = "linear"
     friction_cone: Literal["round", "pyramid"] = "round"
     impact_time: Literal["step", "linear"] = "linear"
-    friction: NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
-    stick_stiffness: Positive | None = None
+    friction: kinds.NonNegative = Field(0.4, description="Coulomb's coefficient c_f [-]")
+    stick_stiffness: kinds.Positive | None = None
     stick_stiffness_rule: Literal["dt", "effective-dt"] = "dt"
-    damping: NonNegative | None = None
-    damping_ramp: NonNegative | None = None
-    onset: NonNegative | None = None
+    damping: kinds.NonNegative | None = None
+    damping_ramp: kinds.NonNegative | None = None
+    onset: kinds.NonNegative | None = None
     nodes: NodeContactSpec = Field(
         default_factory=NodeContactSpec, description="nodes of soft and mass-spring bodies on shapes"
     )
     coulomb_normal: Literal["elastic", "total"] = "elastic"
     # Scenes of before say "pulls".
-    adhesive_damping: Flag = Field(
-        False,
-        validation_alias=AliasChoices("adhesive_damping", "pulls"),
-        description="whether the damping may pull while bodies part, down to where they lose touch; false: the normal "
-        "force is never negative. Eq. 22 of the paper, which then gives `restitution`, holds for true",
-    )
-    between_bodies: Flag = True
+    adhesive_damping: Annotated[kinds.Flag, Field(validation_alias=AliasChoices("adhesive_damping", "pulls"))] = False
+    between_bodies: kinds.Flag = True
     mesh: MeshContactSpec = Field(default_factory=MeshContactSpec, description="contact of meshes with each other")
     pairs: tuple[ContactPairSpec, ...] = Field((), description="pairs that differ from the above or are switched off")
 

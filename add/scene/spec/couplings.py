@@ -7,45 +7,30 @@ from pydantic import Field
 from add.errors import InputError
 from add.joints.law_term import LINE, TURN, DecidingJointLaw, JointFormula, JointLaw, Measure
 from add.joints.laws import HARDENING_SPRING, Cable, ElasticJoint, Spring
-from add.scene.spec.common import (
-    BodyName,
-    Direction,
-    Facts,
-    Flag,
-    Name,
-    NonNegative,
-    Number,
-    Positive,
-    Refers,
-    Role,
-    SelectorSpec,
-    SignalReferenceSpec,
-    Spec,
-    Text,
-    ValueSpec,
-    Vector3,
-    _FormulaSpec,
-    problem,
-)
+from add.scene.spec import kinds
+from add.scene.spec.common import Facts, Role, SelectorSpec, SignalReferenceSpec, Spec, ValueSpec, _FormulaSpec
 from add.scene.spec.extension import Extension
-from add.scene.spec.unions import by_type, by_value
+from add.scene.spec.kinds import problem
 
 ScalarValueSpec = Annotated[
-    Number | SignalReferenceSpec,
-    by_type('a number or {"signal": name}', number=(int, float), signal=(dict, SignalReferenceSpec)),
+    kinds.Number | SignalReferenceSpec,
+    kinds.by_type('a number or {"signal": name}', number=(int, float), signal=(dict, SignalReferenceSpec)),
     Role.DRIVE,
 ]
+Stop = Annotated[kinds.Number, Field(gt=-3.14, lt=3.14)]  # less than half a turn
 
 
 class EndSpec(Spec, numbers=Role.PROPERTY):
-    """One end of a coupling: a place on a body, or in the world."""
+    """One end of a coupling: a place on a body, or in the world.
 
-    body: BodyName | None = Field(None, description="name of a body; null = the world")
-    at: Vector3 | None = Field(
-        None,
-        description="place in the body's rest frame, or in the world [m]; null = where the other end starts (for the "
-        "only node of a body: that node)",
-    )
+    Attributes
+    ----------
+    at : place in the body's rest frame, or in the world [m]; null = where the other end starts (for the only node of a
+        body: that node)
+    """
+
+    body: kinds.BodyName | None = Field(None, description="name of a body; null = the world")
+    at: kinds.Vector3 | None = None
 
 
 class _CouplingSpec(Spec, numbers=Role.PROPERTY):
@@ -53,7 +38,7 @@ class _CouplingSpec(Spec, numbers=Role.PROPERTY):
     term: ClassVar[type[JointLaw] | type[DecidingJointLaw] | JointFormula | None] = None
     columns: ClassVar[dict[str, str]] = {}
 
-    collide: Flag = Field(False, description="whether the two bodies still meet each other")
+    collide: kinds.Flag = Field(False, description="whether the two bodies still meet each other")
 
     @property
     def joins(self) -> tuple[str, str] | None:
@@ -93,9 +78,9 @@ _TOGETHER = {"stiffness": "N/m", "damping": "N s/m"}
 class _AlongSpec(_PairSpec):
     columns = _TOGETHER | {"length": "m"}
 
-    stiffness: Positive = Field(description="k [N/m]")
-    damping: NonNegative = Field(0.0, description="damping along the line [N s/m]")
-    length: NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
+    stiffness: kinds.Positive = Field(description="k [N/m]")
+    damping: kinds.NonNegative = Field(0.0, description="damping along the line [N s/m]")
+    length: kinds.NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
 
 
 class SpringSpec(_AlongSpec):
@@ -113,13 +98,13 @@ class HardeningSpringSpec(_AlongSpec):
     columns: ClassVar[dict[str, str]] = {"cubic": "N/m^3", "damping": "N s/m", "length": "m", "stiffness": "N/m"}
 
     type: Literal["hardening-spring"] = Field("hardening-spring", description="kind of coupling")
-    stiffness: NonNegative = Field(description="k of a small stretch x [N/m], F = k x + k_3 x^3")
-    cubic: NonNegative = Field(description="k_3 [N/m^3]")
+    stiffness: kinds.NonNegative = Field(description="k of a small stretch x [N/m], F = k x + k_3 x^3")
+    cubic: kinds.NonNegative = Field(description="k_3 [N/m^3]")
 
 
 class _JointFormulaSpec(_FormulaSpec):
-    energy: Text = ""
-    resistance: Text = ""
+    energy: kinds.Text = ""
+    resistance: kinds.Text = ""
     measure: ClassVar[Measure]
 
     @property
@@ -142,18 +127,19 @@ class _JointFormulaSpec(_FormulaSpec):
 
 
 class FormulaCouplingSpec(_JointFormulaSpec, _PairSpec):  # type: ignore[override]
-    """A coupling by formula: a force dV/dl + D along the line between its ends, l long, against their going apart."""
+    """A coupling by formula: a force dV/dl + D along the line between its ends, l long, against their going apart.
+
+    Attributes
+    ----------
+    energy : energy V [J] of the distance `l` [m] and the names in `numbers`, as k/2*(l - L)**2
+    resistance : D [N], what draws the ends together beside dV/dl, of `l` and its rate `l_dot` [m/s], as c*l_dot
+    """
 
     measure = LINE
 
     type: Literal["formula"] = Field("formula", description="kind of coupling")
-    energy: Text = Field(
-        "", description="energy V [J] of the distance `l` [m] and the names in `numbers`, as k/2*(l - L)**2"
-    )
-    resistance: Text = Field(
-        "",
-        description="D [N], what draws the ends together beside dV/dl, of `l` and its rate `l_dot` [m/s], as c*l_dot",
-    )
+    energy: kinds.Text = ""
+    resistance: kinds.Text = ""
 
     @property
     def term(self) -> JointFormula:  # type: ignore[override]
@@ -165,25 +151,31 @@ class HingeFormulaSpec(_JointFormulaSpec):
     """A torque about a hinge by formula: dV/dangle + D against a growing angle, which lies between -pi and pi.
 
     A law that is not the same at both ends of that range jumps there.
+
+    Attributes
+    ----------
+    energy : energy V [J] of the `angle` from the initial pose [rad] and the names in `numbers`
+    resistance : D [N m], what resists beside dV/dangle, of `angle` and its `rate` [rad/s], as c*rate
     """
 
     measure = TURN
 
-    energy: Text = Field(
-        "", description="energy V [J] of the `angle` from the initial pose [rad] and the names in `numbers`"
-    )
-    resistance: Text = Field(
-        "", description="D [N m], what resists beside dV/dangle, of `angle` and its `rate` [rad/s], as c*rate"
-    )
+    energy: kinds.Text = ""
+    resistance: kinds.Text = ""
 
 
 class CableSpec(_AlongSpec):
-    """A string: pulls, and is damped, when it is longer than its length, and never pushes."""
+    """A string: pulls, and is damped, when it is longer than its length, and never pushes.
+
+    Attributes
+    ----------
+    length : length above which it pulls [m]; null = the initial distance
+    """
 
     term = Cable
 
     type: Literal["cable"] = Field("cable", description="kind of coupling")
-    length: NonNegative | None = Field(None, description="length above which it pulls [m]; null = the initial distance")
+    length: kinds.NonNegative | None = None
 
 
 class BallSpec(_PairSpec):
@@ -193,15 +185,15 @@ class BallSpec(_PairSpec):
     columns = _TOGETHER
 
     type: Literal["ball"] = Field("ball", description="kind of coupling")
-    stiffness: Positive = Field(description="k [N/m]")
-    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+    stiffness: kinds.Positive = Field(description="k [N/m]")
+    damping: kinds.NonNegative = Field(0.0, description="damping of the gap [N s/m]")
 
 
 class _TurningSpec(_PairSpec):
-    stiffness: Positive = Field(description="k of the points, of a slider across its axis [N/m]")
-    angular_stiffness: Positive = Field(description="torque per angle, of a hinge between the two axes [N m/rad]")
-    damping: NonNegative = Field(0.0, description="damping of the gap [N s/m]")
-    angular_damping: NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
+    stiffness: kinds.Positive = Field(description="k of the points, of a slider across its axis [N/m]")
+    angular_stiffness: kinds.Positive = Field(description="torque per angle, of a hinge between the two axes [N m/rad]")
+    damping: kinds.NonNegative = Field(0.0, description="damping of the gap [N s/m]")
+    angular_damping: kinds.NonNegative = Field(0.0, description="k_md, torque per relative angular velocity [N m s]")
 
 
 class FixedSpec(_TurningSpec):
@@ -214,16 +206,16 @@ class MotorSpec(Spec, numbers=Role.PROPERTY):
     """Holds the angle of a hinge at a target: E = k (1 - cos(phi - target))."""
 
     angle: ScalarValueSpec = Field(description="target angle over time, from the initial pose [rad]")
-    stiffness: Positive = Field(description="k, torque per small angle [N m/rad]")
+    stiffness: kinds.Positive = Field(description="k, torque per small angle [N m/rad]")
 
 
 class LimitsSpec(Spec, numbers=Role.PROPERTY):
     """Stops of a hinge."""
 
-    lower: Annotated[Number, Field(gt=-3.14, lt=3.14)] = Field(description="lowest angle from the initial pose [rad]")
-    upper: Annotated[Number, Field(gt=-3.14, lt=3.14)] = Field(description="highest angle [rad]")
-    stiffness: Positive = Field(description="torque per angle beyond a stop [N m/rad]")
-    damping: NonNegative = Field(0.0, description="torque per rate beyond a stop [N m s]")
+    lower: Stop = Field(description="lowest angle from the initial pose [rad]")
+    upper: Stop = Field(description="highest angle [rad]")
+    stiffness: kinds.Positive = Field(description="torque per angle beyond a stop [N m/rad]")
+    damping: kinds.NonNegative = Field(0.0, description="torque per rate beyond a stop [N m s]")
 
     def model_post_init(self, context: Any) -> None:
         if self.lower >= self.upper:
@@ -234,23 +226,28 @@ class LimitsSpec(Spec, numbers=Role.PROPERTY):
 class JointFrictionSpec(Spec, numbers=Role.PROPERTY):
     """Friction about a hinge's axis: torque -(viscous s + coulomb tanh(s / rate)), s the relative rate."""
 
-    viscous: NonNegative = Field(0.0, description="torque per rate [N m s]")
-    coulomb: NonNegative = Field(0.0, description="dry friction torque [N m]")
-    rate: Positive = Field(0.1, description="rate over which dry friction sets in [rad/s]")
+    viscous: kinds.NonNegative = Field(0.0, description="torque per rate [N m s]")
+    coulomb: kinds.NonNegative = Field(0.0, description="dry friction torque [N m]")
+    rate: kinds.Positive = Field(0.1, description="rate over which dry friction sets in [rad/s]")
 
 
 class HingeStartSpec(Spec, numbers=Role.STATE):
-    """The start of `b`: on the hinge, turned against `a`. Its own position and velocities in the scene do not count."""
+    """The start of `b`: on the hinge, turned against `a`. Its own position and velocities in the scene do not count.
 
-    angle: Number = Field(0.0, description="angle about the axis; at 0 the orientations are those of the scene [rad]")
-    rate: Number = Field(0.0, description="its rate [rad/s]")
+    Attributes
+    ----------
+    angle : angle about the axis; at 0 the orientations are those of the scene [rad]
+    """
+
+    angle: kinds.Number = 0.0
+    rate: kinds.Number = Field(0.0, description="its rate [rad/s]")
 
 
 class HingeSpec(_TurningSpec):
     """A hinge: two points and one axis stay together. `axis` is given in the frame of `a`."""
 
     type: Literal["hinge"] = Field("hinge", description="kind of coupling")
-    axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
+    axis: kinds.Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
     motor: MotorSpec | None = Field(None, description="drives the angle")
     limits: LimitsSpec | None = Field(None, description="stops")
     friction: JointFrictionSpec | None = Field(None, description="friction about the axis")
@@ -263,18 +260,18 @@ class SliderSpec(_TurningSpec):
     """A prismatic joint: `b` moves along an axis of `a` and does not turn against it."""
 
     type: Literal["slider"] = Field("slider", description="kind of coupling")
-    axis: Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
+    axis: kinds.Direction = Field(description="axis in the frame of `a`; any length above 0 [-]")
 
 
 class AttachmentSpec(_CouplingSpec):
     """Nodes of a soft or mass-spring body held at their initial places in the frame of a rigid one, or of the world."""
 
     type: Literal["attachment"] = Field("attachment", description="kind of coupling")
-    nodes: Annotated[Name, Refers("body")] = Field(description="name of the body with nodes")
+    nodes: Annotated[kinds.Name, kinds.Refers("body")] = Field(description="name of the body with nodes")
     where: SelectorSpec = Field(description="the nodes, in the rest frame of its mesh")
-    body: BodyName | None = Field(None, description="name of the rigid body; null = the world")
-    stiffness: Positive = Field(description="k per node [N/m]")
-    damping: NonNegative = Field(0.0, description="damping per node [N s/m]")
+    body: kinds.BodyName | None = Field(None, description="name of the rigid body; null = the world")
+    stiffness: kinds.Positive = Field(description="k per node [N/m]")
+    damping: kinds.NonNegative = Field(0.0, description="damping per node [N s/m]")
 
     @property
     def joins(self) -> tuple[str, str] | None:
@@ -298,7 +295,7 @@ class TorqueSpec(_CouplingSpec):
     """A torque on a rigid body, in world axes."""
 
     type: Literal["torque"] = Field("torque", description="kind of coupling")
-    body: BodyName = Field(description="name of a rigid body")
+    body: kinds.BodyName = Field(description="name of a rigid body")
     torque: ValueSpec = Field(description="torque over time [N m]")
 
 
@@ -307,9 +304,9 @@ class DragSpec(_CouplingSpec):
 
     type: Literal["drag"] = Field("drag", description="kind of coupling")
     on: EndSpec = Field(description="where it acts: the point whose velocity counts")
-    density: Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
-    coefficient: NonNegative = Field(0.47, description="drag coefficient, 0.47 for a ball [-]")
-    area: Positive | None = Field(None, description="cross-section [m^2]; null = that of a rigid ball")
+    density: kinds.Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
+    coefficient: kinds.NonNegative = Field(0.47, description="drag coefficient, 0.47 for a ball [-]")
+    area: kinds.Positive | None = Field(None, description="cross-section [m^2]; null = that of a rigid ball")
     wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
 
     def model_post_init(self, context: Any) -> None:
@@ -318,17 +315,20 @@ class DragSpec(_CouplingSpec):
 
 
 class AirSpec(_CouplingSpec):
-    """Air on all faces of a body's surface: pressure density * coefficient * s^2 / 2 against it, friction along it."""
+    """Air on all faces of a body's surface: pressure density * coefficient * s^2 / 2 against it, friction along it.
+
+    Attributes
+    ----------
+    coefficient : of the pressure [-]; 2 = it is stopped (1 for a ball as a whole); from outside alone if closed
+    depth : of the layer of it that a face accelerates [m]; null = none
+    """
 
     type: Literal["air"] = Field("air", description="kind of coupling")
-    body: BodyName = Field(description="name of a soft, mass-spring or rigid body with a surface of triangles")
-    density: Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
-    coefficient: NonNegative = Field(
-        2.0,
-        description="of the pressure [-]; 2 = it is stopped (1 for a ball as a whole); from outside alone if closed",
-    )
-    friction: NonNegative = Field(0.0, description="along the face, over its area and the speed [kg/(m^2 s)]")
-    depth: Positive | None = Field(None, description="of the layer of it that a face accelerates [m]; null = none")
+    body: kinds.BodyName = Field(description="name of a soft, mass-spring or rigid body with a surface of triangles")
+    density: kinds.Positive = Field(1.2, description="density of the air, or of the medium [kg/m^3]")
+    coefficient: kinds.NonNegative = 2.0
+    friction: kinds.NonNegative = Field(0.0, description="along the face, over its area and the speed [kg/(m^2 s)]")
+    depth: kinds.Positive | None = None
     wind: ValueSpec = Field((0.0, 0.0, 0.0), description="velocity of the air over time [m/s]")
 
 
@@ -396,5 +396,5 @@ CouplingSpec = Annotated[
     | DragSpec
     | AirSpec
     | CouplingExtension,
-    by_value("type", further=CouplingExtension),
+    kinds.by_value("type", further=CouplingExtension),
 ]

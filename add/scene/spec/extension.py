@@ -12,7 +12,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from add.errors import AddError, InputError
 from add.machine.extensions import first_line, load_installed, version_of
-from add.scene.spec.common import Spec, Text, objects_in, problem
+from add.scene.spec import kinds
+from add.scene.spec.common import Spec, objects_in
+from add.scene.spec.kinds import problem
 
 #: The JSON Schema of what no extension brings.
 NOTHING: dict[str, Any] = {"not": {}}
@@ -37,7 +39,7 @@ class Extension(Spec):
     are parameters. Classes without a name are bases of such.
     """
 
-    type: Text = Field(description="name of the extension")
+    type: kinds.Text = Field(description="name of the extension")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

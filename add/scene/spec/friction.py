@@ -6,9 +6,9 @@ from pydantic import Field
 
 from add.contact import CurveNumber, FrictionCurve, NormalFormula
 from add.contact.formulas import SLIDING
-from add.scene.spec.common import Name, NonNegative, Number, Positive, Role, Spec, Text, _FormulaSpec, said_of
+from add.scene.spec import kinds
+from add.scene.spec.common import Role, Spec, _FormulaSpec, said_of
 from add.scene.spec.extension import Extension
-from add.scene.spec.unions import by_type, by_value
 
 #: The rate at which couples set in where nothing is said [rad/s].
 SPIN_RATE = 0.1
@@ -31,14 +31,17 @@ CURVES = (
 
 
 class FrictionFormulaSpec(_FormulaSpec):
-    """The coefficient of friction by formula."""
+    """The coefficient of friction by formula.
+
+    Attributes
+    ----------
+    coefficient : coefficient [-] of the speed of sliding u [m/s], the normal force f_n [N] of a point, or [N/m^2] per
+        area, mu = `contact.friction` (of a pair its own), and the names in `numbers`
+    """
 
     type: Literal["formula"] = Field("formula", description="the coefficient is a formula of this scene")
-    coefficient: Text = Field(
-        description="coefficient [-] of the speed of sliding u [m/s], the normal force f_n [N] of a point, or [N/m^2] "
-        "per area, mu = `contact.friction` (of a pair its own), and the names in `numbers`"
-    )
-    numbers: dict[Name, Number] = Field({}, description="numbers of the formula by name, two at most")
+    coefficient: kinds.Text
+    numbers: dict[kinds.Name, kinds.Number] = Field({}, description="numbers of the formula by name, two at most")
 
     @property
     def curve(self) -> FrictionCurve:
@@ -80,7 +83,7 @@ class FrictionExtension(Extension, numbers=Role.PROPERTY):
 
 FrictionCurveSpec = Annotated[
     FrictionFormulaSpec | FrictionExtension,
-    by_value("type", default="formula", further=FrictionExtension),
+    kinds.by_value("type", default="formula", further=FrictionExtension),
 ]
 
 
@@ -96,16 +99,18 @@ class _NormalSpec(Spec):
 
 
 class NormalFormulaSpec(_NormalSpec):
-    """The law of the normal force by formula: f_n = k_n dE/dd - k_d s v_n at the depth d."""
+    """The law of the normal force by formula: f_n = k_n dE/dd - k_d s v_n at the depth d.
+
+    Attributes
+    ----------
+    energy : energy E [m^2] at unit stiffness, of the depth d [m] and, of laws that act in a layer around shapes before
+        they are touched, of its thickness r [m]: d is then r minus the gap. Zero at d = 0, as is dE/dd
+    damping : share s [-] of the damping that acts, of the same; nothing: as `damping_ramp` says
+    """
 
     type: Literal["formula"] = Field("formula", description="the law is a formula of this scene")
-    energy: Text = Field(
-        description="energy E [m^2] at unit stiffness, of the depth d [m] and, of laws that act in a layer around "
-        "shapes before they are touched, of its thickness r [m]: d is then r minus the gap. Zero at d = 0, as is dE/dd"
-    )
-    damping: Text = Field(
-        "", description="share s [-] of the damping that acts, of the same; nothing: as `damping_ramp` says"
-    )
+    energy: kinds.Text
+    damping: kinds.Text = ""
 
 
 class NormalExtension(Extension, _NormalSpec):
@@ -119,9 +124,9 @@ NormalLawSpec = Annotated[
     Literal["penalty", "penalty+wall", "soft-max", "log-barrier"]
     | Annotated[
         NormalFormulaSpec | NormalExtension,
-        by_value("type", default="formula", further=NormalExtension),
+        kinds.by_value("type", default="formula", further=NormalExtension),
     ],
-    by_type("the name of a law, or an object", name=str, object=(dict, NormalFormulaSpec, NormalExtension)),
+    kinds.by_type("the name of a law, or an object", name=str, object=(dict, NormalFormulaSpec, NormalExtension)),
 ]
 
 
@@ -144,12 +149,12 @@ class _FurtherFriction(Spec, numbers=Role.PROPERTY):
         and links
     """
 
-    static_friction: NonNegative | None = None
-    stribeck_speed: Positive | None = None
-    faded_friction: NonNegative | None = None
-    fading_power: Positive | None = None
-    torsional_friction: NonNegative | None = None
-    rolling_friction: NonNegative | None = None
-    spin_rate: Positive | None = Field(
+    static_friction: kinds.NonNegative | None = None
+    stribeck_speed: kinds.Positive | None = None
+    faded_friction: kinds.NonNegative | None = None
+    fading_power: kinds.Positive | None = None
+    torsional_friction: kinds.NonNegative | None = None
+    rolling_friction: kinds.NonNegative | None = None
+    spin_rate: kinds.Positive | None = Field(
         None, description=f"w_0, at which torsional and rolling friction set in [rad/s]; null = {SPIN_RATE}"
     )

@@ -17,26 +17,8 @@ from add.scene.robots import read_robot
 from add.scene.robots.inertia import from_quaternion, from_six, in_body_frames, together
 from add.scene.robots.model import WORLD, Robot, RobotGeometry, RobotJoint, RobotLink
 from add.scene.robots.shapes import KINDS, simple_solid
-from add.scene.spec.articulated import (
-    OF_FILES,
-    ArticulatedBodySpec,
-    LinkShapeSpec,
-    LinkSpec,
-    MimicSpec,
-    TreeJointSpec,
-    with_parts,
-)
+from add.scene.spec import articulated, rigid
 from add.scene.spec.common import BodyContactSpec
-from add.scene.spec.rigid import (
-    BoxObstacleSpec,
-    CapsuleSpec,
-    CylinderSpec,
-    FileGeometrySpec,
-    MeshObstacleSpec,
-    ObstacleSpec,
-    PlaneSpec,
-    SphereSpec,
-)
 from add.scene.spec.scene import BodySpec, SceneSpec
 from add.ties import unit_vector
 from add.typing import FloatArray, IntArray
@@ -67,16 +49,16 @@ def all_bodies(spec: SceneSpec) -> dict[str, BodySpec | LinkOf]:
     """
     out: dict[str, BodySpec | LinkOf] = {}
     for name, body in spec.bodies.items():
-        if isinstance(body, ArticulatedBodySpec):
+        if isinstance(body, articulated.ArticulatedBodySpec):
             out |= {item.name: item for item in (*links_of(name, body), *places_of(name, body))}
         else:
             out[name] = body
     return out
 
 
-def trees(spec: SceneSpec) -> dict[str, ArticulatedBodySpec]:
+def trees(spec: SceneSpec) -> dict[str, articulated.ArticulatedBodySpec]:
     """Return the articulated bodies."""
-    return {name: body for name, body in spec.bodies.items() if isinstance(body, ArticulatedBodySpec)}
+    return {name: body for name, body in spec.bodies.items() if isinstance(body, articulated.ArticulatedBodySpec)}
 
 
 #: Robots that have been read before, from the files of the bodies of these names and as these say.
@@ -90,12 +72,12 @@ def hand_over(spec: SceneSpec, robots: Robots) -> None:
         body._read = robots.get(name)
 
 
-def links_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
+def links_of(name: str, body: articulated.ArticulatedBodySpec) -> list[LinkOf]:
     """Return the links of an articulated body that have mass or a surface."""
     return [LinkOf(name, link, body.contact) for link in robot_of(name, body).links if is_body(link)]
 
 
-def places_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
+def places_of(name: str, body: articulated.ArticulatedBodySpec) -> list[LinkOf]:
     """Return the places of a robot that are no links of their own: merged links, sites. They have no surface."""
     robot = robot_of(name, body)
     links = {link.name for link in robot.links if is_body(link)}
@@ -107,7 +89,7 @@ def places_of(name: str, body: ArticulatedBodySpec) -> list[LinkOf]:
     ]
 
 
-def named_places(spec: SceneSpec, name: str, body: ArticulatedBodySpec) -> list[str]:
+def named_places(spec: SceneSpec, name: str, body: articulated.ArticulatedBodySpec) -> list[str]:
     """Return the places of a robot that anything in the scene names."""
     used = {
         text for part in (spec.markers, spec.couplings, spec.objective, spec.recording, spec.experiments)
@@ -136,7 +118,7 @@ def is_body(link: RobotLink) -> bool:
     return link.mass > 0.0 or bool(link.collision)
 
 
-def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
+def robot_of(name: str, body: articulated.ArticulatedBodySpec) -> Robot:
     """Return the tree of an articulated body; a robot's file is read once.
 
     Raises
@@ -150,11 +132,11 @@ def robot_of(name: str, body: ArticulatedBodySpec) -> Robot:
             robot = _written(name, body, at)
         else:
             with asked_for_by(f"{at}.model"):
-                how = {key: getattr(body, key) for key in ("base", *OF_FILES)}
+                how = {key: getattr(body, key) for key in ("base", *articulated.OF_FILES)}
                 robot = body._read or read_robot(body.model, **how)
             robot = _replaced(in_body_frames(robot), body, at)
         _check_names(robot, at)
-        robot = with_parts(robot, body, at)
+        robot = articulated.with_parts(robot, body, at)
         body._robot = robot
     return body._robot
 
@@ -165,7 +147,7 @@ def _check_names(robot: Robot, at: str) -> None:
             raise InputError("names with a dot cannot be said in paths of the scene", place=at, found=f"'{name}'")
 
 
-def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
+def _replaced(robot: Robot, body: articulated.ArticulatedBodySpec, at: str) -> Robot:
     """Return the robot of a file with the masses that the scene says otherwise."""
     known = {link.name: link for link in robot.links}
     joints = [joint.name for joint in robot.joints]
@@ -186,7 +168,7 @@ def _replaced(robot: Robot, body: ArticulatedBodySpec, at: str) -> Robot:
     return replace(robot, links=tuple(known.values()))
 
 
-def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
+def _written(name: str, body: articulated.ArticulatedBodySpec, at: str) -> Robot:
     """Return the tree that a scene writes down."""
     links: list[RobotLink] = []
     joints: list[RobotJoint] = []
@@ -211,7 +193,7 @@ def _written(name: str, body: ArticulatedBodySpec, at: str) -> Robot:
 
 
 def _joint(
-    name: str, joint: TreeJointSpec, child: str, place: str, *, free: bool, before: Sequence[RobotJoint]
+    name: str, joint: articulated.TreeJointSpec, child: str, place: str, *, free: bool, before: Sequence[RobotJoint]
 ) -> RobotJoint:
     kind = "free" if free else (joint.type or "hinge")
     axis = np.array(joint.axis or (0.0, 0.0, 1.0))
@@ -222,7 +204,9 @@ def _joint(
     )  # fmt: skip
 
 
-def _mimic(name: str, kind: str, said: MimicSpec, before: Sequence[RobotJoint], place: str) -> tuple[str, float, float]:
+def _mimic(
+    name: str, kind: str, said: articulated.MimicSpec, before: Sequence[RobotJoint], place: str
+) -> tuple[str, float, float]:
     """Return the joint that mimics none, factor and offset, of a joint that may mimic one that mimics another."""
     leaders = [joint for joint in before if joint.name == said.joint]
     if not leaders:
@@ -236,7 +220,7 @@ def _mimic(name: str, kind: str, said: MimicSpec, before: Sequence[RobotJoint], 
     return leader, said.factor * factor, said.factor * offset + said.offset
 
 
-def _link(name: str, link: LinkSpec, at: str) -> RobotLink:
+def _link(name: str, link: articulated.LinkSpec, at: str) -> RobotLink:
     """Return a link; what is not given follows from its shapes."""
     shapes = _shapes(link.shapes or (), at)
     if (link.mass is None) == (link.density is None):
@@ -260,12 +244,12 @@ def _checked(six: tuple[float, ...], at: str) -> FloatArray:
     return matrix
 
 
-def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, ...]:
+def _shapes(shapes: tuple[articulated.LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, ...]:
     out = []
     for k, item in enumerate(shapes):
         geometry = item.geometry
         turn, position = from_quaternion(item.orientation), np.array(item.position)
-        if not isinstance(geometry, FileGeometrySpec):
+        if not isinstance(geometry, rigid.FileGeometrySpec):
             path = f"{at}.shapes.{k}.geometry" if geometry.adjustable else ""
             out.append(RobotGeometry(geometry.shape, geometry.sizes, position, turn, in_theta=path))
         else:
@@ -274,7 +258,7 @@ def _shapes(shapes: tuple[LinkShapeSpec, ...], at: str) -> tuple[RobotGeometry, 
     return tuple(out)
 
 
-def surface_of_file(spec: FileGeometrySpec | MeshObstacleSpec, place: str) -> tuple[FloatArray, IntArray]:
+def surface_of_file(spec: rigid.FileGeometrySpec | rigid.MeshObstacleSpec, place: str) -> tuple[FloatArray, IntArray]:
     """Return vertices [m] and triangles of a surface mesh, which the scene asks for at a place."""
     with asked_for_by(place):
         vertices, triangles = read_surface(spec.file)
@@ -325,23 +309,23 @@ def add_static_shapes(spec: SceneSpec) -> None:
         spec.obstacles.update(known)
 
 
-def _base(body: ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArray]:
+def _base(body: articulated.ArticulatedBodySpec, robot: Robot) -> tuple[FloatArray, FloatArray]:
     """Return the pose of what the file says stands still: the base's, unless the robot moves freely."""
     if robot.joints and robot.joints[0].kind == "free":
         return np.eye(3), np.zeros(3)
     return from_quaternion(body.orientation or (1.0, 0.0, 0.0, 0.0)), np.array(body.position or (0.0, 0.0, 0.0))
 
 
-def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> ObstacleSpec | None:
+def _obstacle(shape: RobotGeometry, rotation: FloatArray, position: FloatArray) -> rigid.ObstacleSpec | None:
     turn, place = rotation @ shape.rotation, (position + rotation @ shape.position).tolist()
     at = {"center": tuple(place), "orientation": tuple(Rotation.from_matrix(turn).as_quat(scalar_first=True).tolist())}
     if shape.shape == "plane":
-        return PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
+        return rigid.PlaneSpec(point=tuple(place), normal=tuple(turn[:, 2].tolist()))
     if shape.shape == "sphere":
-        return SphereSpec(center=tuple(place), radius=shape.size[0])
+        return rigid.SphereSpec(center=tuple(place), radius=shape.size[0])
     if shape.shape == "box":
-        return BoxObstacleSpec(half_size=(shape.size[0], shape.size[1], shape.size[2]), **at)
+        return rigid.BoxObstacleSpec(half_size=(shape.size[0], shape.size[1], shape.size[2]), **at)
     if shape.shape in ("capsule", "cylinder"):
-        kind = CapsuleSpec if shape.shape == "capsule" else CylinderSpec
+        kind = rigid.CapsuleSpec if shape.shape == "capsule" else rigid.CylinderSpec
         return kind(radius=shape.size[0], half_length=shape.size[1], **at)
     return None

@@ -4,31 +4,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from add.scene.spec.common import (
-    BodyName,
-    Count,
-    Direction,
-    Facts,
-    FilePath,
-    Flag,
-    Limit,
-    Name,
-    NodeList,
-    NonEmpty,
-    NonNegative,
-    Number,
-    Positive,
-    Role,
-    SelectorSpec,
-    Spec,
-    Vector3,
-    Window,
-    Yes,
-    _CornersSpec,
-    exactly_one,
-    problem,
-)
-from add.scene.spec.unions import by_key
+from add.scene.spec import kinds
+from add.scene.spec.common import Facts, Role, SelectorSpec, Spec, _CornersSpec, exactly_one
+from add.scene.spec.kinds import problem
 from add.summary import counted
 
 # --- markers ---------------------------------------------------------------------------------------------------------
@@ -37,19 +15,22 @@ from add.summary import counted
 class PointMarkerSpec(Spec, numbers=Role.PROPERTY):
     """A material point of a body, given by its rest position."""
 
-    body: BodyName = Field(description="name of a body")
-    point: Vector3 = Field(description="rest position, in the rest frame of the mesh (after `scale`) [m]")
-    max_distance: NonNegative = Field(0.01, description="how far outside the mesh the point may lie [m]")
+    body: kinds.BodyName = Field(description="name of a body")
+    point: kinds.Vector3 = Field(description="rest position, in the rest frame of the mesh (after `scale`) [m]")
+    max_distance: kinds.NonNegative = Field(0.01, description="how far outside the mesh the point may lie [m]")
 
 
 class NodesMarkerSpec(Spec):
-    """A weighted mean of nodes."""
+    """A weighted mean of nodes.
 
-    body: BodyName = Field(description="name of a body")
-    nodes: NodeList = Field(description="node numbers, from 0")
-    weights: tuple[Number, ...] | None = Field(
-        None, description="weights [-], one per node, divided by their sum; null = equal"
-    )
+    Attributes
+    ----------
+    weights : weights [-], one per node, divided by their sum; null = equal
+    """
+
+    body: kinds.BodyName = Field(description="name of a body")
+    nodes: kinds.NodeList = Field(description="node numbers, from 0")
+    weights: tuple[kinds.Number, ...] | None = None
 
     def model_post_init(self, context: Any) -> None:
         if self.weights is None:
@@ -71,41 +52,43 @@ class SurfaceMarkerSpec(Spec):
     Of a selection without a whole face, the mean of its surface nodes, by the areas around them.
     """
 
-    body: BodyName = Field(description="name of a body")
+    body: kinds.BodyName = Field(description="name of a body")
     surface: SelectorSpec = Field(description="selection, in the rest frame of the mesh")
 
 
 class DirectionMarkerSpec(Spec, numbers=Role.PROPERTY):
     """A direction that turns with a rigid body, for objectives on orientation; it moves as a unit vector does [-]."""
 
-    body: BodyName = Field(description="name of a rigid or kinematic body")
-    direction: Direction = Field(description="direction in the body's frame; any length above 0 [-]")
+    body: kinds.BodyName = Field(description="name of a rigid or kinematic body")
+    direction: kinds.Direction = Field(description="direction in the body's frame; any length above 0 [-]")
 
 
 class CenterMarkerSpec(Spec):
     """The centre of mass of a body."""
 
-    body: BodyName = Field(description="name of a body")
-    center_of_mass: Yes = Field(description="true: the centre of mass")
+    body: kinds.BodyName = Field(description="name of a body")
+    center_of_mass: kinds.Yes = Field(description="true: the centre of mass")
 
 
 MarkerSpec = Annotated[
     PointMarkerSpec | NodesMarkerSpec | SurfaceMarkerSpec | DirectionMarkerSpec | CenterMarkerSpec,
-    by_key("point", "nodes", "surface", "direction", "center_of_mass"),
+    kinds.by_key("point", "nodes", "surface", "direction", "center_of_mass"),
 ]
 
 # --- recordings ------------------------------------------------------------------------------------------------------
 
 
 class RegisterSpec(Spec):
-    """Rigid registration of the recording to the scene, from markers whose rest position is known."""
+    """Rigid registration of the recording to the scene, from markers whose rest position is known.
 
-    markers: dict[NonEmpty, Vector3] = Field(
-        min_length=3, description="recording marker name -> its position in the scene's world at registration [m]"
-    )
-    window: Window | None = Field(
-        None, description="recording times over which the markers are averaged [s]; null = the first frame"
-    )
+    Attributes
+    ----------
+    markers : recording marker name -> its position in the scene's world at registration [m]
+    window : recording times over which the markers are averaged [s]; null = the first frame
+    """
+
+    markers: Annotated[dict[kinds.NonEmpty, kinds.Vector3], Field(min_length=3)]
+    window: kinds.Window | None = None
 
 
 class PlacementSpec(Spec, numbers=Role.RECORDING):
@@ -120,18 +103,18 @@ class PlacementSpec(Spec, numbers=Role.RECORDING):
         hardly depend on each other
     """
 
-    turn: Vector3 = Field((0.0, 0.0, 0.0), description="rotation vector of the recording, world axes [rad]")
-    move: Vector3 = Field((0.0, 0.0, 0.0), description="translation of the recording, world axes [m]")
-    scale: Positive = Field(1.0, description="factor on recorded lengths [-]")
-    about: Vector3 = (0.0, 0.0, 0.0)
+    turn: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="rotation vector of the recording, world axes [rad]")
+    move: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="translation of the recording, world axes [m]")
+    scale: kinds.Positive = Field(1.0, description="factor on recorded lengths [-]")
+    about: kinds.Vector3 = (0.0, 0.0, 0.0)
 
 
 class MaskSpec(Spec):
     """A stretch of one marker that is left out."""
 
-    marker: NonEmpty = Field(description="recording marker name")
-    from_: Number = Field(alias="from", description="first simulation time left out [s]")
-    to: Number = Field(description="last simulation time left out [s]")
+    marker: kinds.NonEmpty = Field(description="recording marker name")
+    from_: kinds.Number = Field(alias="from", description="first simulation time left out [s]")
+    to: kinds.Number = Field(description="last simulation time left out [s]")
 
     def model_post_init(self, context: Any) -> None:
         if not self.from_ < self.to:
@@ -144,30 +127,33 @@ class JointAngleSpec(Spec):
     x_b = x_a + R_a (at_a - turn at_b),   R_b = R_a turn,   turn = exp(angle [axis]x)
     """
 
-    body: BodyName = Field(description="name of the second body")
-    angle: NonEmpty = Field(description="column of the file with the angle [rad]")
-    at_a: Vector3 = Field(description="a point of the axis in the frame of the first body [m]")
-    at_b: Vector3 = Field((0.0, 0.0, 0.0), description="the same point in the frame of the second body [m]")
-    axis: Direction = Field(description="axis in the frames of both; any length above 0 [-]")
+    body: kinds.BodyName = Field(description="name of the second body")
+    angle: kinds.NonEmpty = Field(description="column of the file with the angle [rad]")
+    at_a: kinds.Vector3 = Field(description="a point of the axis in the frame of the first body [m]")
+    at_b: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="the same point in the frame of the second body [m]")
+    axis: kinds.Direction = Field(description="axis in the frames of both; any length above 0 [-]")
 
 
 class PoseSourceSpec(Spec):
-    """The file holds the pose of a body: every scene marker on it counts as seen."""
+    """The file holds the pose of a body: every scene marker on it counts as seen.
 
-    body: BodyName = Field(description="name of the body")
-    name: NonEmpty | None = Field(None, description="its name in the file; null = the only one there")
-    covariances: Flag = Field(
-        True, description="weight each frame by the covariance of its pose, where the file has them; false = all alike"
-    )
+    Attributes
+    ----------
+    covariances : weight each frame by the covariance of its pose, where the file has them; false = all alike
+    """
+
+    body: kinds.BodyName = Field(description="name of the body")
+    name: kinds.NonEmpty | None = Field(None, description="its name in the file; null = the only one there")
+    covariances: kinds.Flag = True
     joint: JointAngleSpec | None = Field(None, description="a second body, by the angle of its hinge")
 
 
 class AngleSourceSpec(Spec):
     """The file holds the angle of a direction: direction(angle) = exp(angle [axis]x) zero."""
 
-    marker: Name = Field(description="scene marker of that direction")
-    axis: Direction = Field(description="axis of the rotation, world axes; any length above 0 [-]")
-    zero: Direction = Field(description="the direction at angle 0, world axes; any length above 0 [-]")
+    marker: kinds.Name = Field(description="scene marker of that direction")
+    axis: kinds.Direction = Field(description="axis of the rotation, world axes; any length above 0 [-]")
+    zero: kinds.Direction = Field(description="the direction at angle 0, world axes; any length above 0 [-]")
 
 
 class RecordingSpec(Spec):
@@ -180,6 +166,8 @@ class RecordingSpec(Spec):
     unit : unit of the positions in a file of markers that does not say its own; null = the file's
     up : the file's axis that points up; it becomes z; null = z, or what the file says
     number_repeated : call tracks of the file that share a name `name#1`, `name#2` instead of refusing them
+    scale : true over recorded length, for cameras that were not well calibrated [-]
+    register_ : rigid registration; null = the recording is in the scene's frame
     place : where it lies then, in numbers that a fit may find; null = where it is
     markers : the file holds markers: recording marker name -> scene marker name
     angles : the file holds angles: name of the angle -> the direction that it turns
@@ -191,24 +179,22 @@ class RecordingSpec(Spec):
         `displacement` counts from their mean places there, not from one frame with its noise
     """
 
-    file: FilePath
+    file: kinds.FilePath
     unit: Literal["m", "cm", "mm"] | None = None
     up: Literal["x", "y", "z"] | None = None
-    number_repeated: Flag = False
-    scale: Positive = Field(1.0, description="true over recorded length, for cameras that were not well calibrated [-]")
-    register_: RegisterSpec | None = Field(
-        None, alias="register", description="rigid registration; null = the recording is in the scene's frame"
-    )
+    number_repeated: kinds.Flag = False
+    scale: kinds.Positive = 1.0
+    register_: Annotated[RegisterSpec | None, Field(alias="register")] = None
     place: PlacementSpec | None = None
-    markers: Annotated[dict[NonEmpty, Name], Field(min_length=1)] | None = None
+    markers: Annotated[dict[kinds.NonEmpty, kinds.Name], Field(min_length=1)] | None = None
     pose: PoseSourceSpec | None = Field(None, description="the file holds the pose of a rigid body")
-    angles: Annotated[dict[NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = None
-    time_offset: Annotated[Number, Role.RECORDING] = 0.0
+    angles: Annotated[dict[kinds.NonEmpty, AngleSourceSpec], Field(min_length=1)] | None = None
+    time_offset: Annotated[kinds.Number, Role.RECORDING] = 0.0
     start: Literal["release"] | None = None
-    crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
+    crop: kinds.Window | None = Field(None, description="simulation times that count [s]; null = all")
     mask: tuple[MaskSpec, ...] = Field((), description="stretches left out; of `pose` and `angles` by scene marker")
-    displacement: Flag = False
-    rest: Window | None = None
+    displacement: kinds.Flag = False
+    rest: kinds.Window | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         if self.angles is not None:
@@ -245,13 +231,13 @@ class ExperimentSpec(Spec):
         throw, are fitted to its recording before it is predicted [s]; what others found is held
     """
 
-    name: Name = Field(description="name of the experiment")
-    overrides: dict[NonEmpty, Any] = Field(
+    name: kinds.Name = Field(description="name of the experiment")
+    overrides: dict[kinds.NonEmpty, Any] = Field(
         default_factory=dict, description="path into the scene -> JSON value that replaces it in this experiment"
     )
     recording: RecordingSpec | None = Field(None, description="recording; null = the scene's")
     use: Literal["fit", "validate"] = "fit"
-    fit_window: Window | None = None
+    fit_window: kinds.Window | None = None
 
 
 class CloudBoxSpec(_CornersSpec):
@@ -261,35 +247,42 @@ class CloudBoxSpec(_CornersSpec):
 class CloudPlaneSpec(Spec):
     """A plane below which points do not count, such as a table that the camera sees, too."""
 
-    point: Vector3 = Field(description="a point of the plane [m]")
-    normal: Direction = Field(description="to the side that counts; any length above 0 [-]")
+    point: kinds.Vector3 = Field(description="a point of the plane [m]")
+    normal: kinds.Direction = Field(description="to the side that counts; any length above 0 [-]")
 
 
 class CloudColourSpec(_CornersSpec):
-    """The box of colours that count, for clouds whose points have colours."""
+    """The box of colours that count, for clouds whose points have colours.
 
-    min: Limit = Field((None, None, None), description="least red, green, blue, from 0 to 1 [-]; null = unbounded")
-    max: Limit = Field((None, None, None), description="most red, green, blue, from 0 to 1 [-]; null = unbounded")
+    Attributes
+    ----------
+    min : least red, green, blue, from 0 to 1 [-]; null = unbounded
+    """
+
+    min: kinds.Limit = (None, None, None)
+    max: kinds.Limit = Field((None, None, None), description="most red, green, blue, from 0 to 1 [-]; null = unbounded")
 
 
 class _ObjectiveSpec(Spec):
     unit: ClassVar[str] = "m^2"
 
-    weight: NonNegative = Field(1.0, description="factor of this term [-]")
+    weight: kinds.NonNegative = Field(1.0, description="factor of this term [-]")
 
 
 class _RobustSpec(_ObjectiveSpec):
-    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = Field(
-        "squared",
-        description="what a sample at the distance s counts: `squared` s^2; less for those that are far off, with k = "
-        "`loss_scale`: `huber` 2 k s - k^2 beyond k, `soft-l1` 2 k^2 (sqrt(1 + s^2/k^2) - 1), `cauchy` "
-        "k^2 ln(1 + s^2/k^2)",
-    )
-    loss_scale: Positive | None = Field(
-        None,
-        description="distance from which on a sample counts less, such as three times the noise [m]; of poses with "
-        "covariances, in standard deviations of a whole pose",
-    )
+    """Objectives of samples whose weight may fall with their distance.
+
+    Attributes
+    ----------
+    loss : what a sample at the distance s counts: `squared` s^2; less for those that are far off, with k =
+        `loss_scale`: `huber` 2 k s - k^2 beyond k, `soft-l1` 2 k^2 (sqrt(1 + s^2/k^2) - 1), `cauchy` k^2 ln(1 +
+        s^2/k^2)
+    loss_scale : distance from which on a sample counts less, such as three times the noise [m]; of poses with
+        covariances, in standard deviations of a whole pose
+    """
+
+    loss: Literal["squared", "huber", "soft-l1", "cauchy"] = "squared"
+    loss_scale: kinds.Positive | None = None
 
     def model_post_init(self, context: Any) -> None:
         if (self.loss == "squared") != (self.loss_scale is None):
@@ -313,14 +306,14 @@ class CloudObjectiveSpec(_RobustSpec):
     """
 
     type: Literal["cloud"] = Field("cloud", description="kind of objective")
-    body: Name = Field(description="name of a soft body")
-    file: FilePath
-    rate: Positive | None = Field(None, description="frames a second of a folder of .ply files [Hz]")
-    scale: Positive = Field(1.0, description="factor from the file's unit to metres [-]")
-    time_offset: Annotated[Number, Role.RECORDING] = 0.0
+    body: kinds.Name = Field(description="name of a soft body")
+    file: kinds.FilePath
+    rate: kinds.Positive | None = Field(None, description="frames a second of a folder of .ply files [Hz]")
+    scale: kinds.Positive = Field(1.0, description="factor from the file's unit to metres [-]")
+    time_offset: Annotated[kinds.Number, Role.RECORDING] = 0.0
     place: PlacementSpec | None = None
-    crop: Window | None = Field(None, description="simulation times that count [s]; null = all")
+    crop: kinds.Window | None = Field(None, description="simulation times that count [s]; null = all")
     box: CloudBoxSpec | None = Field(None, description="where points count; null = everywhere")
     colour: CloudColourSpec | None = Field(None, description="colours that count; null = all")
     plane: CloudPlaneSpec | None = Field(None, description="points below it do not count; null = none")
-    every: Count = Field(1, description="every n-th point of a frame counts")
+    every: kinds.Count = Field(1, description="every n-th point of a frame counts")

@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from add.materials import DIRECTIONS, Material, material
-from add.scene.spec.common import Facts, Name, NonNegative, Number, Positive, Role, Spec, problem
+from add.scene.spec import kinds
+from add.scene.spec.common import Facts, Role, Spec
+from add.scene.spec.kinds import problem
 from add.scene.spec.signals import (
     FibresSpec,
     FieldValue,
@@ -17,25 +19,30 @@ from add.scene.spec.signals import (
     PoissonField,
     PositiveField,
 )
-from add.scene.spec.unions import by_key
 
 
 class BranchSpec(Spec, numbers=Role.PROPERTY):
-    """A branch of relaxing stress: a share of that of fast motion fades with time, a term of a Prony series."""
+    """A branch of relaxing stress: a share of that of fast motion fades with time, a term of a Prony series.
 
-    share: Annotated[Positive, Field(lt=1)] = Field(
-        description="g of the stress of fast motion [-]; all together below 1"
-    )
-    time: Positive = Field(description="tau in which it fades to 1/e [s]")
+    Attributes
+    ----------
+    share : g of the stress of fast motion [-]; all together below 1
+    """
+
+    share: Annotated[kinds.Positive, Field(lt=1)]
+    time: kinds.Positive = Field(description="tau in which it fades to 1/e [s]")
 
 
 class BandSpec(Spec, numbers=Role.PROPERTY):
-    """Branches that lose the same part of the energy of a vibration at all frequencies of a band, two a decade."""
+    """Branches that lose the same part of the energy of a vibration at all frequencies of a band, two a decade.
 
-    loss: Annotated[Positive, Field(le=0.5)] = Field(
-        description="loss factor tan(delta) [-]; a free vibration decays by a factor exp(-pi tan(delta)) a period"
-    )
-    frequencies: tuple[Positive, Positive] = Field(description="from the lowest to the highest [Hz]")
+    Attributes
+    ----------
+    loss : loss factor tan(delta) [-]; a free vibration decays by a factor exp(-pi tan(delta)) a period
+    """
+
+    loss: Annotated[kinds.Positive, Field(le=0.5)]
+    frequencies: tuple[kinds.Positive, kinds.Positive] = Field(description="from the lowest to the highest [Hz]")
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -53,22 +60,25 @@ class BandSpec(Spec, numbers=Role.PROPERTY):
             )  # fmt: skip
 
 
-RelaxationSpec = Annotated[BranchSpec | BandSpec, by_key("share", "loss")]
+RelaxationSpec = Annotated[BranchSpec | BandSpec, kinds.by_key("share", "loss")]
 
 
 class _MaterialSpec(Spec, numbers=Role.PROPERTY):
-    density: Positive = Field(description="mass density at rest [kg/m^3]")
-    viscosity: NonNegative = Field(
-        0.0, description="nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]"
-    )
-    viscosity_exponent: Annotated[Number, Field(ge=1, le=4)] | None = Field(
-        None,
-        description="h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that at "
-        "a rate of 1/s; below 2 it is softer the faster; null = 2",
-    )
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
-    rayleigh_stiffness: NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
-    relaxation: dict[Name, RelaxationSpec] = Field(
+    """Materials of soft bodies.
+
+    Attributes
+    ----------
+    viscosity : nu of the rotation-invariant viscous stress P = nu F D, D = sym(F^T dF/dt) [Pa s]
+    viscosity_exponent : h [-] of a viscosity that follows the rate, P = nu |D|^(h - 2) F D with |D| in 1/s: nu is that
+        at a rate of 1/s; below 2 it is softer the faster; null = 2
+    """
+
+    density: kinds.Positive = Field(description="mass density at rest [kg/m^3]")
+    viscosity: kinds.NonNegative = 0.0
+    viscosity_exponent: Annotated[kinds.Number, Field(ge=1, le=4)] | None = None
+    rayleigh_mass: kinds.NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    rayleigh_stiffness: kinds.NonNegative = Field(0.0, description="damping proportional to stiffness [s]")
+    relaxation: dict[kinds.Name, RelaxationSpec] = Field(
         {},
         description="how stress relaxes: branches by name. Moduli are those of fast motion; at rest what does not "
         "relax is left",
@@ -167,12 +177,16 @@ class MaterialSpec(_MaterialSpec):
 
 
 class _RubberSpec(_MaterialSpec):
+    """Materials with an energy of changes of volume of its own.
+
+    Attributes
+    ----------
+    volumetric : energy U of changes of volume: `quadratic` kappa/2 (J - 1)^2, `logarithmic` kappa/2 (ln J)^2, `ciarlet`
+        kappa/2 ((J^2 - 1)/2 - ln J); null = that of the law
+    """
+
     kappa: PositiveField = Field(description="bulk modulus [Pa]")
-    volumetric: Literal["quadratic", "logarithmic", "ciarlet"] | None = Field(
-        None,
-        description="energy U of changes of volume: `quadratic` kappa/2 (J - 1)^2, `logarithmic` kappa/2 (ln J)^2, "
-        "`ciarlet` kappa/2 ((J^2 - 1)/2 - ln J); null = that of the law",
-    )
+    volumetric: Literal["quadratic", "logarithmic", "ciarlet"] | None = None
 
 
 class MooneyRivlinMaterialSpec(_RubberSpec):
@@ -210,11 +224,13 @@ class OgdenMaterialSpec(_RubberSpec):
     """Rubber in powers of the stretches, W = sum_k mu_k/alpha_k (l1b^alpha_k + l2b^alpha_k + l3b^alpha_k - 3) + U(J).
 
     l_ib = l_i / J^(1/3) do not see changes of volume; U = kappa/2 (J - 1)^2. Its mu is sum mu_k alpha_k / 2.
+
+    Attributes
+    ----------
+    model : elastic law; other programs have other mu_k, see docs/materials.md
     """
 
-    model: Literal["ogden"] = Field(
-        "ogden", description="elastic law; other programs have other mu_k, see docs/materials.md"
-    )
+    model: Literal["ogden"] = "ogden"
     mu1: NumberField = Field(description="modulus of the first power [Pa]")
     alpha1: NumberField = Field(description="exponent of the first power [-]")
     mu2: NumberField = Field(0.0, description="modulus of the second power [Pa]")
@@ -275,6 +291,10 @@ class HgoMaterialSpec(_RubberSpec):
     """Walls of arteries (Gasser, Ogden & Holzapfel 2006), W = c/2 (I1b - 3) + k1/2k2 (exp(k2 max(E, 0)^2) - 1) + U(J).
 
     E = d (I1b - 3) + (1 - 3 d)(I4b - 1) with the dispersion d of the fibres; U = kappa/2 ((J^2 - 1)/2 - ln J).
+
+    Attributes
+    ----------
+    dispersion : d, 0 for fibres in one direction, 1/3 for all directions alike [-]
     """
 
     model: Literal["hgo"] = Field("hgo", description="elastic law; its mu is c, without fibres")
@@ -282,9 +302,7 @@ class HgoMaterialSpec(_RubberSpec):
     c: PositiveField = Field(description="shear modulus of the ground [Pa]")
     k1: NonNegativeField = Field(description="modulus of the fibres [Pa]")
     k2: PositiveField = Field(description="exponent of the fibres [-]")
-    dispersion: Annotated[Number, Field(ge=0, le=1 / 3)] = Field(
-        description="d, 0 for fibres in one direction, 1/3 for all directions alike [-]"
-    )
+    dispersion: Annotated[kinds.Number, Field(ge=0, le=1 / 3)]
 
     def model_post_init(self, context: Any) -> None:
         self.check_directions()

@@ -6,27 +6,16 @@ from pydantic import Field, model_validator
 
 from add.errors import InputError
 from add.materials import DIRECTIONS, FOAMS, INVARIANTS, SILICONES, Formula, Material, formula_law
-from add.scene.spec.common import Name, NonEmpty, Number, Positive, _FormulaSpec, problem
+from add.scene.spec import kinds, material_laws
+from add.scene.spec.common import _FormulaSpec
 from add.scene.spec.extension import Extension
-from add.scene.spec.material_laws import (
-    GentMaterialSpec,
-    HgoMaterialSpec,
-    HolzapfelOgdenMaterialSpec,
-    HyperfoamMaterialSpec,
-    MaterialSpec,
-    MooneyRivlinMaterialSpec,
-    OgdenMaterialSpec,
-    YeohMaterialSpec,
-    _MaterialSpec,
-    _RubberSpec,
-)
+from add.scene.spec.kinds import problem
 from add.scene.spec.signals import FibresSpec, FieldValue, NumberField, Poisson
-from add.scene.spec.unions import Branches, Chosen, by_value
 
 _NAMED = SILICONES | FOAMS
 
 
-class NamedMaterialSpec(_MaterialSpec):
+class NamedMaterialSpec(material_laws._MaterialSpec):
     """A material by its name: what is not given is the number of its row in docs/materials.md."""
 
     @property
@@ -43,7 +32,7 @@ class NamedMaterialSpec(_MaterialSpec):
         return data if row is None else row.numbers | {key: item for key, item in data.items() if item is not None}
 
 
-class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
+class SiliconeMaterialSpec(NamedMaterialSpec, material_laws._RubberSpec):
     """A silicone by its name, of the law `yeoh`: what is not given is the number of its row in docs/materials.md."""
 
     like = "yeoh"
@@ -51,14 +40,14 @@ class SiliconeMaterialSpec(NamedMaterialSpec, _RubberSpec):
     model: Literal[
         "ecoflex-00-10", "ecoflex-00-30", "ecoflex-00-50", "dragon-skin-10", "dragon-skin-20", "dragon-skin-30"
     ] = Field(description="name of the silicone")
-    density: Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
-    c10: Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
-    c20: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
-    c30: Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
-    kappa: Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
+    density: kinds.Positive | None = Field(None, description="mass density at rest [kg/m^3]; null = the table's")  # type: ignore[assignment]
+    c10: kinds.Positive | None = Field(None, description="modulus of the first power [Pa]; null = the table's")
+    c20: kinds.Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")
+    c30: kinds.Number | None = Field(None, description="modulus of the third power [Pa]; null = the table's, 0")
+    kappa: kinds.Positive | None = Field(None, description="bulk modulus [Pa]; null = the table's, of nu = 0.49")  # type: ignore[assignment]
 
 
-class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
+class FoamMaterialSpec(NamedMaterialSpec, material_laws.HyperfoamMaterialSpec):
     """A foam by its name, of the law `hyperfoam`: what is not given is the number of its row in docs/materials.md.
 
     The source has no density.
@@ -67,10 +56,10 @@ class FoamMaterialSpec(NamedMaterialSpec, HyperfoamMaterialSpec):
     like = "hyperfoam"
 
     model: Literal["asics-ff-leap", "asics-ff-turbo-plus"] = Field(description="name of the foam")  # type: ignore[assignment]
-    mu1: Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
-    alpha1: Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
-    mu2: Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
-    alpha2: Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
+    mu1: kinds.Number | None = Field(None, description="modulus of the first power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha1: kinds.Number | None = Field(None, description="exponent of the first power [-]; null = the table's")  # type: ignore[assignment]
+    mu2: kinds.Number | None = Field(None, description="modulus of the second power [Pa]; null = the table's")  # type: ignore[assignment]
+    alpha2: kinds.Number | None = Field(None, description="exponent of the second power [-]; null = the table's")  # type: ignore[assignment]
     poisson: Poisson | None = Field(None, description="Poisson's ratio [-]; null = the table's, 0.001")  # type: ignore[assignment]
 
 
@@ -81,18 +70,20 @@ def _one_of(value: FieldValue) -> float | None:
     return value if isinstance(value, float) else getattr(value, "each", None)
 
 
-class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
+class FormulaMaterialSpec(material_laws._MaterialSpec, _FormulaSpec):
     """A law by formula: any energy of the invariants of C = F^T F, with numbers of its own.
 
     At rest (I1 = I2 = I1b = I2b = 3, J = 1) it must be free of stress and stable.
+
+    Attributes
+    ----------
+    numbers : numbers of the formula by name, each of them a parameter
     """
 
     model: Literal["formula"] = Field("formula", description="elastic law")
-    numbers: dict[Name, NumberField] = Field(  # type: ignore[assignment]
-        description="numbers of the formula by name, each of them a parameter"
-    )
+    numbers: dict[kinds.Name, NumberField]  # type: ignore[assignment]
     fibres: FibresSpec | None = Field(None, description="directions of fibres, of energies with I4, I6 or I8")
-    energy: NonEmpty = Field(
+    energy: kinds.NonEmpty = Field(
         description=f"strain energy density W [J/m^3] of {', '.join(INVARIANTS)} and the names in `numbers`, with "
         "+ - * / **, parentheses, sqrt, exp, log, sin, cos, tanh, erf, and pos(x) = max(x, 0)"
     )
@@ -123,7 +114,7 @@ class FormulaMaterialSpec(_MaterialSpec, _FormulaSpec):
         self.check_directions()
 
 
-class MaterialExtension(Extension, _MaterialSpec):
+class MaterialExtension(Extension, material_laws._MaterialSpec):
     """Base of elastic laws: a subclass has the formula of its ``energy`` and the units of its ``columns``.
 
     Columns are fields, numbers each, and symbols of the formula beside those of `FormulaMaterialSpec`, fibres apart.
@@ -158,21 +149,21 @@ def _material_branch(data: Any) -> str:
 
 
 _MaterialOfFormat = Annotated[
-    MaterialSpec
-    | MooneyRivlinMaterialSpec
-    | YeohMaterialSpec
-    | GentMaterialSpec
-    | OgdenMaterialSpec
-    | HyperfoamMaterialSpec
-    | HolzapfelOgdenMaterialSpec
-    | HgoMaterialSpec
+    material_laws.MaterialSpec
+    | material_laws.MooneyRivlinMaterialSpec
+    | material_laws.YeohMaterialSpec
+    | material_laws.GentMaterialSpec
+    | material_laws.OgdenMaterialSpec
+    | material_laws.HyperfoamMaterialSpec
+    | material_laws.HolzapfelOgdenMaterialSpec
+    | material_laws.HgoMaterialSpec
     | SiliconeMaterialSpec
     | FoamMaterialSpec
     | FormulaMaterialSpec,
-    by_value("model", default="neo-hookean"),
+    kinds.by_value("model", default="neo-hookean"),
 ]  # fmt: skip
 
 AnyMaterialSpec = Annotated[
     _MaterialOfFormat | MaterialExtension,
-    Branches(lambda members: Chosen(("<of the format>", "<extension>"), _material_branch, {})),
+    kinds.Branches(lambda members: kinds.Chosen(("<of the format>", "<extension>"), _material_branch, {})),
 ]

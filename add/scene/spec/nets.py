@@ -6,34 +6,23 @@ from pydantic import BeforeValidator, Field
 
 from add.errors import InputError
 from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
+from add.scene.spec import kinds
 from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
-from add.scene.spec.common import (
-    Count,
-    Facts,
-    Flag,
-    Name,
-    NonEmpty,
-    NonNegative,
-    Number,
-    Positive,
-    Role,
-    Spec,
-    Vector3,
-    _FormulaSpec,
-    problem,
-)
+from add.scene.spec.common import Facts, Role, Spec, _FormulaSpec
+from add.scene.spec.kinds import problem
 from add.scene.spec.rigid import _MovingSpec
-from add.scene.spec.unions import by_key, by_type, by_value
 
 
 class NetSpec(_MovingSpec):
     """Common settings of bodies of nodes on lines and sheets."""
 
-    collision: Flag = Field(True, description="whether the nodes meet obstacles")
+    collision: kinds.Flag = Field(True, description="whether the nodes meet obstacles")
     pins: tuple[PinSpec, ...] = Field((), description="nodes with prescribed displacement")
     loads: tuple[LoadSpec, ...] = Field((), description="forces on nodes")
-    chambers: dict[Name, ChamberSpec] = Field({}, description="gas and liquid that press on its triangles, by name")
+    chambers: dict[kinds.Name, ChamberSpec] = Field(
+        {}, description="gas and liquid that press on its triangles, by name"
+    )
 
     @property
     def expected_nodes(self) -> float:
@@ -50,16 +39,16 @@ class SheetMeshSpec(Spec):
     """A rectangle in the x-y plane of the rest frame, centred at the origin, with springs along its cells' sides."""
 
     shape: Literal["sheet"] = Field("sheet", description="kind of shape")
-    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
-    divisions: tuple[Count, Count] = Field(description="cells along x, y")
-    shear: Flag = Field(True, description="springs along both diagonals of each cell")
-    bend: Flag = Field(True, description="springs that skip a node along both directions")
+    size: tuple[kinds.Positive, kinds.Positive] = Field(description="edge lengths along x, y [m]")
+    divisions: tuple[kinds.Count, kinds.Count] = Field(description="cells along x, y")
+    shear: kinds.Flag = Field(True, description="springs along both diagonals of each cell")
+    bend: kinds.Flag = Field(True, description="springs that skip a node along both directions")
 
 
 class PointsMeshSpec(Spec):
     """Nodes and springs one by one."""
 
-    points: tuple[Vector3, ...] = Field(min_length=1, description="rest positions [m]")
+    points: tuple[kinds.Vector3, ...] = Field(min_length=1, description="rest positions [m]")
     edges: tuple[tuple[int, int], ...] = Field((), description="pairs of nodes that a spring joins")
 
     def model_post_init(self, context: Any) -> None:
@@ -75,7 +64,7 @@ class PointsMeshSpec(Spec):
 
 ParticleMeshSpec = Annotated[
     PointsMeshSpec | SheetMeshSpec,
-    by_key("points", "shape"),
+    kinds.by_key("points", "shape"),
 ]
 
 
@@ -87,10 +76,10 @@ class MassSpringBodySpec(NetSpec):
         Field("mass-spring", description="kind of body")
     )
     mesh: ParticleMeshSpec = Field(description="rest shape")
-    mass: Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
-    stiffness: Positive = Field(1e3, description="stiffness of every spring [N/m]")
-    damping: NonNegative = Field(0.0, description="damping of every spring [N s/m]")
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    mass: kinds.Positive | None = Field(None, description="total mass, shared equally by the nodes [kg]; null = none")
+    stiffness: kinds.Positive = Field(1e3, description="stiffness of every spring [N/m]")
+    damping: kinds.NonNegative = Field(0.0, description="damping of every spring [N s/m]")
+    rayleigh_mass: kinds.NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         none = isinstance(self.mesh, PointsMeshSpec) and not self.mesh.edges
@@ -112,29 +101,36 @@ class MassSpringBodySpec(NetSpec):
 
 
 class RectangleMeshSpec(Spec):
-    """A rectangle in the x-y plane of the rest frame, centred at the origin, of triangles."""
+    """A rectangle in the x-y plane of the rest frame, centred at the origin, of triangles.
+
+    Attributes
+    ----------
+    diagonals : how cells are cut; `irregular` moves inner nodes and joins them anew, which prefers no direction
+    """
 
     shape: Literal["rectangle"] = Field("rectangle", description="kind of shape")
-    size: tuple[Positive, Positive] = Field(description="edge lengths along x, y [m]")
-    cells: tuple[Count, Count] = Field(description="cells along x, y, two triangles each")
-    diagonals: Literal["alternating", "one", "irregular"] = Field(
-        "alternating",
-        description="how cells are cut; `irregular` moves inner nodes and joins them anew, which prefers no direction",
-    )
+    size: tuple[kinds.Positive, kinds.Positive] = Field(description="edge lengths along x, y [m]")
+    cells: tuple[kinds.Count, kinds.Count] = Field(description="cells along x, y, two triangles each")
+    diagonals: Literal["alternating", "one", "irregular"] = "alternating"
 
 
-ClothMeshSpec = Annotated[FileMeshSpec | RectangleMeshSpec, by_key("file", "shape")]
+ClothMeshSpec = Annotated[FileMeshSpec | RectangleMeshSpec, kinds.by_key("file", "shape")]
 ClothRestSpec = Annotated[
     Literal["mesh", "uv"] | FileMeshSpec,
-    by_type("'mesh', 'uv', or a file", text=str, file=(dict, FileMeshSpec)),
+    kinds.by_type("'mesh', 'uv', or a file", text=str, file=(dict, FileMeshSpec)),
 ]
-Poisson = Annotated[Number, Field(gt=-1, lt=1)]
+Poisson = Annotated[kinds.Number, Field(gt=-1, lt=1)]
 
 
 class _MembraneSpec(Spec, numbers=Role.PROPERTY):
-    viscosity: NonNegative = Field(
-        0.0, description="eta of the stress eta dE/dt, E = (C - I)/2, times the thickness [N s/m]"
-    )
+    """Membranes of cloth.
+
+    Attributes
+    ----------
+    viscosity : eta of the stress eta dE/dt, E = (C - I)/2, times the thickness [N s/m]
+    """
+
+    viscosity: kinds.NonNegative = 0.0
     model: str
 
     @property
@@ -148,14 +144,16 @@ class _MembraneSpec(Spec, numbers=Role.PROPERTY):
 
 
 class IsotropicMembraneSpec(_MembraneSpec):
-    """An isotropic membrane under plane stress."""
+    """An isotropic membrane under plane stress.
 
-    model: Literal["neo-hookean", "stvk"] = Field(
-        "neo-hookean",
-        description="energy a rest volume: `neo-hookean` is mu/2 (tr C - 2 - 2 ln J) + lambda/2 (ln J)^2, which no "
-        "compression takes to zero; `stvk` is young/(1 - poisson^2) ((1 - poisson) tr E^2 + poisson (tr E)^2)/2",
-    )
-    young: Positive = Field(description="Young's modulus [Pa]")
+    Attributes
+    ----------
+    model : energy a rest volume: `neo-hookean` is mu/2 (tr C - 2 - 2 ln J) + lambda/2 (ln J)^2, which no compression
+        takes to zero; `stvk` is young/(1 - poisson^2) ((1 - poisson) tr E^2 + poisson (tr E)^2)/2
+    """
+
+    model: Literal["neo-hookean", "stvk"] = "neo-hookean"
+    young: kinds.Positive = Field(description="Young's modulus [Pa]")
     poisson: Poisson = Field(description="Poisson's ratio in the plane [-], in (-1, 1)")
 
 
@@ -163,10 +161,10 @@ class OrthotropicMembraneSpec(_MembraneSpec):
     """A woven membrane, (k11 E11^2 + k22 E22^2 + 2 k12 E11 E22 + k33 E12^2)/2 a rest area."""
 
     model: Literal["orthotropic"] = Field("orthotropic", description="energy of the membrane")
-    k11: Positive = Field(description="stiffness along the warp [N/m]")
-    k22: Positive = Field(description="stiffness across it, along the weft [N/m]")
-    k12: Number = Field(0.0, description="what couples them [N/m]; k12^2 below k11 k22")
-    k33: Positive = Field(description="of shear, four times the shear modulus times the thickness [N/m]")
+    k11: kinds.Positive = Field(description="stiffness along the warp [N/m]")
+    k22: kinds.Positive = Field(description="stiffness across it, along the weft [N/m]")
+    k12: kinds.Number = Field(0.0, description="what couples them [N/m]; k12^2 below k11 k22")
+    k33: kinds.Positive = Field(description="of shear, four times the shear modulus times the thickness [N/m]")
 
     def model_post_init(self, context: Any) -> None:
         if self.k12**2 >= self.k11 * self.k22:
@@ -178,21 +176,23 @@ class BaraffWitkinMembraneSpec(_MembraneSpec):
     """Stretch and shear apart (Baraff and Witkin 1998), without Poisson's effect."""
 
     model: Literal["baraff-witkin"] = Field("baraff-witkin", description="energy of the membrane")
-    k_u: Positive = Field(description="stiffness along the warp [N/m]")
-    k_v: Positive = Field(description="stiffness along the weft [N/m]")
-    k_s: Positive = Field(description="stiffness of shear [N/m]")
+    k_u: kinds.Positive = Field(description="stiffness along the warp [N/m]")
+    k_v: kinds.Positive = Field(description="stiffness along the weft [N/m]")
+    k_s: kinds.Positive = Field(description="stiffness of shear [N/m]")
 
 
 class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
     """A membrane by formula: any energy of C = F^T F in axes of warp and weft, with numbers of its own.
 
     At rest (C11 = C22 = 1, C12 = 0) it must be free of stress and stable.
+
+    Attributes
+    ----------
+    energy : strain energy density W [J/m^3] of C11, C22, C12 and the names in `numbers`; times the thickness
     """
 
     model: Literal["formula"] = Field("formula", description="energy of the membrane")
-    energy: NonEmpty = Field(
-        description="strain energy density W [J/m^3] of C11, C22, C12 and the names in `numbers`; times the thickness"
-    )
+    energy: kinds.NonEmpty
 
     @property
     def law(self) -> StrainLaw:
@@ -219,7 +219,7 @@ class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
 
 MembraneSpec = Annotated[
     IsotropicMembraneSpec | OrthotropicMembraneSpec | BaraffWitkinMembraneSpec | FormulaMembraneSpec,
-    by_value("model", default="neo-hookean"),
+    kinds.by_value("model", default="neo-hookean"),
 ]
 
 
@@ -230,33 +230,41 @@ class HingeBendingSpec(Spec, numbers=Role.PROPERTY):
     """
 
     model: Literal["hinge"] = Field("hinge", description="kind of bending")
-    stiffness: NonNegative = Field(description="k_b [N m]; a twelfth of ARCSim's")
-    damping: NonNegative = Field(0.0, description="in place of k_b on the rate of the angle [N m s]")
+    stiffness: kinds.NonNegative = Field(description="k_b [N m]; a twelfth of ARCSim's")
+    damping: kinds.NonNegative = Field(0.0, description="in place of k_b on the rate of the angle [N m s]")
 
 
 class PlateBendingSpec(Spec, numbers=Role.PROPERTY):
-    """Bending by the curvature of each triangle, a consistent plate on any mesh."""
+    """Bending by the curvature of each triangle, a consistent plate on any mesh.
+
+    Attributes
+    ----------
+    rigidity : D [N m]; of a homogeneous sheet young thickness^3/(12 (1 - poisson^2))
+    """
 
     model: Literal["plate"] = Field("plate", description="kind of bending")
-    rigidity: NonNegative = Field(description="D [N m]; of a homogeneous sheet young thickness^3/(12 (1 - poisson^2))")
+    rigidity: kinds.NonNegative
     poisson: Poisson = Field(0.0, description="Poisson's ratio of bending [-], in (-1, 1)")
-    damping: NonNegative = Field(0.0, description="in place of D on the rate of the curvature [N m s]")
+    damping: kinds.NonNegative = Field(0.0, description="in place of D on the rate of the curvature [N m s]")
 
 
 BendingSpec = Annotated[
     HingeBendingSpec | PlateBendingSpec,
-    by_value("model", default="hinge"),
+    kinds.by_value("model", default="hinge"),
 ]
 
 
 class ClothMaterialSpec(Spec, numbers=Role.PROPERTY):
-    """The material of a cloth."""
+    """The material of a cloth.
 
-    density: Positive = Field(description="mass an area [kg/m^2]")
-    thickness: Positive | None = Field(
-        None, description="what moduli in Pa are multiplied by [m]; null = none, of membranes whose moduli are in N/m"
-    )
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    Attributes
+    ----------
+    thickness : what moduli in Pa are multiplied by [m]; null = none, of membranes whose moduli are in N/m
+    """
+
+    density: kinds.Positive = Field(description="mass an area [kg/m^2]")
+    thickness: kinds.Positive | None = None
+    rayleigh_mass: kinds.NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
     membrane: MembraneSpec = Field(description="resistance to stretching")
     bending: BendingSpec | None = Field(None, description="resistance to bending; null = none")
 
@@ -286,8 +294,8 @@ class SeamSpec(Spec, numbers=Role.PROPERTY):
 
     a: tuple[int, ...] = Field(min_length=1, description="nodes, one after the other along the seam")
     b: tuple[int, ...] = Field(min_length=1, description="the nodes that they meet, in the same order")
-    stiffness: Positive = Field(description="stiffness of each spring [N/m]")
-    damping: NonNegative = Field(0.0, description="damping of the gap between each pair [N s/m]")
+    stiffness: kinds.Positive = Field(description="stiffness of each spring [N/m]")
+    damping: kinds.NonNegative = Field(0.0, description="damping of the gap between each pair [N s/m]")
 
 
 class ClothBodySpec(NetSpec):
@@ -302,9 +310,9 @@ class ClothBodySpec(NetSpec):
 
     type: Literal["cloth"] = Field("cloth", description="kind of body")
     mesh: ClothMeshSpec = Field(description="shape at the start: a file of triangles (.obj), or a rectangle")
-    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    scale: kinds.Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
     rest: ClothRestSpec = "mesh"
-    warp: Vector3 = (1.0, 0.0, 0.0)
+    warp: kinds.Vector3 = (1.0, 0.0, 0.0)
     material: ClothMaterialSpec = Field(description="material of the whole cloth")
     seams: tuple[SeamSpec, ...] = Field((), description="rows of nodes that are drawn together")
 
@@ -331,31 +339,34 @@ class LineMeshSpec(Spec):
     """A straight line along x of the rest frame, from the origin on."""
 
     shape: Literal["line"] = Field("line", description="kind of shape")
-    length: Positive = Field(description="length [m]")
-    segments: Count = Field(description="parts between nodes")
+    length: kinds.Positive = Field(description="length [m]")
+    segments: kinds.Count = Field(description="parts between nodes")
 
 
 class PathMeshSpec(Spec):
     """Nodes one after the other."""
 
-    points: tuple[Vector3, ...] = Field(min_length=2, description="places of the nodes at the start [m]")
+    points: tuple[kinds.Vector3, ...] = Field(min_length=2, description="places of the nodes at the start [m]")
 
 
-RodMeshSpec = Annotated[PathMeshSpec | LineMeshSpec, by_key("points", "shape")]
+RodMeshSpec = Annotated[PathMeshSpec | LineMeshSpec, kinds.by_key("points", "shape")]
 
 
 class RodBodySpec(NetSpec, numbers=Role.PROPERTY):
-    """A rod or string, straight at rest, that resists stretching and bending, but no twist (Bergou et al. 2008)."""
+    """A rod or string, straight at rest, that resists stretching and bending, but no twist (Bergou et al. 2008).
+
+    Attributes
+    ----------
+    mesh : nodes at the start; their distances are lengths at rest, their turns are not
+    """
 
     type: Literal["rod"] = Field("rod", description="kind of body")
-    mesh: RodMeshSpec = Field(
-        description="nodes at the start; their distances are lengths at rest, their turns are not"
-    )
-    density: Positive = Field(description="mass a length [kg/m]")
-    stretching: Positive = Field(description="EA [N]")
-    bending: NonNegative = Field(0.0, description="EI, the same in all directions [N m^2]")
-    damping: NonNegative = Field(0.0, description="in place of EA on the rate of the stretch [N s]")
-    rayleigh_mass: NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
+    mesh: RodMeshSpec
+    density: kinds.Positive = Field(description="mass a length [kg/m]")
+    stretching: kinds.Positive = Field(description="EA [N]")
+    bending: kinds.NonNegative = Field(0.0, description="EI, the same in all directions [N m^2]")
+    damping: kinds.NonNegative = Field(0.0, description="in place of EA on the rate of the stretch [N s]")
+    rayleigh_mass: kinds.NonNegative = Field(0.0, description="damping proportional to mass [1/s]")
 
     @property
     def expected_nodes(self) -> float:

@@ -4,44 +4,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from add.scene.spec.common import (
-    Axes,
-    BodyName,
-    Direction,
-    Facts,
-    FilePath,
-    Flag,
-    Index,
-    MarkerName,
-    Name,
-    NonEmpty,
-    NonNegative,
-    Number,
-    NumberOrListSpec,
-    NumberOrVectorSpec,
-    Positive,
-    Quaternion,
-    Refers,
-    SignalName,
-    Spec,
-    TimeOrEndSpec,
-    Vector3,
-    Window,
-    exactly_one,
-    problem,
-    unique,
-)
+from add.scene.spec import kinds
+from add.scene.spec.common import Facts, Spec, exactly_one
 from add.scene.spec.extension import Extension
+from add.scene.spec.kinds import problem, unique
 from add.scene.spec.markers import CloudObjectiveSpec, _ObjectiveSpec, _RobustSpec
 from add.scene.spec.signals import Values, check_samples
-from add.scene.spec.unions import by_value
 
 # --- objective -------------------------------------------------------------------------------------------------------
 
 
 class _TimedSpec(_ObjectiveSpec):
-    time: TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
-    window: Window | None = Field(None, description="simulation times over which the mean counts [s]")
+    time: kinds.TimeOrEndSpec | None = Field(None, description='simulation time that counts [s], or "end"')
+    window: kinds.Window | None = Field(None, description="simulation times over which the mean counts [s]")
 
     def model_post_init(self, context: Any) -> None:
         exactly_one(self, "time", "window")
@@ -60,18 +35,18 @@ class PointObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a point [m^2]; give `time` or `window`."""
 
     type: Literal["point"] = Field("point", description="kind of objective")
-    marker: MarkerName = Field(description="scene marker name")
-    target: Vector3 = Field(description="target position, world axes [m]")
-    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    marker: kinds.MarkerName = Field(description="scene marker name")
+    target: kinds.Vector3 = Field(description="target position, world axes [m]")
+    axes: kinds.Axes = Field("xyz", description="world axes that count: any of x, y, z")
 
 
 class LineObjectiveSpec(_TimedSpec):
     """Squared distance of a marker from a straight line [m^2]; give `time` or `window`."""
 
     type: Literal["line"] = Field("line", description="kind of objective")
-    marker: MarkerName = Field(description="scene marker name")
-    point: Vector3 = Field(description="a point of the line [m]")
-    direction: Direction = Field(description="direction of the line; any length above 0 [-]")
+    marker: kinds.MarkerName = Field(description="scene marker name")
+    point: kinds.Vector3 = Field(description="a point of the line [m]")
+    direction: kinds.Direction = Field(description="direction of the line; any length above 0 [-]")
 
 
 class NearestObjectiveSpec(_ObjectiveSpec):
@@ -85,12 +60,12 @@ class NearestObjectiveSpec(_ObjectiveSpec):
     """
 
     type: Literal["nearest"] = Field("nearest", description="kind of objective")
-    marker: MarkerName = Field(description="scene marker name")
-    target: Vector3 = Field(description="place that should be passed, world axes [m]")
-    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
-    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
-    moving: Direction | None = None
-    softness: Positive = Field(0.05, description="distances that differ by less than this count together [m]")
+    marker: kinds.MarkerName = Field(description="scene marker name")
+    target: kinds.Vector3 = Field(description="place that should be passed, world axes [m]")
+    axes: kinds.Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    window: kinds.Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    moving: kinds.Direction | None = None
+    softness: kinds.Positive = Field(0.05, description="distances that differ by less than this count together [m]")
 
 
 class ContactObjectiveSpec(_ObjectiveSpec):
@@ -101,13 +76,13 @@ class ContactObjectiveSpec(_ObjectiveSpec):
     """
 
     type: Literal["contact"] = Field("contact", description="kind of objective")
-    marker: MarkerName = Field(description="scene marker name")
-    obstacle: Annotated[Name, Refers("obstacle")] = Field(description="name of an obstacle")
-    wanted: Flag = Field(True, description="whether it should touch, or should not")
-    radius: NonNegative = Field(0.0, description="radius of the ball [m]")
-    margin: NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
-    window: Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
-    softness: Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
+    marker: kinds.MarkerName = Field(description="scene marker name")
+    obstacle: Annotated[kinds.Name, kinds.Refers("obstacle")] = Field(description="name of an obstacle")
+    wanted: kinds.Flag = Field(True, description="whether it should touch, or should not")
+    radius: kinds.NonNegative = Field(0.0, description="radius of the ball [m]")
+    margin: kinds.NonNegative = Field(0.0, description="gap to keep, where contact is not wanted [m]")
+    window: kinds.Window | None = Field(None, description="simulation times that count [s]; null = the whole run")
+    softness: kinds.Positive = Field(0.05, description="gaps that differ by less than this count together [m]")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return {"margin": "contact is wanted"} if self.wanted else {"softness": "contact is not wanted"}
@@ -117,13 +92,17 @@ class TrackObjectiveSpec(_ObjectiveSpec):
     """Mean squared distance of a marker from places at given times [m^2]: a path to follow.
 
     With a marker that is a direction or a centre of mass, an orientation or the centre of mass over time.
+
+    Attributes
+    ----------
+    values : where the marker should be then [m]; one per time
     """
 
     type: Literal["track"] = Field("track", description="kind of objective")
-    marker: MarkerName = Field(description="scene marker name")
-    times: tuple[NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
-    values: tuple[Vector3, ...] = Field(min_length=1, description="where the marker should be then [m]; one per time")
-    axes: Axes = Field("xyz", description="world axes that count: any of x, y, z")
+    marker: kinds.MarkerName = Field(description="scene marker name")
+    times: tuple[kinds.NonNegative, ...] = Field(min_length=1, description="simulation times, increasing [s]")
+    values: Annotated[tuple[kinds.Vector3, ...], Field(min_length=1)]
+    axes: kinds.Axes = Field("xyz", description="world axes that count: any of x, y, z")
 
     def model_post_init(self, context: Any) -> None:
         check_samples(self.times, self.values)
@@ -134,15 +113,18 @@ class PoseObjectiveSpec(_TimedSpec):
 
     The target is a file of node positions, or the rest shape rotated by `orientation` about the origin of its frame and
     then moved by `translation`.
+
+    Attributes
+    ----------
+    positions_file : file of target node positions [m], one row per node
+    orientation : target rotation, unit quaternion w, x, y, z [-]; null = none
     """
 
     type: Literal["pose"] = Field("pose", description="kind of objective")
-    body: BodyName = Field(description="name of a body")
-    positions_file: FilePath | None = Field(None, description="file of target node positions [m], one row per node")
-    translation: Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
-    orientation: Quaternion | None = Field(
-        None, description="target rotation, unit quaternion w, x, y, z [-]; null = none"
-    )
+    body: kinds.BodyName = Field(description="name of a body")
+    positions_file: kinds.FilePath | None = None
+    translation: kinds.Vector3 | None = Field(None, description="target position of the origin of the rest frame [m]")
+    orientation: kinds.Quaternion | None = None
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
@@ -156,44 +138,53 @@ class OneStepObjectiveSpec(_ObjectiveSpec):
 
     The terms are q |dq|^2 + v |dv|^2 + a |dv/dt|^2, with rotations in radians: lengths and radians count alike. It goes
     with no other objective but `prior`, `smoothness` and `proximity`. Noise of the recording biases what it finds.
+
+    Attributes
+    ----------
+    file : recorded states: `trajectory.h5` of a run, or an .npz file with t (k,) [s], q (k, n) and perhaps v (k, n), in
+        the order of the bodies; a state at each step is needed; without v, differences of q
+    a : weight of the accelerations, differences of the velocities [s^4/m^2]
     """
 
     unit: ClassVar[str] = "-"
 
     type: Literal["one-step"] = Field("one-step", description="kind of objective")
-    file: FilePath = Field(
-        description="recorded states: `trajectory.h5` of a run, or an .npz file with t (k,) [s], q (k, n) and perhaps "
-        "v (k, n), in the order of the bodies; a state at each step is needed; without v, differences of q"
-    )
-    q: NonNegative = Field(1.0, description="weight of the coordinates [1/m^2]")
-    v: NonNegative = Field(1.0, description="weight of the velocities [s^2/m^2]")
-    a: NonNegative = Field(0.0, description="weight of the accelerations, differences of the velocities [s^4/m^2]")
-    bodies: tuple[Name, ...] | None = Field(None, description="bodies that count; null = all")
+    file: kinds.FilePath
+    q: kinds.NonNegative = Field(1.0, description="weight of the coordinates [1/m^2]")
+    v: kinds.NonNegative = Field(1.0, description="weight of the velocities [s^2/m^2]")
+    a: kinds.NonNegative = 0.0
+    bodies: tuple[kinds.Name, ...] | None = Field(None, description="bodies that count; null = all")
 
 
 class PriorObjectiveSpec(_ObjectiveSpec):
-    """((value - mean) / sigma)^2 of a parameter, summed over its components [-]."""
+    """((value - mean) / sigma)^2 of a parameter, summed over its components [-].
+
+    Attributes
+    ----------
+    parameter : path of one of `parameters`; where experiments have their own, of all of them, or `path@experiment` for
+        that of one
+    """
 
     unit: ClassVar[str] = "-"
 
     type: Literal["prior"] = Field("prior", description="kind of objective")
-    parameter: NonEmpty = Field(
-        description="path of one of `parameters`; where experiments have their own, of all of them, or "
-        "`path@experiment` for that of one"
-    )
-    mean: Number = Field(description="expected value, in the parameter's unit")
-    sigma: Positive = Field(description="standard deviation, in the parameter's unit")
+    parameter: kinds.NonEmpty
+    mean: kinds.Number = Field(description="expected value, in the parameter's unit")
+    sigma: kinds.Positive = Field(description="standard deviation, in the parameter's unit")
 
 
 class SmoothnessObjectiveSpec(_ObjectiveSpec):
-    """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment."""
+    """Squared differences of a signal's neighbouring rows, summed, in the square of its unit; in every experiment.
+
+    Attributes
+    ----------
+    signal : name of a signal of type `control`, `table` or `spline` that drives something
+    """
 
     unit: ClassVar[str] = "squared unit of the signal"
 
     type: Literal["smoothness"] = Field("smoothness", description="kind of objective")
-    signal: SignalName = Field(
-        description="name of a signal of type `control`, `table` or `spline` that drives something"
-    )
+    signal: kinds.SignalName
 
 
 class ProximityObjectiveSpec(_ObjectiveSpec):
@@ -209,8 +200,8 @@ class ProximityObjectiveSpec(_ObjectiveSpec):
     unit: ClassVar[str] = "squared unit of the signal"
 
     type: Literal["proximity"] = Field("proximity", description="kind of objective")
-    signal: SignalName
-    value: NumberOrVectorSpec | None = None
+    signal: kinds.SignalName
+    value: kinds.NumberOrVectorSpec | None = None
     rows: Values | None = None
 
     def model_post_init(self, context: Any) -> None:
@@ -223,14 +214,18 @@ class RoughnessObjectiveSpec(_ObjectiveSpec):
 
     `squares`: the integral of |grad u|^2 over the volume V, divided by V^(1/3); a field is smooth then. `variation`:
     that of |grad u|, divided by V^(2/3), with jumps of u below `softness` rounded; a field may jump then [-].
+
+    Attributes
+    ----------
+    field : path of a modulus that is a field, such as `bodies.block.material.young`
     """
 
     unit: ClassVar[str] = "-"
 
     type: Literal["roughness"] = Field("roughness", description="kind of objective")
-    field: NonEmpty = Field(description="path of a modulus that is a field, such as `bodies.block.material.young`")
+    field: kinds.NonEmpty
     norm: Literal["squares", "variation"] = Field("squares", description="what is summed")
-    softness: Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
+    softness: kinds.Positive = Field(0.05, description="jump of u that is rounded, of `variation` [-]")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return {"softness": "it is of 'variation'"} if self.norm == "squares" else {}
@@ -261,7 +256,7 @@ ObjectiveSpec = Annotated[
     | ProximityObjectiveSpec
     | RoughnessObjectiveSpec
     | ObjectiveExtension,
-    by_value("type", further=ObjectiveExtension),
+    kinds.by_value("type", further=ObjectiveExtension),
 ]
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -283,14 +278,14 @@ class ParameterSpec(Spec):
     components : which entries of a vector (of the flattened rows of a table) are free, from 0; null = all
     """
 
-    path: NonEmpty | None = None
-    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = None
+    path: kinds.NonEmpty | None = None
+    paths: Annotated[tuple[kinds.NonEmpty, ...], Field(min_length=1), AfterValidator(unique)] | None = None
     transform: Literal["linear", "log", "softplus"] = "linear"
-    bounds: tuple[Number | None, Number | None] | None = None
-    start: NumberOrListSpec | None = None
-    scale: Positive | None = None
-    components: Annotated[tuple[Index, ...], Field(min_length=1), AfterValidator(unique)] | None = None
-    experiment: Name | None = Field(None, description="only in that experiment; null = shared by all")
+    bounds: tuple[kinds.Number | None, kinds.Number | None] | None = None
+    start: kinds.NumberOrListSpec | None = None
+    scale: kinds.Positive | None = None
+    components: Annotated[tuple[kinds.Index, ...], Field(min_length=1), AfterValidator(unique)] | None = None
+    experiment: kinds.Name | None = Field(None, description="only in that experiment; null = shared by all")
 
     def model_post_init(self, context: Any) -> None:
         exactly_one(self, "path", "paths")
@@ -324,15 +319,14 @@ class GradientSpec(Spec):
         (relaxed complementarity), which see the way out of a contact that rests; `explore`: where the objective wants
         contacts to open or to close, those of these modes, if they are larger (the complementarity-aware choice;
         reverse mode only). Neither is ever checked by `add check`
+    relaxation : `relaxed`: kappa, relative to the square of the largest impulse of a step [-]
     schedule : what the adjoint keeps of a run: `all`, every step; `states`, two numbers a coordinate and step and what
         contacts decided, from which steps are made again without solving; `checkpoints`, few states, for one more run.
         The gradient is the same to the last bit
     """
 
     contact: Literal["exact", "relaxed", "explore"] = "exact"
-    relaxation: Positive = Field(
-        1e-3, description="`relaxed`: kappa, relative to the square of the largest impulse of a step [-]"
-    )
+    relaxation: kinds.Positive = 1e-3
     schedule: Literal["all", "states", "checkpoints"] = "all"
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:

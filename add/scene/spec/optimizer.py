@@ -4,22 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from add.scene.spec.common import (
-    Count,
-    Facts,
-    FilePath,
-    Flag,
-    Index,
-    Name,
-    NonEmpty,
-    NonNegative,
-    Positive,
-    Share,
-    Spec,
-    Window,
-    problem,
-    unique,
-)
+from add.scene.spec import kinds
+from add.scene.spec.common import Facts, Spec
+from add.scene.spec.kinds import problem, unique
 
 
 class PhaseSpec(Spec):
@@ -33,12 +20,12 @@ class PhaseSpec(Spec):
     end_time : simulate only up to this time [s]; null = each experiment to its own end
     """
 
-    name: Name = Field(description="name of the phase")
-    parameters: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = None
-    window: Window | None = None
-    end_time: Positive | None = None
-    max_evaluations: Count | None = Field(None, description="limit for this phase; null = the optimizer's")
-    overrides: dict[NonEmpty, Any] = Field(
+    name: kinds.Name = Field(description="name of the phase")
+    parameters: Annotated[tuple[kinds.NonEmpty, ...], Field(min_length=1)] | None = None
+    window: kinds.Window | None = None
+    end_time: kinds.Positive | None = None
+    max_evaluations: kinds.Count | None = Field(None, description="limit for this phase; null = the optimizer's")
+    overrides: dict[kinds.NonEmpty, Any] = Field(
         default_factory=dict,
         description="path into the scene -> number or list of numbers that replaces it during this phase, such as "
         '{"contact.friction": 0.1}: any number that could be one of `parameters` and is none; in all experiments. The '
@@ -61,10 +48,10 @@ class StartsSpec(Spec):
         = from all
     """
 
-    count: Annotated[Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
-    seed: Index = Field(0, description="of the numbers that are drawn")
-    spread: Positive = 1.0
-    keep: Count | None = None
+    count: Annotated[kinds.Count, Field(le=100_000)] = Field(1, description="how many, with the scene's own start")
+    seed: kinds.Index = Field(0, description="of the numbers that are drawn")
+    spread: kinds.Positive = 1.0
+    keep: kinds.Count | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         return dict.fromkeys(("seed", "spread"), "'count' is 1: nothing is drawn") if self.count == 1 else {}
@@ -85,24 +72,25 @@ class OptimizerSpec(Spec):
     damping : `gauss-newton`: damping at the start, relative to the largest diagonal entry of J^T J [-]
     rate : `adam`, `sgd`: length of a step, in the scaled parameters, of the objective over its value at the start of
         the phase [-]
+    decay_every : `adam`, `sgd`: evaluations of a phase after which the rate decays again
     max_evaluations : largest number of simulations; `l-bfgs-b` finishes the line search that it is in
     gradient_tolerance : stop when no entry of the projected gradient in the scaled parameters is above this
     objective_tolerance : stop when the decrease falls below this share of the objective at the start of the phase [-]
     """
 
     method: Literal["l-bfgs-b", "gauss-newton", "adam", "sgd"] = "l-bfgs-b"
-    history: Annotated[Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
-    damping: Positive = 1e-3
-    rate: Positive = 0.1
-    decay: Annotated[Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
-    decay_every: Count = Field(1, description="`adam`, `sgd`: evaluations of a phase after which the rate decays again")
-    momentum: Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
-    beta1: Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
-    beta2: Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
+    history: Annotated[kinds.Count, Field(le=1000)] = Field(10, description="`l-bfgs-b`: number of stored corrections")
+    damping: kinds.Positive = 1e-3
+    rate: kinds.Positive = 0.1
+    decay: Annotated[kinds.Positive, Field(le=1)] = Field(1.0, description="`adam`, `sgd`: factor of the rate [-]")
+    decay_every: kinds.Count = 1
+    momentum: kinds.Share = Field(0.9, description="`sgd`: share of the last step that goes on [-]")
+    beta1: kinds.Share = Field(0.9, description="`adam`: share of the past in the mean of gradients [-]")
+    beta2: kinds.Share = Field(0.999, description="`adam`: share of the past in the mean of their squares [-]")
     starts: StartsSpec = Field(default_factory=lambda: StartsSpec(), description="points to begin from")
-    max_evaluations: Count = 100
-    gradient_tolerance: NonNegative = 1e-8
-    objective_tolerance: NonNegative = 1e-12
+    max_evaluations: kinds.Count = 100
+    gradient_tolerance: kinds.NonNegative = 1e-8
+    objective_tolerance: kinds.NonNegative = 1e-12
     phases: tuple[PhaseSpec, ...] = Field((), description="stages of a continuation; empty = one stage with everything")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
@@ -131,7 +119,7 @@ class UncertaintySpec(Spec):
         derivatives each, where the data hardly see a combination of parameters
     """
 
-    convergence: FilePath | None = None
-    profile: Annotated[tuple[NonEmpty, ...], AfterValidator(unique)] = ()
-    bootstrap: Annotated[Count, Field(ge=20, le=100000)] | None = None
-    candidates: Flag = True
+    convergence: kinds.FilePath | None = None
+    profile: Annotated[tuple[kinds.NonEmpty, ...], AfterValidator(unique)] = ()
+    bootstrap: Annotated[kinds.Count, Field(ge=20, le=100000)] | None = None
+    candidates: kinds.Flag = True

@@ -4,27 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from add.scene.spec.common import (
-    BodyContactSpec,
-    Direction,
-    Extent,
-    Facts,
-    FilePath,
-    Flag,
-    Number,
-    Positive,
-    PositiveVector3,
-    Quaternion,
-    Role,
-    Spec,
-    ValueSpec,
-    Vector3,
-    Window,
-    exactly_one,
-    problem,
-)
+from add.scene.spec import kinds
+from add.scene.spec.common import BodyContactSpec, Facts, Role, Spec, ValueSpec, exactly_one
 from add.scene.spec.extension import Extension
-from add.scene.spec.unions import by_key, by_value
+from add.scene.spec.kinds import problem
 
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
@@ -37,18 +20,22 @@ class _SimpleSpec(Spec):
 
 
 class _SizedSpec(_SimpleSpec, numbers=Role.PROPERTY):
-    adjustable: Flag = Field(
-        False,
-        description="whether its sizes are numbers that parameters may name; masses and inertias that follow from a "
-        "geometry then follow them, and a ball meets meshes with its radius",
-    )
+    """Shapes whose sizes may be parameters.
+
+    Attributes
+    ----------
+    adjustable : whether its sizes are numbers that parameters may name; masses and inertias that follow from a geometry
+        then follow them, and a ball meets meshes with its radius
+    """
+
+    adjustable: kinds.Flag = False
 
 
 class BoxGeometrySpec(_SizedSpec):
     """A box centred at the origin of the body's frame."""
 
     shape: Literal["box"] = Field("box", description="kind of shape")
-    size: PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
+    size: kinds.PositiveVector3 = Field(description="edge lengths along x, y, z [m]")
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -60,40 +47,45 @@ class SphereGeometrySpec(_SizedSpec):
     """A ball centred at the origin of the body's frame."""
 
     shape: Literal["sphere"] = Field("sphere", description="kind of shape")
-    radius: Extent = Field(description="radius [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
 
 
 class CapsuleGeometrySpec(_SizedSpec):
     """A cylinder along z with round ends, centred at the origin of the body's frame."""
 
     shape: Literal["capsule"] = Field("capsule", description="kind of shape")
-    radius: Extent = Field(description="radius [m]")
-    half_length: Extent = Field(description="half the length of the straight part [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
+    half_length: kinds.Extent = Field(description="half the length of the straight part [m]")
 
 
 class CylinderGeometrySpec(_SizedSpec):
     """A cylinder along z with flat ends, centred at the origin of the body's frame."""
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of shape")
-    radius: Extent = Field(description="radius [m]")
-    half_length: Extent = Field(description="half the length [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
+    half_length: kinds.Extent = Field(description="half the length [m]")
 
 
 class FileGeometrySpec(Spec):
-    """A closed surface mesh from a file (STL, OBJ, PLY ...)."""
+    """A closed surface mesh from a file (STL, OBJ, PLY ...).
 
-    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
-    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    Attributes
+    ----------
+    file : surface mesh, relative to the scene file; `${NAME}` is an environment variable
+    """
+
+    file: kinds.FilePath
+    scale: kinds.Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
 
 
 PrimitiveSpec = Annotated[
     BoxGeometrySpec | SphereGeometrySpec | CapsuleGeometrySpec | CylinderGeometrySpec,
-    by_value("shape"),
+    kinds.by_value("shape"),
 ]
 
 GeometrySpec = Annotated[
     FileGeometrySpec | PrimitiveSpec,
-    by_key("file", "shape"),
+    kinds.by_key("file", "shape"),
 ]
 
 
@@ -110,10 +102,10 @@ class CollisionSpec(Spec):
         others by its mesh
     """
 
-    points: Flag = True
-    spacing: Positive | None = None
-    shape: Flag = Field(True, description="whether other bodies meet this body's shape")
-    closed: Flag = False
+    points: kinds.Flag = True
+    spacing: kinds.Positive | None = None
+    shape: kinds.Flag = Field(True, description="whether other bodies meet this body's shape")
+    closed: kinds.Flag = False
 
 
 def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec, moves: bool) -> dict[str, str]:
@@ -140,22 +132,30 @@ def _unread_of_collision(geometry: GeometrySpec | None, collision: CollisionSpec
 
 
 class _PosedSpec(Spec, numbers=Role.PROPERTY):
-    position: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="where the origin of the body's frame, or rest frame, starts [m]"
-    )
-    orientation: Annotated[Quaternion, Role.STATE] = Field(
-        (1.0, 0.0, 0.0, 0.0), description="rotation of the frame about its origin, unit quaternion w, x, y, z [-]"
-    )
+    """Bodies with a pose at the start.
+
+    Attributes
+    ----------
+    position : where the origin of the body's frame, or rest frame, starts [m]
+    orientation : rotation of the frame about its origin, unit quaternion w, x, y, z [-]
+    """
+
+    position: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
+    orientation: Annotated[kinds.Quaternion, Role.STATE] = (1.0, 0.0, 0.0, 0.0)
     contact: BodyContactSpec | None = Field(None, description="its contact class; null = none of its own")
 
 
 class _MovingSpec(_PosedSpec):
-    velocity: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="initial velocity of the centre of mass [m/s]"
-    )
-    angular_velocity: Annotated[Vector3, Role.STATE] = Field(
-        (0.0, 0.0, 0.0), description="initial angular velocity, world axes [rad/s]"
-    )
+    """Bodies with velocities at the start.
+
+    Attributes
+    ----------
+    velocity : initial velocity of the centre of mass [m/s]
+    angular_velocity : initial angular velocity, world axes [rad/s]
+    """
+
+    velocity: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
+    angular_velocity: Annotated[kinds.Vector3, Role.STATE] = (0.0, 0.0, 0.0)
 
 
 class BodyExtension(Extension, _MovingSpec):
@@ -172,7 +172,7 @@ class BodyExtension(Extension, _MovingSpec):
         raise NotImplementedError(f"{type(self).__name__} does not say how it is built")
 
 
-Inertia6 = tuple[Number, Number, Number, Number, Number, Number]
+Inertia6 = tuple[kinds.Number, kinds.Number, kinds.Number, kinds.Number, kinds.Number, kinds.Number]
 
 
 class RigidBodySpec(_MovingSpec):
@@ -192,13 +192,13 @@ class RigidBodySpec(_MovingSpec):
 
     type: Literal["rigid"] = Field("rigid", description="kind of body")
     geometry: GeometrySpec | None = Field(None, description="shape; null = a frame with mass and no surface")
-    mass: Positive | None = Field(None, description="mass [kg]")
-    density: Positive | None = Field(None, description="mass density [kg/m^3]")
+    mass: kinds.Positive | None = Field(None, description="mass [kg]")
+    density: kinds.Positive | None = Field(None, description="mass density [kg/m^3]")
     inertia: Inertia6 | None = None
-    center_of_mass: Vector3 | None = Field(None, description="in the body's frame [m]; null = the geometry's")
+    center_of_mass: kinds.Vector3 | None = Field(None, description="in the body's frame [m]; null = the geometry's")
     collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
     start: Literal["recording"] | None = None
-    start_window: Window | None = None
+    start_window: kinds.Window | None = None
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
         out = _unread_of_collision(self.geometry, self.collision, True)
@@ -220,16 +220,18 @@ class RigidBodySpec(_MovingSpec):
 
 
 class KinematicBodySpec(_PosedSpec):
-    """A body with a given motion: a moving obstacle, or a handle. It feels no force."""
+    """A body with a given motion: a moving obstacle, or a handle. It feels no force.
+
+    Attributes
+    ----------
+    translation : displacement from the initial position over time [m]; null = none
+    rotation : added to the rotation vector of the initial orientation over time [rad]; null = none
+    """
 
     type: Literal["kinematic"] = Field("kinematic", description="kind of body")
     geometry: GeometrySpec | None = Field(None, description="shape; null = a mere frame")
-    translation: ValueSpec | None = Field(
-        None, description="displacement from the initial position over time [m]; null = none"
-    )
-    rotation: ValueSpec | None = Field(
-        None, description="added to the rotation vector of the initial orientation over time [rad]; null = none"
-    )
+    translation: ValueSpec | None = None
+    rotation: ValueSpec | None = None
     collision: CollisionSpec = Field(default_factory=CollisionSpec, description="what meets other bodies")
 
     def unread(self, facts: Facts, path: str) -> dict[str, str]:
@@ -240,42 +242,45 @@ class KinematicBodySpec(_PosedSpec):
 
 
 class _ObstacleSpec(_SimpleSpec, numbers=Role.PROPERTY):
-    velocity: Annotated[Vector3, Role.DRIVE] = Field(
-        (0.0, 0.0, 0.0), description="constant velocity of the obstacle [m/s]"
-    )
-    adjustable: Flag = Field(
-        False,
-        description="whether its place, orientation or normal (two tilts from the scene's) and velocity are numbers "
-        "that parameters may name: it has coordinates then, which are given",
-    )
+    """Obstacles.
+
+    Attributes
+    ----------
+    velocity : constant velocity of the obstacle [m/s]
+    adjustable : whether its place, orientation or normal (two tilts from the scene's) and velocity are numbers that
+        parameters may name: it has coordinates then, which are given
+    """
+
+    velocity: Annotated[kinds.Vector3, Role.DRIVE] = (0.0, 0.0, 0.0)
+    adjustable: kinds.Flag = False
 
 
 class PlaneSpec(_ObstacleSpec):
     """The half space behind a plane."""
 
     shape: Literal["plane"] = Field("plane", description="kind of obstacle")
-    point: Vector3 = Field(description="a point of the plane at t = 0 [m]")
-    normal: Direction = Field(description="direction of the free side; any length above 0 [-]")
+    point: kinds.Vector3 = Field(description="a point of the plane at t = 0 [m]")
+    normal: kinds.Direction = Field(description="direction of the free side; any length above 0 [-]")
 
 
 class SphereSpec(_ObstacleSpec):
     """A ball."""
 
     shape: Literal["sphere"] = Field("sphere", description="kind of obstacle")
-    center: Vector3 = Field(description="centre at t = 0 [m]")
-    radius: Extent = Field(description="radius [m]")
+    center: kinds.Vector3 = Field(description="centre at t = 0 [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
 
 
 class _OrientedSpec(_ObstacleSpec):
-    center: Vector3 = Field(description="centre at t = 0 [m]")
-    orientation: Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="unit quaternion w, x, y, z [-]")
+    center: kinds.Vector3 = Field(description="centre at t = 0 [m]")
+    orientation: kinds.Quaternion = Field((1.0, 0.0, 0.0, 0.0), description="unit quaternion w, x, y, z [-]")
 
 
 class BoxObstacleSpec(_OrientedSpec):
     """A box."""
 
     shape: Literal["box"] = Field("box", description="kind of obstacle")
-    half_size: PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
+    half_size: kinds.PositiveVector3 = Field(description="half the edge lengths along its x, y, z [m]")
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -287,28 +292,33 @@ class CapsuleSpec(_OrientedSpec):
     """A cylinder along its z axis with round ends."""
 
     shape: Literal["capsule"] = Field("capsule", description="kind of obstacle")
-    radius: Extent = Field(description="radius [m]")
-    half_length: Extent = Field(description="half the length of the straight part [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
+    half_length: kinds.Extent = Field(description="half the length of the straight part [m]")
 
 
 class CylinderSpec(_OrientedSpec):
     """A cylinder along its z axis with flat ends."""
 
     shape: Literal["cylinder"] = Field("cylinder", description="kind of obstacle")
-    radius: Extent = Field(description="radius [m]")
-    half_length: Extent = Field(description="half the length [m]")
+    radius: kinds.Extent = Field(description="radius [m]")
+    half_length: kinds.Extent = Field(description="half the length [m]")
 
 
 class MeshObstacleSpec(_OrientedSpec):
-    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside."""
+    """A closed surface mesh from a file (STL, OBJ, PLY ...), triangles counter-clockwise seen from outside.
+
+    Attributes
+    ----------
+    file : surface mesh, relative to the scene file; `${NAME}` is an environment variable
+    """
 
     shape: Literal["mesh"] = Field("mesh", description="kind of obstacle")
-    file: FilePath = Field(description="surface mesh, relative to the scene file; `${NAME}` is an environment variable")
-    scale: Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
-    center: Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
+    file: kinds.FilePath
+    scale: kinds.Positive = Field(1.0, description="factor from the mesh's unit to metres [-]")
+    center: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="place of the mesh's origin at t = 0 [m]")
 
 
 ObstacleSpec = Annotated[
     PlaneSpec | SphereSpec | BoxObstacleSpec | CapsuleSpec | CylinderSpec | MeshObstacleSpec,
-    by_value("shape"),
+    kinds.by_value("shape"),
 ]

@@ -11,10 +11,10 @@ import numpy as np
 from pydantic import BaseModel
 
 from add.errors import InputError
-from add.scene.spec.common import LARGEST, Role, Spec, said_beside
+from add.scene.spec import kinds
+from add.scene.spec.common import Role, Spec, said_beside
 from add.scene.spec.extension import NOTHING, Extension
 from add.scene.spec.scene import SCHEMA, SceneSpec
-from add.scene.spec.unions import Branches
 from add.typing import BoolArray, FloatArray
 
 #: Where a second path begins in the label of a number that several paths share.
@@ -80,7 +80,7 @@ def members(kind: Any) -> list[tuple[Any, str | None]]:
     """Return (type, tag) of each member of a union, which stays as it is under a tag; what is none has no tag."""
     how = None
     while get_origin(kind) is Annotated:
-        how = next((item for item in kind.__metadata__ if isinstance(item, Branches)), how)
+        how = next((item for item in kind.__metadata__ if isinstance(item, kinds.Branches)), how)
         kind = kind.__origin__
     if isinstance(kind, type) and issubclass(kind, Extension) and kind.own_name() is None:
         return [(known, None) for known in (kind, *kind.known().values())]
@@ -108,7 +108,7 @@ def below(kind: Any, key: Any) -> Iterator[Any]:
 # --- Limits that the format sets to a number, by its path -------------------------------------------------------------
 
 #: Of all numbers: what no one means is refused where files are read, arrays are not looked at for it.
-_OF_ALL = (annotated_types.Ge(-LARGEST), annotated_types.Le(LARGEST))
+_OF_ALL = (annotated_types.Ge(-kinds.LARGEST), annotated_types.Le(kinds.LARGEST))
 
 
 #: Words of constraints -> the end that they limit, and whether it is excluded.
@@ -186,7 +186,7 @@ def _constraints(item: Any) -> Iterator[Any]:
 # --- The JSON Schema of scene files -----------------------------------------------------------------------------------
 
 
-_EVERY_NUMBER = (("minimum", -LARGEST), ("maximum", LARGEST))
+_EVERY_NUMBER = (("minimum", -kinds.LARGEST), ("maximum", kinds.LARGEST))
 
 
 def json_schema() -> dict[str, Any]:

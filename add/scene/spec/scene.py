@@ -10,36 +10,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from add.scene.spec import kinds
 from add.scene.spec.articulated import ArticulatedBodySpec, numbers_of
 from add.scene.spec.bodies import SoftBodySpec
-from add.scene.spec.common import (
-    Count,
-    Extent,
-    Facts,
-    Name,
-    NonEmpty,
-    NonNegative,
-    Number,
-    NumberOrListSpec,
-    Positive,
-    Role,
-    Share,
-    Spec,
-    Text,
-    Vector3,
-    exactly_one,
-    problem,
-)
+from add.scene.spec.common import Facts, Role, Spec, exactly_one
 from add.scene.spec.contact import ContactSpec
 from add.scene.spec.couplings import CouplingSpec
 from add.scene.spec.extension import Extension
+from add.scene.spec.kinds import problem
 from add.scene.spec.markers import DirectionMarkerSpec, ExperimentSpec, MarkerSpec, RecordingSpec
 from add.scene.spec.nets import ClothBodySpec, MassSpringBodySpec, RodBodySpec
 from add.scene.spec.objective import GradientSpec, ObjectiveSpec, ParameterSpec
 from add.scene.spec.optimizer import OptimizerSpec, UncertaintySpec
 from add.scene.spec.rigid import BodyExtension, KinematicBodySpec, ObstacleSpec, RigidBodySpec
 from add.scene.spec.signals import SignalSpec
-from add.scene.spec.unions import by_type, by_value
 
 SCHEMA = "add-scene/1"
 
@@ -52,7 +36,7 @@ BodySpec = Annotated[
     | KinematicBodySpec
     | ArticulatedBodySpec
     | BodyExtension,
-    by_value("type", further=BodyExtension, also={"particles": "mass-spring"}),
+    kinds.by_value("type", further=BodyExtension, also={"particles": "mass-spring"}),
 ]
 
 
@@ -72,7 +56,7 @@ class SolverExtension(Extension):
         raise NotImplementedError(f"{type(self).__name__} does not say how it factors")
 
 
-_BY_WORD = by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
+_BY_WORD = kinds.by_type("a name, or an object of an extension", text=str, extension=(dict, Extension))
 IntegratorSpec = Annotated[
     Literal["bdf1", "bdf2", "rk4"] | IntegratorExtension,
     _BY_WORD,
@@ -93,11 +77,11 @@ class NewtonSpec(Spec):
         0.03 to 0.1 makes steps of many iterations a fifth to a quarter faster; 0 is Newton's method
     """
 
-    atol: NonNegative | None = None
-    rtol: NonNegative | None = None
+    atol: kinds.NonNegative | None = None
+    rtol: kinds.NonNegative | None = None
     norm: Literal["l2", "l1"] = Field("l2", description="norm of the residual")
-    max_iterations: Count = Field(50, description="largest number of iterations in a step")
-    reuse: Share = 0.0
+    max_iterations: kinds.Count = Field(50, description="largest number of iterations in a step")
+    reuse: kinds.Share = 0.0
 
     def model_post_init(self, context: Any) -> None:
         if self.atol == 0.0 and self.rtol == 0.0:
@@ -124,9 +108,9 @@ class TimeSpec(Spec):
         where they are symmetric and positive definite, else as `auto` (pip install add-sim[cholmod])
     """
 
-    dt: Extent = Field(description="time step [s]")
-    duration: Positive | None = None
-    steps: Count | None = Field(None, description="number of steps")
+    dt: kinds.Extent = Field(description="time step [s]")
+    duration: kinds.Positive | None = None
+    steps: kinds.Count | None = Field(None, description="number of steps")
     integrator: IntegratorSpec = "bdf2"
     start: Literal["bdf1", "straight-line"] = "bdf1"
     initial: Literal["given", "equilibrium"] = "given"
@@ -171,27 +155,30 @@ class TimeSpec(Spec):
 
 
 class CheckSpec(Spec):
-    """The window of `add check --gradient`."""
+    """The window of `add check --gradient`.
 
-    steps: Count = Field(
-        description="length of the window from t = 0, in steps: long enough for contact, short enough for differences"
-    )
+    Attributes
+    ----------
+    steps : length of the window from t = 0, in steps: long enough for contact, short enough for differences
+    """
+
+    steps: kinds.Count
 
 
 class OutputSpec(Spec):
     """The states that a run keeps."""
 
-    every: Count = Field(1, description="keep every n-th step in the trajectory file")
+    every: kinds.Count = Field(1, description="keep every n-th step in the trajectory file")
 
 
 class ExpectationSpec(Spec):
     """The expected value of one number of a run; `value` agrees if |x - value| <= abs_tol + rel_tol |value|."""
 
-    value: NumberOrListSpec | None = Field(None, description="expected value, in the result's unit")
-    abs_tol: NonNegative | None = Field(None, description="absolute tolerance, in the result's unit; null = 0")
-    rel_tol: NonNegative | None = Field(None, description="relative tolerance [-]; null = 0")
-    min: Number | None = Field(None, description="lowest value, in the result's unit")
-    max: Number | None = Field(None, description="highest value, in the result's unit")
+    value: kinds.NumberOrListSpec | None = Field(None, description="expected value, in the result's unit")
+    abs_tol: kinds.NonNegative | None = Field(None, description="absolute tolerance, in the result's unit; null = 0")
+    rel_tol: kinds.NonNegative | None = Field(None, description="relative tolerance [-]; null = 0")
+    min: kinds.Number | None = Field(None, description="lowest value, in the result's unit")
+    max: kinds.Number | None = Field(None, description="highest value, in the result's unit")
 
     def model_post_init(self, context: Any) -> None:
         if self.value is None and self.min is None and self.max is None:
@@ -208,28 +195,33 @@ def _fill(said: dict[str, Any], usual: dict[str, Any]) -> None:
 
 
 class SceneSpec(Spec):
-    """A scene: what is simulated, what is measured, what is fitted."""
+    """A scene: what is simulated, what is measured, what is fitted.
 
-    json_schema: Text | None = Field(None, alias="$schema", description="where editors find the JSON Schema; ignored")
+    Attributes
+    ----------
+    json_schema : where editors find the JSON Schema; ignored
+    gravity : acceleration of gravity [m/s^2]
+    experiments : runs that share the parameters; empty = the scene is one experiment
+    """
+
+    json_schema: Annotated[kinds.Text | None, Field(alias="$schema")] = None
     schema_: Literal["add-scene/1"] = Field(alias="schema", description="version of the format")
-    name: Text | None = Field(None, description="title of the scene")
-    description: Text | None = Field(None, description="what the scene shows")
+    name: kinds.Text | None = Field(None, description="title of the scene")
+    description: kinds.Text | None = Field(None, description="what the scene shows")
     time: TimeSpec = Field(description="time stepping")
-    gravity: Annotated[Vector3, Role.PROPERTY] = Field((0.0, 0.0, -9.81), description="acceleration of gravity [m/s^2]")
-    bodies: dict[Name, BodySpec] = Field(min_length=1, description="name -> body")
-    signals: dict[Name, SignalSpec] = Field(default_factory=dict, description="name -> value over time")
-    obstacles: dict[Name, ObstacleSpec] = Field(default_factory=dict, description="name -> obstacle")
-    couplings: dict[Name, CouplingSpec] = Field(
+    gravity: Annotated[kinds.Vector3, Role.PROPERTY] = (0.0, 0.0, -9.81)
+    bodies: dict[kinds.Name, BodySpec] = Field(min_length=1, description="name -> body")
+    signals: dict[kinds.Name, SignalSpec] = Field(default_factory=dict, description="name -> value over time")
+    obstacles: dict[kinds.Name, ObstacleSpec] = Field(default_factory=dict, description="name -> obstacle")
+    couplings: dict[kinds.Name, CouplingSpec] = Field(
         default_factory=dict, description="name -> spring, joint, motor, attachment or force"
     )
     contact: ContactSpec = Field(
         default_factory=ContactSpec, description="contact of the bodies with the obstacles and with each other"
     )
-    markers: dict[Name, MarkerSpec] = Field(default_factory=dict, description="name -> observed point")
+    markers: dict[kinds.Name, MarkerSpec] = Field(default_factory=dict, description="name -> observed point")
     recording: RecordingSpec | None = Field(None, description="measured motion of the markers")
-    experiments: tuple[ExperimentSpec, ...] = Field(
-        (), description="runs that share the parameters; empty = the scene is one experiment"
-    )
+    experiments: tuple[ExperimentSpec, ...] = ()
     objective: tuple[ObjectiveSpec, ...] = Field((), description="terms whose weighted sum is minimised")
     parameters: tuple[ParameterSpec, ...] = Field((), description="numbers the optimizer may change")
     gradient: GradientSpec = Field(default_factory=GradientSpec, description="how derivatives are taken")
@@ -239,7 +231,7 @@ class SceneSpec(Spec):
     )
     output: OutputSpec = Field(default_factory=OutputSpec, description="what a run keeps")
     check: CheckSpec | None = Field(None, description="gradient check; null = at most 40 steps")
-    expect: dict[NonEmpty, dict[NonEmpty, ExpectationSpec]] = Field(
+    expect: dict[kinds.NonEmpty, dict[kinds.NonEmpty, ExpectationSpec]] = Field(
         default_factory=dict, description="name of a check -> path of a result -> what its regression test asserts"
     )
     _raw: dict[str, Any] = PrivateAttr(default_factory=dict)

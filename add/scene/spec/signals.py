@@ -5,39 +5,26 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from add.scene.spec.common import (
-    Count,
-    Direction,
-    FilePath,
-    NonEmpty,
-    NonNegative,
-    Number,
-    NumberOrVectorSpec,
-    Positive,
-    Role,
-    SelectorSpec,
-    Spec,
-    Vector3,
-    problem,
-)
-from add.scene.spec.unions import by_key, by_type, by_value
+from add.scene.spec import kinds
+from add.scene.spec.common import Role, SelectorSpec, Spec
+from add.scene.spec.kinds import problem
 from add.summary import counted
 
 #: Degree of the B-spline of each basis.
 CONTROL_DEGREES = {"constant": 0, "linear": 1, "cubic": 3}
 
 
-def _width(value: float | Vector3) -> int:
+def _width(value: float | kinds.Vector3) -> int:
     return 3 if isinstance(value, tuple) else 1
 
 
-def _one_width(values: tuple[float | Vector3, ...]) -> tuple[float | Vector3, ...]:
+def _one_width(values: tuple[float | kinds.Vector3, ...]) -> tuple[float | kinds.Vector3, ...]:
     if len({_width(value) for value in values}) > 1:
         raise problem("numbers and vectors are mixed", expected="all numbers, or all [x, y, z]")
     return values
 
 
-Values = Annotated[tuple[NumberOrVectorSpec, ...], AfterValidator(_one_width)]
+Values = Annotated[tuple[kinds.NumberOrVectorSpec, ...], AfterValidator(_one_width)]
 
 
 def check_samples(times: tuple[float, ...], values: tuple[Any, ...]) -> None:
@@ -58,7 +45,7 @@ class ConstantSignalSpec(Spec, numbers=Role.DRIVE):
     """The same value at all times."""
 
     type: Literal["constant"] = Field("constant", description="kind of signal")
-    value: NumberOrVectorSpec = Field(description="value, in the unit of what it drives")
+    value: kinds.NumberOrVectorSpec = Field(description="value, in the unit of what it drives")
 
     @property
     def width(self) -> int:
@@ -67,15 +54,18 @@ class ConstantSignalSpec(Spec, numbers=Role.DRIVE):
 
 
 class SineSignalSpec(Spec, numbers=Role.DRIVE):
-    """offset + amplitude sin(2 pi frequency t + phase)."""
+    """offset + amplitude sin(2 pi frequency t + phase).
+
+    Attributes
+    ----------
+    offset : mean value, in the unit of what it drives; a number where the amplitude is one
+    """
 
     type: Literal["sine"] = Field("sine", description="kind of signal")
-    amplitude: NumberOrVectorSpec = Field(description="amplitude, in the unit of what it drives")
-    frequency: Positive = Field(description="frequency [Hz]")
-    phase: Number = Field(0.0, description="phase at t = 0 [rad]")
-    offset: NumberOrVectorSpec = Field(
-        (0.0, 0.0, 0.0), description="mean value, in the unit of what it drives; a number where the amplitude is one"
-    )
+    amplitude: kinds.NumberOrVectorSpec = Field(description="amplitude, in the unit of what it drives")
+    frequency: kinds.Positive = Field(description="frequency [Hz]")
+    phase: kinds.Number = Field(0.0, description="phase at t = 0 [rad]")
+    offset: kinds.NumberOrVectorSpec = (0.0, 0.0, 0.0)
 
     @property
     def width(self) -> int:
@@ -105,7 +95,7 @@ class _RowsSpec(Spec, numbers=Role.DRIVE):
 class _SampledSignalSpec(_RowsSpec):
     """Values at given times; before the first and after the last time the value stays."""
 
-    times: tuple[Number, ...] = Field(min_length=2, description="times of the samples, increasing [s]")
+    times: tuple[kinds.Number, ...] = Field(min_length=2, description="times of the samples, increasing [s]")
     values: Values = Field(
         min_length=2, description="values, in the unit of what it drives; one per time: vectors, or numbers"
     )
@@ -135,9 +125,9 @@ class ControlSignalSpec(_RowsSpec):
 
     type: Literal["control"] = Field("control", description="kind of signal")
     basis: Literal["constant", "linear", "cubic"] = Field("linear", description="shape in time")
-    rows: Count = Field(description="number of rows: at least 1 (constant), 2 (linear) or 4 (cubic)")
-    start: Number = Field(0.0, description="where the first interval begins [s]")
-    end: Number | None = Field(None, description="where the last interval ends [s]; null = the end of the run")
+    rows: kinds.Count = Field(description="number of rows: at least 1 (constant), 2 (linear) or 4 (cubic)")
+    start: kinds.Number = Field(0.0, description="where the first interval begins [s]")
+    end: kinds.Number | None = Field(None, description="where the last interval ends [s]; null = the end of the run")
     values: Values = Field(
         min_length=1,
         description="rows, in the unit of what it drives: vectors, or numbers; one alone, as in [[0, 0, 1]] or [0.5], "
@@ -175,7 +165,7 @@ class ControlSignalSpec(_RowsSpec):
 
 SignalSpec = Annotated[
     TableSignalSpec | SplineSignalSpec | ConstantSignalSpec | SineSignalSpec | ControlSignalSpec,
-    by_value("type"),
+    kinds.by_value("type"),
 ]
 
 
@@ -185,40 +175,45 @@ SignalSpec = Annotated[
 class EachSpec(Spec, numbers=Role.PROPERTY):
     """One number for each element, all of them the same to begin with."""
 
-    each: Number = Field(description="the number, in the unit of what it stands for")
+    each: kinds.Number = Field(description="the number, in the unit of what it stands for")
 
 
 class CellDataSpec(Spec):
     """Values of the elements from the mesh file."""
 
-    cell_data: NonEmpty = Field(description="name of the data in the mesh file")
+    cell_data: kinds.NonEmpty = Field(description="name of the data in the mesh file")
 
 
 class ElementFileSpec(Spec):
-    """A text file with a row for each element of the mesh."""
+    """A text file with a row for each element of the mesh.
 
-    file: FilePath = Field(description="file of numbers, relative to the scene file, separated by commas or spaces")
+    Attributes
+    ----------
+    file : file of numbers, relative to the scene file, separated by commas or spaces
+    """
+
+    file: kinds.FilePath
 
 
 ElementsSpec = Annotated[
     EachSpec | CellDataSpec | ElementFileSpec,
-    by_key("each", "cell_data", "file"),
+    kinds.by_key("each", "cell_data", "file"),
 ]
 
 _T = TypeVar("_T")
 #: A number, or one for each element.
 _Field = Annotated[
     _T | Annotated[tuple[_T, ...], Field(min_length=1)] | ElementsSpec,
-    by_type(
+    kinds.by_type(
         "a number, a list with one for each element, or an object with 'each', 'cell_data' or 'file'",
         number=(int, float), list=(list, tuple), field=(dict, Spec),
     ),
 ]  # fmt: skip
 
-Poisson = Annotated[Number, Field(gt=-1, lt=0.5)]
-PositiveField = _Field[Positive]
-NonNegativeField = _Field[NonNegative]
-NumberField = _Field[Number]
+Poisson = Annotated[kinds.Number, Field(gt=-1, lt=0.5)]
+PositiveField = _Field[kinds.Positive]
+NonNegativeField = _Field[kinds.NonNegative]
+NumberField = _Field[kinds.Number]
 PoissonField = _Field[Poisson]
 #: A modulus: one number, one for each element, or where they are found.
 FieldValue = float | tuple[float, ...] | EachSpec | CellDataSpec | ElementFileSpec
@@ -227,35 +222,41 @@ FieldValue = float | tuple[float, ...] | EachSpec | CellDataSpec | ElementFileSp
 class ConstantDirectionSpec(Spec, numbers=Role.PROPERTY):
     """One direction for all elements."""
 
-    direction: Direction = Field(description="direction in the rest frame, of any length")
+    direction: kinds.Direction = Field(description="direction in the rest frame, of any length")
 
 
 class HelixSpec(Spec):
     """Directions that go round an axis, as fibres of a tube do."""
 
-    around: Direction = Field(description="direction of the axis in the rest frame, of any length")
-    point: Vector3 = Field((0.0, 0.0, 0.0), description="a point of the axis [m]")
-    pitch: Number = Field(0.0, description="angle from the circumference towards the axis [rad]")
+    around: kinds.Direction = Field(description="direction of the axis in the rest frame, of any length")
+    point: kinds.Vector3 = Field((0.0, 0.0, 0.0), description="a point of the axis [m]")
+    pitch: kinds.Number = Field(0.0, description="angle from the circumference towards the axis [rad]")
 
 
 class LaplaceSpec(Spec):
-    """Directions that lead from one end of a body to another along its shape: grad u of Laplace's equation."""
+    """Directions that lead from one end of a body to another along its shape: grad u of Laplace's equation.
 
-    between: tuple[SelectorSpec, SelectorSpec] = Field(
-        description="nodes of the end that the fibres leave, where u = 0, and of the one that they reach, where u = 1"
-    )
+    Attributes
+    ----------
+    between : nodes of the end that the fibres leave, where u = 0, and of the one that they reach, where u = 1
+    """
+
+    between: tuple[SelectorSpec, SelectorSpec]
 
 
 DirectionFieldSpec = Annotated[
     ConstantDirectionSpec | HelixSpec | LaplaceSpec | CellDataSpec | ElementFileSpec,
-    by_key("direction", "around", "between", "cell_data", "file"),
+    kinds.by_key("direction", "around", "between", "cell_data", "file"),
 ]
 
 
 class FibresSpec(Spec):
-    """Directions of the fibres of a material at rest; their lengths do not matter, but none may be zero."""
+    """Directions of the fibres of a material at rest; their lengths do not matter, but none may be zero.
+
+    Attributes
+    ----------
+    sheet : s of I6 = |F s|^2 and I8: a second family; across the fibre where the law has I8
+    """
 
     fibre: DirectionFieldSpec = Field(description="a of I4 = |F a|^2 and I8 = F a . F s")
-    sheet: DirectionFieldSpec | None = Field(
-        None, description="s of I6 = |F s|^2 and I8: a second family; across the fibre where the law has I8"
-    )
+    sheet: DirectionFieldSpec | None = None

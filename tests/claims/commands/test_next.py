@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from commands.test_predict import fit, run, scene  # noqa: F401  (a fixture)
 
-from add.commands.next_take import narrowed
+from add.commands.other_motions import narrowed
 from add.errors import InputError
 
 

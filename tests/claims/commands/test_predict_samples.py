@@ -23,7 +23,7 @@ SAMPLES = 60
 @pytest.fixture(autouse=True)
 def undrawn_bands(monkeypatch):
     """Bands are drawn for `thrown` alone, which is there before: that takes half of the time of a small prediction."""
-    monkeypatch.setattr("add.commands.predict_samples.plot_sampled", lambda panels, path: path)
+    monkeypatch.setattr("add.commands.other_motions.plot_sampled", lambda panels, path: path)
 
 
 def run(*arguments):
