@@ -167,7 +167,9 @@ LARGE = (
     "two_soft_balls",
 )
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
-FULL = {"foam_ball": {"recording.time_offset": 0.0005}}
+#: Corners of flush piles begin to touch with 1e-4 N and slide by 1e-7 m/s: friction turns round within 1e-9 m, less
+#: than differences resolve, whatever its law.
+FULL = {"foam_ball": {"recording.time_offset": 0.0005}, "flush_piles": {"contact.friction": 0.0}}
 #: Scenes whose steps have no derivative.
 FORWARD = {"fig2_cylinder_exact"}
 #: Full runs up to this many coordinates times steps are part of the default suite; these are not.
