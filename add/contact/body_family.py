@@ -167,8 +167,8 @@ MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameter
 @cache
 def nothing_near(n_bodies: int) -> Near:
     """Return pairs that cover nothing."""
-    none, widths = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies)
-    return Near(np.zeros((0, 3)), widths, widths, none, none)
+    none, widths, gaps = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies), np.zeros(0)
+    return Near(np.zeros((0, 3)), widths, widths, widths, none, none, gaps, gaps)
 
 
 def mesh_family(near: Near, meshes: Meshes, law: Law, keys: IntArray) -> Family:

@@ -111,8 +111,8 @@ class _Near(NamedTuple):
         """Look for pairs whose boxes are no more than ``least`` apart somewhere on such ways."""
         near = candidates(primitives, x, None, 2.0 * room + least)
         corners = primitives.edges[near.ee]
-        of_vf = box_gaps(x, near.vf[:, :1], primitives.faces[near.vf[:, 1]])
-        of_ee = box_gaps(x, corners[:, 0], corners[:, 1])
+        of_vf = box_gaps(x, np.column_stack([near.vf[:, 0], primitives.faces[near.vf[:, 1]]]), 1)
+        of_ee = box_gaps(x, corners.reshape(-1, 4), 2)
         vf, ee = np.argsort(of_vf), np.argsort(of_ee)
         return cls(x, room, Candidates(near.vf[vf], near.ee[ee]), of_vf[vf], of_ee[ee])
 

@@ -81,31 +81,36 @@ class Near(NamedTuple):
     """Vertices and faces (k, 2), sorted by vertex, and edges (m, 2) that are near each other at places ``x``.
 
     They are all of which the distance is at most the sum of ``wide`` (n_bodies,) of both bodies, pairs of one body left
-    out that stand too near each other at rest to meet even with half-thicknesses ``least`` (n_bodies,) [m].
+    out that stand too near each other at rest to meet even with half-thicknesses ``least`` (n_bodies,) [m]. Of each
+    pair ``vf_gaps`` (k,) and ``ee_gaps`` (m,) say how far its boxes are apart beyond its ``half`` (n_bodies,) [m].
     """
 
     x: Floats2
     wide: Floats
+    half: Floats
     least: Floats
     vf: Ints2
     ee: Ints2
+    vf_gaps: Floats
+    ee_gaps: Floats
 
 
 @njit(cache=True, error_model="numpy")
-def covers(near, x, half):
-    """Whether all that touches at places x is among the pairs that were near, however all points moved since."""
+def nearer(near, x, half):
+    """Return by how much pairs may have come nearer since they were looked for [m]; infinite if any may be missing."""
     if near.x.shape[0] != x.shape[0]:
-        return False
+        return np.inf
     moved = 0.0
     for i in range(x.shape[0]):
         moved = max(
             moved, (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
         )
-    moved = np.sqrt(moved)
+    moved, thicker = np.sqrt(moved), 0.0
     for b in range(half.size):
         if half[b] + moved > near.wide[b] or half[b] < near.least[b]:
-            return False
-    return True
+            return np.inf
+        thicker = max(thicker, half[b] - near.half[b])
+    return 2.0 * (moved + thicker)
 
 
 @njit(cache=True, error_model="numpy")

@@ -46,6 +46,7 @@ from add.kernels.mesh_arrays import (
     reach_share,
 )
 from add.kernels.ordering import order_of, rows_by
+from add.kernels.primitives import box_gap
 from add.kernels.stencil import (
     EDGE_END,
     END_EDGE,
@@ -183,15 +184,21 @@ def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
 
 
 @njit(cache=True, error_model="numpy")
-def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
-    """Add the rows of vertices; ``vf`` (k, 2) is sorted by vertex."""
+def _vertices_and_faces(near_now, x, half, meshes, rows, n_rows, first):
+    """Add the rows of vertices; ``near_now`` are pairs (k, 2) sorted by vertex, their gaps, how much nearer they are.
+
+    Pairs with a greater gap are left out first: of those that are kept for many iterates nearly all have one.
+    """
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, near, n = np.zeros(4, dtype=np.int64), np.empty((16, 2), dtype=np.int64), 0
     faces, body, rest, factor = meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
+    vf, gaps, closer = near_now
     for k in range(vf.shape[0]):
         v, f = vf[k, 0], vf[k, 1]
-        other = body[faces[f, 0]]
-        near_enough = meshes.meets[body[v], other] != 0
+        near_enough, other = gaps[k] <= closer, 0
+        if near_enough:
+            other = body[faces[f, 0]]
+            near_enough = meshes.meets[body[v], other] != 0
         if near_enough and body[v] == other:
             near_enough = v != faces[f, 0] and v != faces[f, 1] and v != faces[f, 2]
         if near_enough:
@@ -221,12 +228,15 @@ def _vertices_and_faces(vf, x, half, meshes, rows, n_rows, first):
 
 
 @njit(cache=True, error_model="numpy")
-def _edges_and_edges(ee, x, half, meshes, rows, n_rows, first):
-    """Add the rows of edges."""
+def _edges_and_edges(near_now, x, half, meshes, rows, n_rows, first):
+    """Add the rows of edges; see `_vertices_and_faces`."""
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, edges, body, squares = np.zeros(4, dtype=np.int64), meshes.edges, meshes.body, meshes.squares
     n_e, begin, rest, factor = edges.shape[0], n_rows, meshes.rest, meshes.numbers[REST_FACTOR]
+    ee, gaps, closer = near_now
     for k in range(ee.shape[0]):
+        if gaps[k] > closer:
+            continue
         i, j = min(ee[k, 0], ee[k, 1]), max(ee[k, 0], ee[k, 1])
         p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
         one, two = body[p[0]], body[p[2]]
@@ -327,16 +337,16 @@ def _nearest_on_edge(w, e, x, edges, X):
 
 
 @njit(cache=True, error_model="numpy")
-def touching_rows(vf, ee, x, half, meshes):
+def touching_rows(near, closer, x, half, meshes):
     """Return the rows (k, 3) of all pairs nearer than their reach, without bits of the law, sorted.
 
-    ``vf`` (m, 2) vertices and faces, sorted; ``ee`` (m, 2) edges: all that may touch, more do no harm. ``half`` are the
-    half-thicknesses of the bodies [m].
+    ``near`` has all that may touch, ``closer`` is by how much they came nearer (`add.kernels.mesh_arrays.nearer`).
+    ``half`` are the half-thicknesses of the bodies [m].
     """
     first = first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])
     rows = np.empty((16, 3), dtype=np.int64)
-    rows, n = _vertices_and_faces(vf, x, half, meshes, rows, 0, first)
-    rows, n = _edges_and_edges(ee, x, half, meshes, rows, n, first)
+    rows, n = _vertices_and_faces((near.vf, near.vf_gaps, closer), x, half, meshes, rows, 0, first)
+    rows, n = _edges_and_edges((near.ee, near.ee_gaps, closer), x, half, meshes, rows, n, first)
     return rows_by(rows[:n], PAIR)
 
 
@@ -358,9 +368,10 @@ def greatest_skin(half, meshes):
 
 
 @njit(cache=True, error_model="numpy")
-def _not_near_at_rest(pairs, kind, least, meshes):
-    """Return the pairs (k, 2) without those of one body that are near at rest."""
-    keep = np.ones(pairs.shape[0], dtype=np.bool_)
+def _with_gaps(pairs, kind, x, half, least, meshes):
+    """Return the pairs (k, 2) without those of one body that are near at rest, and the gaps of those left."""
+    kept, gaps, n = np.empty_like(pairs), np.empty(pairs.shape[0]), 0
+    size = 1 if kind == VERTEX_FACE else 2
     p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
     edges, faces, body, rest, factor = meshes.edges, meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
     for k in range(pairs.shape[0]):
@@ -369,9 +380,12 @@ def _not_near_at_rest(pairs, kind, least, meshes):
             p[0], p[1], p[2], p[3] = i, faces[j, 0], faces[j, 1], faces[j, 2]
         else:
             p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
-        if body[p[0]] == body[p[3]]:
-            keep[k] = apart_at_rest(kind, p, 2.0 * factor * least[body[p[0]]], rest, X, c, g, P)
-    return pairs[keep]
+        if body[p[0]] == body[p[3]] and not apart_at_rest(kind, p, 2.0 * factor * least[body[p[0]]], rest, X, c, g, P):
+            continue
+        kept[n, 0], kept[n, 1] = i, j
+        gaps[n] = box_gap(x, p, size) - half[body[p[0]]] - half[body[p[3]]]
+        n += 1
+    return kept[:n].copy(), gaps[:n].copy()
 
 
 @njit(cache=True)
@@ -379,7 +393,6 @@ def near_pairs(x, half, meshes):
     """Return the `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m]."""
     wide, least = half + MARGIN * greatest_skin(half, meshes), half / THINNER
     vf, ee = near_primitives(meshes, x, x, wide, wide)
-    return Near(
-        x, wide, least,
-        _not_near_at_rest(vf, VERTEX_FACE, least, meshes), _not_near_at_rest(ee, EDGE_EDGE, least, meshes),
-    )  # fmt: skip
+    vf, vf_gaps = _with_gaps(vf, VERTEX_FACE, x, half, least, meshes)
+    ee, ee_gaps = _with_gaps(ee, EDGE_EDGE, x, half, least, meshes)
+    return Near(x, wide, half, least, vf, ee, vf_gaps, ee_gaps)

@@ -167,17 +167,25 @@ def way_from(x, x0, x1):
 
 
 @njit(cache=True, error_model="numpy")
-def box_gaps(x, one, two):
-    """Return the greatest gap along an axis between the boxes of two sets of primitives, points (k, m) each [m]."""
-    out = np.full(one.shape[0], -math.inf)
+def box_gap(x, points, stop):
+    """Return the greatest gap along an axis between the boxes of points[:stop] and of those behind [m]."""
+    gap = -math.inf
+    for a in range(3):
+        low, high, other_low, other_high = math.inf, -math.inf, math.inf, -math.inf
+        for i in points[:stop]:
+            low, high = min(low, x[i, a]), max(high, x[i, a])
+        for i in points[stop:]:
+            other_low, other_high = min(other_low, x[i, a]), max(other_high, x[i, a])
+        gap = max(gap, low - other_high, other_low - high)
+    return gap
+
+
+@njit(cache=True, error_model="numpy")
+def box_gaps(x, pairs, stop):
+    """Return `box_gap` of pairs of primitives, points (k, m)."""
+    out = np.empty(pairs.shape[0])
     for k in range(out.size):
-        for a in range(3):
-            low, high, other_low, other_high = math.inf, -math.inf, math.inf, -math.inf
-            for i in one[k]:
-                low, high = min(low, x[i, a]), max(high, x[i, a])
-            for i in two[k]:
-                other_low, other_high = min(other_low, x[i, a]), max(other_high, x[i, a])
-            out[k] = max(out[k], low - other_high, other_low - high)
+        out[k] = box_gap(x, pairs[k], stop)
     return out
 
 
