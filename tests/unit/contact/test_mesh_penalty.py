@@ -139,6 +139,35 @@ def test_sets_and_weights(case: str) -> None:
         assert min(wanted.values()) < -1e-3 * largest
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_pairs_that_were_near_have_all_that_touch_later(case: str) -> None:
+    """Bodies that met each other, each by nearly the margin, and skins that grew: what is kept finds the same pairs."""
+    contact, kin, theta, _ = contact_of(case)
+    body, skin, nodes = contact.surface.body, theta[6], contact.surface.carrier // 3
+    x = kin.q.reshape(-1, 3)[nodes]
+    side = np.where(body == 0, -0.5, 0.5)[:, None]
+    away = x[body != 0].mean(axis=0) - x[body == 0].mean(axis=0)
+    away /= np.linalg.norm(away)
+
+    def at(distance: float) -> Kinematics:
+        q = np.empty_like(x)
+        q[nodes] = x + distance * side * away
+        return replace(kin, q=q.ravel())
+
+    thicker = theta.copy()
+    thicker[6] *= 1.1
+    more = 0
+    for begin in np.linspace(1.0, 3.0, 9) * skin:
+        apart = replace(contact)  # nothing is near yet
+        before = apart.decide(at(begin), theta)
+        (near,) = apart._near
+        rows = apart.decide(at(begin - 1.75 * skin), thicker)
+        assert apart._near[0] is near
+        np.testing.assert_array_equal(rows, replace(contact).decide(at(begin - 1.75 * skin), thicker))
+        more += len(set(rows[:, 0].tolist()) - set(before[:, 0].tolist()))
+    assert more > 10
+
+
 def _key(name: str, ids: list[int]) -> tuple:
     if name == "vv":
         return tuple(sorted(ids))
