@@ -263,7 +263,9 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     Q = _relative(contacts.points[i, 2], o, frames)
     C, D = _line(i, Q, contacts, frames)
     one, two = _faces(i, Q, D, contacts)
-    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
+    half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
+    # A crossing that is kept where its lines have become parallel weighs nothing there, whatever its normal is.
+    m = max(math.sqrt(D[j] * D[j] + D[l] * D[l]), 0.5 * slender, 1e-12)
     n_j, n_l, slope = sigma * D[l] / m, -sigma * D[j] / m, sigma * m
     s, t, g = _crossing(C, D, k, C[j] - s_j * size[j], C[l] - s_l * size[l], n_j, n_l, slope)
     d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
@@ -282,7 +284,6 @@ def cross(i, o, feature, contacts, frames, x, L, n):
             L[TWIST + r, c] = d[r] * R[c, k] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
     # The weight and its logarithmic derivatives: by s, by t, by the depth, and, of turns about the axes, by dphi.
     L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
-    half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
     weight, by_s = _share((1.0 - abs(s) / half) / END)
     part, by_t = _share((1.0 - abs(t) / h_b) / END)
     weight *= part

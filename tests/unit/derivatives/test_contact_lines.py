@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from add.contact import BodyContact
-from add.equations.kinematics import Kinematics
+from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import CROSSES, GAP, HALF, OVER, ROWS, TURNS, WEIGHT, cross
@@ -111,6 +111,23 @@ def test_derivatives(upper: str, lower: str, host: str, which: str) -> None:
     sizes = {i for block in (contact.growth.points, contact.growth.shapes) for i in block.ravel() if i >= 0}
     assert found.q > 0.0
     assert sizes & set(found.parameters)
+
+
+@pytest.mark.parametrize(("upper", "lower"), PAIRS)
+def test_kept_crossings_of_parallel_lines_weigh_nothing(upper: str, lower: str) -> None:
+    contact, theta, kin = crossings(upper, lower, "body", "full")
+    decision = contact.decide(kin, theta)
+    branch, q = contact.on_branch(decision[decision[:, FEATURE] & CROSSES != 0]), kin.q.copy()
+    q[3:6], q[9:12] = LYING[upper].as_rotvec(), LYING[lower].as_rotvec()
+    q[6:9] = q[:3] - [0.01, 0.02, 0.1]
+    parallel, lam, found = replace(kin, q=q), np.ones(12), [np.zeros(12), np.zeros(theta.size)]
+    branch.residual(parallel, theta, found[0])
+    branch.parameter_vjp(parallel, theta, lam, found[1])
+    entries = branch.pattern()[0].size
+    for w in (Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0)):
+        found.append(np.zeros(entries))
+        branch.jacobian(parallel, theta, w, found[-1], np.arange(entries))
+    assert entries and all((values == 0.0).all() for values in found)
 
 
 @pytest.mark.parametrize(("upper", "lower"), PAIRS)
