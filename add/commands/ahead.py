@@ -28,7 +28,7 @@ from add.compiled.impulses import at_hand
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
-from add.contact.body_family import KIND, MESH_KIND
+from add.contact.body_family import KIND, MESH_KIND, call_near_pairs
 from add.contact.meshes import functions_of_meshes
 from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
@@ -60,7 +60,7 @@ _WHEN_CALLED = (
     call_cones, call_finish, call_polish, call_settle, call_ruled, call_sweeps, eigenvalues, singular_values,
     call_in_reach, call_touches, call_touch_rows, call_roll, call_rolled, call_cross,
     call_rows_by, call_shapes_near,
-    call_crossing_features, call_mesh_feature, call_mesh_branch,
+    call_crossing_features, call_mesh_feature, call_mesh_branch, call_near_pairs,
 )  # fmt: skip
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
@@ -87,7 +87,7 @@ def compile_others(simulation: Simulation) -> None:
 
 
 def compile_matrices(path: str) -> None:
-    """Compile the contact of a scene, what is kept of a state, and what matrices and derivatives by numbers need.
+    """Compile the contact of a scene, what is kept of a state, and what matrices need.
 
     Contact comes first: it takes longest, and while the run builds the scene there is nothing else that it leaves. What
     is kept of states comes before solutions, and before dense matrices: by then the run has come to these.
@@ -124,7 +124,6 @@ def compile_matrices(path: str) -> None:
     if not dense:
         keep()
     factors.solve(np.zeros(system.partition.free.size + mu.size))
-    branch.parameter_vjp(kin, mu, theta, np.zeros(n), mu, np.zeros_like(theta))
 
 
 def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:

@@ -1,10 +1,10 @@
 """Contact between bodies, and between meshes, as compiled steps take it."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
-from numba import types
+from numba import from_dtype, typeof, types
 
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
@@ -17,13 +17,14 @@ from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near
-from add.kernels.mesh_contact import found_mesh_contact_force, mesh_contact_force
+from add.kernels.mesh_contact import decided_mesh_contact_force, mesh_contact_force, places_and_halves
 from add.kernels.mesh_derivatives import (
     Slots as MeshSlots,
     block_entries,
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
+from add.kernels.mesh_pairs import near_pairs
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -122,7 +123,25 @@ class _MeshArrays(NamedTuple):
     law: Ints
 
 
-_own_mesh = unpacker(_MeshArrays)
+def _type_of(kind: Any) -> Any:
+    """Return numba's type of a named tuple class of `Ints`, `Floats` and their neighbours."""
+    parts = []
+    for hint in get_type_hints(kind, include_extras=True).values():
+        if get_origin(hint) is Annotated:
+            parts.append(types.Array(from_dtype(np.dtype(hint.__metadata__[1])), hint.__metadata__[0], "C"))
+        else:
+            parts.append(_type_of(hint))
+    return types.NamedTuple(parts, kind)
+
+
+_own_mesh, _MESHES, _NEAR = unpacker(_MeshArrays), _type_of(Meshes), _type_of(Near)
+#: Python calls both, too.
+call_mesh_force = when_called(
+    decided_mesh_contact_force,
+    (*[_ROW] * 3, _MESHES, typeof(Law(0, 0)), _NEAR, _ROWS, _ROW),
+    types.Tuple((_ROWS, types.boolean)),
+)
+call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES), _NEAR)
 
 
 @njit(**FAMILY)
@@ -138,7 +157,14 @@ def _mesh_forces(arena, k, at, replay, rows, out):
     if replay:
         mesh_contact_force(at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, out)
         return rows
-    return found_mesh_contact_force(at.q, at.v, at.theta, contact.meshes, _law_of(contact), contact.near, out)
+    meshes, law, given = contact.meshes, _law_of(contact), rows[:0]
+    found, covered = call_mesh_force((at.q, at.v, at.theta, meshes, law, contact.near, given, out))
+    if not covered:  # look for pairs where too few are near
+        x, half = places_and_halves(at.q, at.v, at.theta, meshes)
+        if np.isfinite(x).all():  # else Newton went astray, and notices
+            near = call_near_pairs((x, half, meshes))
+            found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, given, out))
+    return found
 
 
 @njit(**FAMILY)

@@ -5,14 +5,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numba import typeof
 
-from add.contact.body_family import mesh_family, nothing_near
+from add.contact.body_family import call_mesh_force, mesh_family, nothing_near
 from add.contact.branches import NO_CONTACT, ContactBranch, RowContact, StickingContacts
 from add.contact.crossings import Primitives, candidates
 from add.contact.formulas import CONSTANT_FRICTION, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
 from add.contact.sparsity import union
-from add.contact.surfaces import ContactSurface, Sides, SurfacePart, both_sides
+from add.contact.surfaces import ContactSurface, Sides, both_sides
 from add.equations.family import Family
 from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
@@ -359,10 +358,5 @@ class StickingPrimitives(StickingContacts):
 
 
 def functions_of_meshes() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the compiled functions beside the family, with the types of their arguments."""
-    corners, faces = np.eye(4, 3), np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
-    part = SurfacePart(corners, faces, np.zeros((0, 2), dtype=np.int64), 0, np.arange(4), np.full(3, -1), 0, 0.0)
-    contact = MeshContact(ContactSurface.of([part]), np.zeros((1, 1, 6), dtype=np.int64), np.full(1, -1))
-    x = np.zeros(0)
-    arguments = x, x, x, contact.arrays, contact.kernel_law, contact.arrays_now(), NO_CONTACT, x
-    return [(kernel.decided_mesh_contact_force, tuple(map(typeof, arguments)))]
+    """Return the compiled function beside the family, with the types of its arguments."""
+    return [call_mesh_force.callee[:2]]

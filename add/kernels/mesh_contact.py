@@ -45,7 +45,7 @@ from add.kernels.mesh_arrays import (
     weight_of,
     with_given_rows,
 )
-from add.kernels.mesh_pairs import near_pairs, touching_rows
+from add.kernels.mesh_pairs import touching_rows
 from add.kernels.rotation import turn
 from add.kernels.stencil import MOLLIFIED_BELOW, NORMAL, across, mollifier, stencil
 from add.typing import FloatArray, IntArray
@@ -293,19 +293,6 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
     if rows.shape[0]:
         _add_force(places, theta, meshes, law, False, rows, half, q, out, new_store())
     return rows, True
-
-
-@njit(cache=True, error_model="numpy")
-def found_mesh_contact_force(q, v, theta, meshes, law, near, out):
-    """Decide and add minus the forces to out (n,); return the rows. Look for pairs where too few are near."""
-    given = np.zeros((0, 3), dtype=np.int64)
-    rows, covered = decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out)
-    if not covered:
-        x, half = places_and_halves(q, v, theta, meshes)
-        if np.isfinite(x).all():  # else Newton went astray, and notices
-            near = near_pairs(x, half, meshes)
-            rows, _ = decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out)
-    return rows
 
 
 @njit(cache=True, error_model="numpy")
