@@ -157,11 +157,15 @@ def path_slots(raw: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]
 
 
 def within(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a scene whose paths into a folder count from there, so that the folder may be moved with what it holds."""
-    raw, whole = copy.deepcopy(raw), folder.absolute()
+    """Return a scene whose paths into a folder count from there, so that the folder may be moved with what it holds.
+
+    However both are written: by "..", or by a link to a folder above.
+    """
+    raw, whole = copy.deepcopy(raw), folder.resolve()
     for node, key, _ in path_slots(raw):
-        if Path(node[key]).is_relative_to(whole):
-            node[key] = Path(node[key]).relative_to(whole).as_posix()
+        path = Path(node[key])
+        if path.is_absolute() and (path := path.parent.resolve() / path.name).is_relative_to(whole):
+            node[key] = path.relative_to(whole).as_posix()
     return raw
 
 

@@ -16,6 +16,7 @@ from support.tiers import long_case
 from add.commands.cli import main
 from add.mocap import Recording, write_csv
 from add.scene import apply_overrides, load_scene, scene_from_dict
+from add.scene.read.paths import within
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -318,6 +319,19 @@ def test_a_folder_with_meshes_of_its_own_may_be_moved(tmp_path):
     mesh = load_scene(tmp_path / "moved" / "scene.json").bodies["box"].mesh
     assert Path(mesh.file) == tmp_path / "moved" / "meshes" / "box.msh"
     assert run("simulate", tmp_path / "ball.json", "--resume", "-o", tmp_path / "moved", "-q") == 0
+
+
+def test_a_folder_counts_its_own_meshes_however_it_is_written(tmp_path):
+    """By "..", as a link, and from elsewhere than where the run was begun."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    mesh = {"bodies": {"box": {"mesh": {"file": str(tmp_path / "run" / "meshes" / "box.msh")}}}}
+    linked = {"bodies": {"box": {"mesh": {"file": str(tmp_path / "link" / "run" / "meshes" / "box.msh")}}}}
+    for raw in (mesh, linked):
+        for folder in ("run", "sub/../run", "link/run"):
+            found = within(raw, tmp_path / folder)["bodies"]["box"]["mesh"]["file"]
+            assert found == "meshes/box.msh"
+        assert within(raw, tmp_path / "other") == raw
 
 
 def test_killed_simulation_is_explained(tmp_path, capsys, monkeypatch):
