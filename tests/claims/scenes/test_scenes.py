@@ -169,7 +169,7 @@ LARGE = (
 #: The derivative by the clock has a kink where a frame lies at t = 0 exactly: differences see half of it.
 #: Corners of flush piles begin to touch with 1e-4 N and slide by 1e-7 m/s: friction turns round within 1e-9 m, less
 #: than differences resolve, whatever its law.
-FULL = {"foam_ball": {"recording.time_offset": 0.0005}, "flush_piles": {"contact.friction": 0.0}}
+FULL = {"foam_ball": {"recording.time_offset": 0.0005}, "flush_piles": {"contact.friction_law": "none"}}
 #: Scenes whose steps have no derivative.
 FORWARD = {"fig2_cylinder_exact"}
 #: Full runs up to this many coordinates times steps are part of the default suite; these are not.
@@ -288,7 +288,7 @@ def test_gradients_of_exact_contact(load, name):
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_over_the_scene_s_own_window(load, name):
     scene = apply_overrides(load(name), FULL.get(name, {}))
-    found = check_gradients(scene)
+    found = check_gradients(scene, free=False)
     assert_confirmed(found)
     if scene.obstacles and scene.check:
         for item in found:
