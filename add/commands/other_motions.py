@@ -1,4 +1,4 @@
-"""What a fit says of other motions: bands by draws of its numbers, which one to record next, and its numbers there.
+"""Predictions from a fit: bands by draws of its numbers, which motion to record next, and its numbers in other scenes.
 
 `add predict --samples`, `add next` and `add carry`.
 """
