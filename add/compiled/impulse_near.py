@@ -20,6 +20,8 @@ from add.typing import BoolArray, FloatArray, IntArray
 
 #: What would be passed through by this share of the gap up to which a pair touches counts from the beginning.
 MISSED = 1e-6
+#: Share of the turn beyond which Python looks at the energy that an impact may change a turn by.
+SUDDEN = 0.2
 
 
 class Possible(NamedTuple):

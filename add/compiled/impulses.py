@@ -10,6 +10,7 @@ import numpy as np
 from numba import typeof
 
 from add.compiled.impulse_near import (
+    SUDDEN,
     Possible,
     Rules,
     add_missed,
@@ -211,7 +212,7 @@ def _take(arrays, routines, step, contact, begin, rooms, seen, merits):
             return ended
         rates = trial.v if swapped else point.v
         for i in range(same, q.size):
-            if abs(rates[i]) * dt > rules.turn:
+            if max(abs(rates[i]), abs(rates[i] - v[i]) / SUDDEN) * dt > rules.turn:
                 return ended
         push_rates(P, rates, ahead)
         later, others = call_in_reach((Motion(t, x, ahead, theta), *pairs, dt, 1.0, 0.0, touching)), 0

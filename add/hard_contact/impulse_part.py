@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.impulse_near import Possible, Rules
+from add.compiled.impulse_near import SUDDEN, Possible, Rules
 from add.compiled.impulses import at_hand
 from add.compiled.newton import Criteria
 from add.compiled.steps import Block, Timing
@@ -37,7 +37,7 @@ from add.typing import FloatArray, IntArray
 #: Energy that impacts may add to that of a step without them, as a share of the kinetic one, before it is divided.
 GAIN = 1e-5
 #: The same that a step gives by which joints turn far, of that before it, and the turn [rad]: links that swing in
-#: coordinates of other links feed themselves.
+#: coordinates of other links feed themselves, and most where an impact sets them going.
 GAIN_SWINGING, TURN = 1e-3, 0.1
 
 
@@ -140,7 +140,8 @@ class ImpulsePart(StepPart):
             record = self._record(rows, solved, equations, without)
             if without is not None or not search.arrive(solved.kin.v):
                 end = self._end(rows, record, assembler)
-                swings = np.abs(solved.kin.v[self.lift.n_same :]).max(initial=0.0) * self.dt > TURN
+                v, was = (speeds[self.lift.n_same :] for speeds in (solved.kin.v, state.v[0]))
+                swings = np.maximum(np.abs(v), np.abs(v - was) / SUDDEN).max(initial=0.0) * self.dt > TURN
                 others = [before.kin] if without is None else [before.kin, without.kin]
                 if may_divide and swings and self._gains(assembler, others[:1], record, end, theta, GAIN_SWINGING):
                     return None
