@@ -29,8 +29,8 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
 from add.kernels.contact_blocks import first_entries
+from add.kernels.contact_circles import HALF
 from add.kernels.contact_detection import call_detect, meeting_pairs
-from add.kernels.contact_lines import HALF
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points

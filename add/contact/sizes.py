@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.contact_arrays import Growth
-from add.kernels.contact_lines import HALF, NUMBER
+from add.kernels.contact_circles import HALF, NUMBER
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.typing import FloatArray, IntArray
 

@@ -38,9 +38,10 @@ from add.kernels.contact_blocks import (
     room_in,
     scale_columns,
 )
+from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_detection import call_detect, frames_of, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
-from add.kernels.contact_lines import CROSSES, HALVES, ROWS, WEIGHT, call_cross
+from add.kernels.contact_lines import HALVES, OUTWARDS, ROWS, WEIGHT, call_cross
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, has_faces, to_frame, with_given
 from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
 from add.kernels.contact_points import (
@@ -320,6 +321,9 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             if cause == 2 and rows[pair, FEATURE] & ROLLS:
                 for c in range(3):
                     roll_way(i, contacts, B, scratch.L, M[:, c])
+            if cause == 2 and scratch.L[WEIGHT, 2] != 0.0:  # a rim that crosses goes outwards as it grows
+                for r in range(3):
+                    M[r, int(scratch.L[HALVES, 2]) // 3] += scratch.L[OUTWARDS, r]
             bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:

@@ -35,42 +35,44 @@ from numba import typeof, types
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_circles import (
+    CROSSES,
+    DEEPEST,
+    END,
+    HALF,
+    NUMBER,
+    OPEN,
+    OVER,
+    SLENDER,
+    SLOT,
+    STEEP,
+    TURNS,
+    WHICH,
+    WHOLE,
+    axis_of,
+    is_circle,
+    is_line,
+    line_of,
+    relative,
+    rim_features,
+    rim_place,
+    seen,
+)  # fmt: skip
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import BEND, BY, CENTRE, GROWN, MOVED, PLACE, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
-#: Bit of a feature over which a line crosses one of a shape; below are the edge and the sign of n.
-CROSSES = 1 << 41
-#: Bit of a feature over which a line would cross if it were longer, or turned: it does not touch.
-OPEN = 1 << 42
-#: The u from which on a crossing counts for laws that know no half contacts.
-WHOLE = 0.5
-#: The bits of edge and sign.
-WHICH = 63
 #: Rows of L of a crossing: T (10-12); the change of ln W by dphi, and by the way of c; that by what P is multiplied by,
 #: the scale of the force, and whether there is a crossing; that by both half-lengths, and which numbers these are,
 #: 3 a + b; the gap.
 TWIST, TURNED, ALONG, WEIGHT, HALVES, GAP = 10, 13, 14, 15, 16, 17
+#: And of a rim: the change of n by what P is multiplied by; the direction from its middle.
+BENT, OUTWARDS = 18, 19
 #: Rows of L.
-ROWS = 18
-#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
-SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
-#: Share of a half-length, towards an end, over which crossings fade.
-END = 0.02
-#: Sine of the angle between lines at which crossings begin to fade in, in units of the slenderness.
-STEEP = 0.4
-#: By how much n may lean out of a wedge, and over which range crossings fade there [-].
-OVER, TURNS = 0.1, 0.06
-#: Least half-sizes of a box down to which its edges cross others.
-DEEPEST = 1.0
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def is_line(i, contacts):
-    """Whether point i stands for a line."""
-    rim = contacts.points[i, 3]
-    return rim >= 0 and contacts.rims[rim, HALF] > 0.0
+ROWS = 20
+#: Half the length of a rim [m]: it has no ends.
+ENDLESS = 1e9
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -84,48 +86,6 @@ def _share(u):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _relative(a, o, frames):
-    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
-    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
-    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
-    return (
-        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
-        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
-        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
-        (
-            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
-            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
-            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
-        ),
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _along(R, B, r, c):
-    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _seen(Q, X0, X1, X2):
-    """Return a direction of the body as the frame of the shape has it; Q as `_relative` returns it."""
-    return (
-        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
-        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
-        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _axis_of(kind, code):
-    """Return the axis along a line of a shape and the signs of the two that follow, zero for a core."""
-    if kind != BOX:
-        return 2, 0.0, 0.0
-    signs = (code // 9 - 1.0, code // 3 % 3 - 1.0, code % 3 - 1.0)
-    k = 0 if signs[0] == 0.0 else (1 if signs[1] == 0.0 else 2)
-    return k, signs[(k + 1) % 3], signs[(k + 2) % 3]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
     """Return s, t and g' of the line through C along D, and (y_j, y_l) behind the shape's line along axis k."""
     s = (n_l * y_j - n_j * y_l) / slope
@@ -133,18 +93,10 @@ def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _line(i, Q, contacts, frames):
-    """Return middle and direction of line i in the frame of a shape."""
-    rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
-    y = _seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
-    return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), _seen(Q, rim[3], rim[4], rim[5])
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def _faces(i, Q, D, contacts):
     """Return the normals of the faces that meet in line i, along D, in the frame of a shape; zeros of a core."""
     arms = contacts.arms
-    M = _seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
+    M = seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
     w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
     one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
     return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
@@ -163,7 +115,7 @@ def _features(i, o, Q, reach, least, contacts, frames):
         contacts.rims[contacts.points[i, 3]],
         has_corner(i, contacts),
     )
-    C, D = _line(i, Q, contacts, frames)
+    C, D = line_of(i, Q, contacts, frames)
     half, slender, radius = rim[HALF], STEEP * rim[SLENDER], 0.0 if kind == BOX else size[0]
     first, last, best_first, best_last = -1, -1, least, least
     if kind == BOX:
@@ -223,10 +175,13 @@ def _crosses(is_edge, i, o, contacts):
     """Whether line i may cross shape o.
 
     Of two bodies that both have lines, cores cross edges, and otherwise the lines of the first one those of the other.
+    Rims cross edges of boxes.
     """
     kind, b = contacts.kind[o], contacts.hosts[o]
     if not (kind == BOX or kind == CAPSULE or kind == CYLINDER):
         return False
+    if is_circle(i, contacts):
+        return kind == BOX
     both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
     if both and is_edge != (kind == BOX):
         return not is_edge
@@ -240,12 +195,15 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
     Return whether one does. ``reach`` [m] counts from the surface of a line. If ``least`` is below zero, what is below
     `WHOLE` has `OPEN`.
     """
-    some, Q = False, _relative(contacts.points[first, 2], o, frames)
+    some, Q = False, relative(contacts.points[first, 2], o, frames)
     for i in range(first, stop, 2):
         k = i - first
         found[k], found[k + 1] = -1, -1
         if _crosses(has_corner(i, contacts), i, o, contacts):
-            found[k], found[k + 1] = _features(i, o, Q, reach + contacts.arms[i, 3], least, contacts, frames)
+            if is_circle(i, contacts):
+                found[k], found[k + 1] = rim_features(i, o, Q, reach, least, contacts, frames)
+            else:
+                found[k], found[k + 1] = _features(i, o, Q, reach + contacts.arms[i, 3], least, contacts, frames)
             some = some or found[k] >= 0 or found[k + 1] >= 0
     return some
 
@@ -258,12 +216,17 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     """
     kind, size, R, rim = contacts.kind[o], contacts.size[o], frames.shapes.R[o], contacts.rims[contacts.points[i, 3]]
     code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
-    k, s_j, s_l = _axis_of(kind, code)
+    k, s_j, s_l = axis_of(kind, code)
     j, l = (k + 1) % 3, (k + 2) % 3
-    Q = _relative(contacts.points[i, 2], o, frames)
-    C, D = _line(i, Q, contacts, frames)
+    Q = relative(contacts.points[i, 2], o, frames)
+    C, D = line_of(i, Q, contacts, frames)
     one, two = _faces(i, Q, D, contacts)
     half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
+    middle, U, curved, rho = C, D, is_circle(i, contacts), rim[HALF]
+    if curved:
+        two = D
+        C, D, U = rim_place(i, o, Q, feature, contacts, frames)
+        one, half = U, ENDLESS
     # A crossing that is kept where its lines have become parallel weighs nothing there, whatever its normal is.
     m = max(math.sqrt(D[j] * D[j] + D[l] * D[l]), 0.5 * slender, 1e-12)
     n_j, n_l, slope = sigma * D[l] / m, -sigma * D[j] / m, sigma * m
@@ -272,12 +235,22 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     d1 = R[1, 0] * D[0] + R[1, 1] * D[1] + R[1, 2] * D[2]
     d2 = R[2, 0] * D[0] + R[2, 1] * D[1] + R[2, 2] * D[2]
     d, g_d = (d0, d1, d2), sigma * D[k] / m
+    # What a rim turns by per way along it, 1/rho, against n, and how much less far it goes.
+    bends, farther = 0.0, 1.0
+    if curved:
+        bends = (U[j] * n_j + U[l] * n_l) / rho
+        farther = m * m / (m * m - g * bends)
     for r in range(3):
         n[r] = R[r, j] * n_j + R[r, l] * n_l
         L[BEND, r] = L[GROWN, r] = R[r, l] * n_j - R[r, j] * n_l
-        L[0, r] += s * d[r]
-        x[0, r] += s * d[r]
-        L[MOVED, r] = -d[r] / slope
+        way = s * d[r]
+        for c in range(3):
+            way += R[r, c] * (C[c] - middle[c])
+        L[0, r] += way
+        x[0, r] += way
+        L[MOVED, r] = -farther * d[r] / slope
+        L[BENT, r] = -farther * bends / (m * m) * L[BEND, r]
+        L[OUTWARDS, r] = R[r, 0] * U[0] + R[r, 1] * U[1] + R[r, 2] * U[2] if curved else 0.0
         L[BY, r] = g * (R[r, k] - g_d * L[BEND, r])
     for r in range(3):
         for c in range(3):
@@ -291,7 +264,10 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     weight *= part
     by_s *= -math.copysign(1.0 / (END * half), s)
     by_t *= -math.copysign(1.0 / (END * h_b), t)
-    by_m *= -g_d * m / (2.0 * slender)
+    by_m /= 2.0 * slender
+    if curved:
+        by_s += by_m * D[k] * U[k] / (rho * m)
+    by_m *= -g_d * m
     depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
     if depth > 0.0:
         part, by = _share(2.0 * (half - abs(s)) / depth - 1.0)
@@ -326,7 +302,8 @@ def cross(i, o, feature, contacts, frames, x, L, n):
         for c in range(3):
             L[TURNED, r] += L[TWIST + c, r] * (v0[c] + w0[c])
         L[ALONG, r] = by_t * R[r, k] - by_d * n[r]
-    L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -by_s / slope, contacts.arms[i, 4] * weight, 1.0
+        by_s += (v0[r] + w0[r]) * L[BEND, r] * bends / slope
+    L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -farther * by_s / slope, contacts.arms[i, 4] * weight, 1.0
     own = int(rim[NUMBER])
     L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * own + (k if kind == BOX else 1)
     return L[GAP, 0]

@@ -30,8 +30,9 @@ from typing import NamedTuple
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
 from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SCALE, SPIN, VELOCITY, WAY
+from add.kernels.contact_circles import CROSSES, WHICH
 from add.kernels.contact_detection import reach_of
-from add.kernels.contact_lines import ALONG, CROSSES, ROWS, TURNED, TWIST, WEIGHT, WHICH, call_cross
+from add.kernels.contact_lines import ALONG, BENT, ROWS, TURNED, TWIST, WEIGHT, call_cross
 from add.kernels.contact_pairs import (
     ACTIVE,
     BITS,
@@ -64,11 +65,11 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 87
+SCRATCH = 93
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (18, 3).
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (20, 3).
 
     Rows of L are rho_a, rho_b, F, l_a, l_b, and what `contact_places.roll` or `contact_lines.cross` leaves; of all, the
     scale of the force stands in L[WEIGHT, 1].
@@ -255,6 +256,7 @@ def coordinate_columns(bodies, lever, slope, weights, B, S, L, Z, Y):
                     Y[SCALE, c] += L[TURNED, r] * turned
                     for k in range(3):
                         Z[6, k] += L[TWIST + k, r] * turned
+                Z[6, r] += rolls * L[BENT, r]
             Y[SCALE, c] *= weight_q
         _finish(c, weight_q, lever, slope, bodies, B, S, Z, Y)
 
@@ -268,7 +270,8 @@ def way_column(c, side, way, rolls, levers, bodies, B, scratch, Z, Y):
     L, (lever, slope) = scratch.L, levers
     for r in range(3):
         Z[2, r] = Z[3, r] = (way[r] if side == 0 else 0.0) + rolls * L[MOVED, r]
-        Z[0, r], Z[1, r], Z[4, r], Z[6, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0, 0.0
+        Z[0, r], Z[1, r], Z[4, r] = way[r] + rolls * L[MOVED, r], 0.0, 0.0
+        Z[6, r] = rolls * L[BENT, r] if L[WEIGHT, 2] != 0.0 else 0.0
     _finish(c, 1.0, lever, slope, bodies, B, scratch.S, Z, Y)
     Y[SPIN, c], Y[SPIN + 1, c], Y[SPIN + 2, c] = 0.0, 0.0, 0.0
     if L[WEIGHT, 2] != 0.0:

@@ -34,8 +34,9 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
+from add.kernels.contact_circles import CROSSES, OPEN, WHOLE, is_line
 from add.kernels.contact_detection import frames_of, gap_of
-from add.kernels.contact_lines import CROSSES, OPEN, WHOLE, crossing_of, is_line, nearest
+from add.kernels.contact_lines import crossing_of, nearest
 from add.kernels.contact_places import (
     MOVED,
     OMEGA,

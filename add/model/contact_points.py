@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from add.bodies import Body, ContactPoints
-from add.kernels.contact_lines import SLOT
+from add.kernels.contact_circles import SLOT
 from add.kernels.distance import fall_radius
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.typing import BoolArray, FloatArray, IntArray
@@ -18,8 +18,8 @@ EDGES = np.array([np.roll([0.0, *two], axis) for axis in range(3) for two in pro
 def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatArray]:
     """Return the points of a body, two more for each line of its shapes, and what `BodyContact.rims` says of these.
 
-    They are the edges of boxes and the axes of capsules and cylinders. Shapes whose corners are not their only points
-    (`collision.spacing`) have none: their points are on the edges.
+    They are the edges of boxes, the axes of capsules and cylinders, and the rims of these, with the axis outwards.
+    Shapes whose corners are not their only points (`collision.spacing`) have none: their points are on the edges.
     """
     rows, radii, areas, shapes = [np.zeros((0, 10))], [points.radii], [points.areas], [shapes_of(points)]
     for number, shape in enumerate(body.shapes if body.has_frame and points.radii.size else ()):
@@ -27,14 +27,29 @@ def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatA
         few = {BOX: 8, CAPSULE: 2, CYLINDER: points.radii.size}.get(shape.kind, 0)
         if not 0 < np.count_nonzero(mine) <= few:
             continue
-        size, box = np.array(shape.size), shape.kind == BOX
-        axes, half = (np.repeat(np.arange(3), 4), np.repeat(size, 4)) if box else (np.array([2]), size[1:2])
-        middles = shape.position + (EDGES * size if box else np.zeros((1, 3))) @ shape.rotation.T
-        slender = fall_radius(BOX if box else CYLINDER, size) / half
-        columns = middles, shape.rotation.T[axes], np.zeros(half.size), axes if box else np.ones(1), slender, half
+        size, number_of = np.array(shape.size), np.array([1])
+        directions, middles, width = np.eye(3)[2:], np.zeros((1, 3)), np.array([size[0]])
+        if shape.kind == BOX:
+            number_of, middles, width = np.repeat(np.arange(3), 4), EDGES * size, np.zeros(12)
+            directions = np.eye(3)[number_of]
+        elif shape.kind == CYLINDER:
+            number_of, directions, width = np.array([1, 0, 0]), np.eye(3)[2] * [[1], [-1], [1]], size[0] * np.eye(3)[0]
+            middles = size[1] * np.array([[0, 0, 0], [0, 0, -1], [0, 0, 1]])
+        half = size[number_of]
+        slender = fall_radius(BOX if shape.kind == BOX else CYLINDER, size) / half
+        slots = np.where(number_of == 0, 2.0, 1.0) if shape.kind == CYLINDER else np.ones(half.size)
+        columns = (
+            shape.position + middles @ shape.rotation.T,
+            directions @ shape.rotation.T,
+            slots,
+            number_of,
+            slender,
+            half,
+        )
         rows.append(np.repeat(np.column_stack(columns), 2, axis=0))
-        rows[-1][:, SLOT] = np.tile([-1.0, 1.0], half.size)
-        for values, value in ((radii, 0.0 if box else size[0]), (areas, points.areas[mine].mean()), (shapes, number)):
+        rows[-1][::2, SLOT] *= -1.0
+        radii.append(np.repeat(width, 2))
+        for values, value in ((areas, points.areas[mine].mean()), (shapes, number)):
             values.append(np.full(2 * half.size, value))
     if len(rows) == 1:
         return points, rows[0]

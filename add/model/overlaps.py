@@ -11,6 +11,7 @@ from add.bodies import LinkBody
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
+from add.kernels.contact_circles import SLOT
 from add.kernels.contact_detection import which_meet
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH
@@ -205,7 +206,9 @@ def _bodies(
     """Points of bodies against shapes of the world and of bodies."""
     first = term.carrier[:, None] + np.arange(3)
     points, axes = kin.q[first], np.zeros((term.n_points, 3))
-    axes[term.half_lengths > 0.0] = term.rims[term.rim[term.half_lengths > 0.0], 3:6]
+    half, lines = term.half_lengths.copy(), np.flatnonzero(term.half_lengths > 0.0)
+    half[lines[np.abs(term.rims[term.rim[lines], SLOT]) > 1.0]] = 0.0  # of a rim its middle, a place of the body
+    axes[half > 0.0] = term.rims[term.rim[half > 0.0], 3:6]
     ways = np.zeros_like(axes)
     framed = np.flatnonzero(term.rigid)
     framed = framed[np.argsort(term.carrier[framed], kind="stable")]
@@ -224,7 +227,7 @@ def _bodies(
     fixed = np.ones(term.kind.size, dtype=bool)
     fixed[on_bodies] = ~moves[term.shape_carrier[on_bodies]]
     # Lines are looked at in places a width apart; a ball about one is in the body up to the end of the line.
-    half, width = term.half_lengths, np.where(term.radius > 0.0, term.radius, term.corners[:, 3])
+    width = np.where(term.radius > 0.0, term.radius, term.corners[:, 3])
     on = np.flatnonzero(half > 0.0)
     counts = np.clip(np.ceil(2.0 * half[on] / width[on]), 8, MOST_ALONG).astype(np.int64) | 1
     lines, share = np.repeat(on, counts), np.concatenate([np.zeros(0), *(np.linspace(-1.0, 1.0, n) for n in counts)])

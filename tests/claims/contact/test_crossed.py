@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
-from add.kernels.contact_lines import CROSSES
+from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_pairs import BITS, FEATURE, STICKS
 from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict

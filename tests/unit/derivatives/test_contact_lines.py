@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
+from add.kernels.contact_circles import CROSSES, HALF, OVER, TURNS
 from add.kernels.contact_detection import frames_of
-from add.kernels.contact_lines import CROSSES, GAP, HALF, OVER, ROWS, TURNS, WEIGHT, cross
+from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
 from add.kernels.contact_pairs import FEATURE, PAIR
 from add.kernels.contact_places import point_place
 from add.scene import scene_from_dict

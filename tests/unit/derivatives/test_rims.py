@@ -17,7 +17,7 @@ from support.small_models import RoughObjective
 from add.contact import BodyContact, FrictionLaw
 from add.hard_contact import CarriedContacts
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
-from add.kernels.contact_lines import CROSSES
+from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS
 from add.kernels.contact_places import ROLLS
 from add.kernels.contact_rows import KEEPS, STANDS

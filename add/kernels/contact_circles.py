@@ -1,0 +1,245 @@
+"""Places of circles nearest to straight lines: rims of cylinders over edges of boxes.
+
+Seen along a line through E along the axis e_k, a circle about C with the axis a is an ellipse,
+
+    y(phi) = P (C - E) + rho P (cos(phi) e_1 + sin(phi) e_2),   P = 1 - e_k e_k^T
+
+nearest to the line where y . y' = 0 and y' . y' + y . y'' > 0: at two places at the most. They are bracketed between
+twelve angles and found by Newton's method within the brackets, to round-off, so that forces have derivatives there.
+"""
+
+import math
+
+from add.kernels.caching import njit
+from add.kernels.contact_places import CENTRE, PLACE
+from add.kernels.shape_codes import BOX
+
+#: Bit of a feature over which a line crosses one of a shape; below are the edge and the sign of n.
+CROSSES = 1 << 41
+#: Bit of a feature over which a line would cross if it were longer, or turned: it does not touch.
+OPEN = 1 << 42
+#: The u from which on a crossing counts for laws that know no half contacts.
+WHOLE = 0.5
+#: The bits of edge and sign.
+WHICH = 63
+#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
+SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
+#: Share of a half-length, towards an end, over which crossings fade.
+END = 0.02
+#: Sine of the angle between lines at which crossings begin to fade in, in units of the slenderness.
+STEEP = 0.4
+#: By how much n may lean out of a wedge, and over which range crossings fade there [-].
+OVER, TURNS = 0.1, 0.06
+#: Least half-sizes of a box down to which its edges cross others.
+DEEPEST = 1.0
+#: Angles between which places are looked for.
+ANGLES = 12
+#: Steps of Newton's method, which bisects where it would leave its bracket.
+MOST = 50
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def is_line(i, contacts):
+    """Whether point i stands for a line."""
+    rim = contacts.points[i, 3]
+    return rim >= 0 and contacts.rims[rim, HALF] > 0.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def relative(a, o, frames):
+    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
+    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
+    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
+    return (
+        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
+        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
+        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
+        (
+            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
+            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
+            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
+        ),
+    )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _along(R, B, r, c):
+    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def seen(Q, X0, X1, X2):
+    """Return a direction of the body as the frame of the shape has it; Q as `relative` returns it."""
+    return (
+        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
+        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
+        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
+    )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def axis_of(kind, code):
+    """Return the axis along a line of a shape and the signs of the two that follow, zero for a core."""
+    if kind != BOX:
+        return 2, 0.0, 0.0
+    signs = (code // 9 - 1.0, code // 3 % 3 - 1.0, code % 3 - 1.0)
+    k = 0 if signs[0] == 0.0 else (1 if signs[1] == 0.0 else 2)
+    return k, signs[(k + 1) % 3], signs[(k + 2) % 3]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def line_of(i, Q, contacts, frames):
+    """Return middle and direction of line i in the frame of a shape."""
+    rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
+    y = seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
+    return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), seen(Q, rim[3], rim[4], rim[5])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def basis_of(a):
+    """Return two directions across a that make a right-handed frame e_1, e_2, a."""
+    if abs(a[0]) <= abs(a[1]) and abs(a[0]) <= abs(a[2]):
+        length = math.sqrt(a[1] * a[1] + a[2] * a[2])
+        one = (0.0, a[2] / length, -a[1] / length)
+    elif abs(a[1]) <= abs(a[2]):
+        length = math.sqrt(a[0] * a[0] + a[2] * a[2])
+        one = (-a[2] / length, 0.0, a[0] / length)
+    else:
+        length = math.sqrt(a[0] * a[0] + a[1] * a[1])
+        one = (a[1] / length, -a[0] / length, 0.0)
+    return one, (a[1] * one[2] - a[2] * one[1], a[2] * one[0] - a[0] * one[2], a[0] * one[1] - a[1] * one[0])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def at_angle(basis, phi):
+    """Return the direction u from the middle of a circle to its place at an angle, and the tangent d there."""
+    (e0, e1, e2), (f0, f1, f2) = basis
+    cos, sin = math.cos(phi), math.sin(phi)
+    u = (cos * e0 + sin * f0, cos * e1 + sin * f1, cos * e2 + sin * f2)
+    return u, (cos * f0 - sin * e0, cos * f1 - sin * e1, cos * f2 - sin * e2)
+
+
+@njit(cache=True, error_model="numpy")
+def nearest_angles(y_j, y_l, e_j, e_l, f_j, f_l):
+    """Return how many places of an ellipse y + e cos(phi) + f sin(phi) are nearest to its origin, and their angles."""
+    n, first, second, before = 0, 0.0, 0.0, 0.0
+    for step in range(ANGLES + 1):
+        phi = 2.0 * math.pi * step / ANGLES
+        cos, sin = math.cos(phi), math.sin(phi)
+        value = (y_j + e_j * cos + f_j * sin) * (f_j * cos - e_j * sin)
+        value += (y_l + e_l * cos + f_l * sin) * (f_l * cos - e_l * sin)
+        if step > 0 and before < 0.0 <= value and n < 2:
+            low, high = phi - 2.0 * math.pi / ANGLES, phi
+            phi = 0.5 * (low + high)
+            for _ in range(MOST):
+                cos, sin = math.cos(phi), math.sin(phi)
+                p_j, p_l = e_j * cos + f_j * sin, e_l * cos + f_l * sin
+                t_j, t_l = f_j * cos - e_j * sin, f_l * cos - e_l * sin
+                slope = t_j * t_j + t_l * t_l - (y_j + p_j) * p_j - (y_l + p_l) * p_l
+                height = (y_j + p_j) * t_j + (y_l + p_l) * t_l
+                if height < 0.0:
+                    low = phi
+                else:
+                    high = phi
+                after = phi - height / slope if slope > 0.0 else low
+                if not low < after < high:
+                    after = 0.5 * (low + high)
+                still = abs(after - phi) <= 1e-15
+                phi = after
+                if still:
+                    break
+            first, second, n = (phi, second, 1) if n == 0 else (first, phi, 2)
+        before = value
+    return n, (first, second)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def is_circle(i, contacts):
+    """Whether line i is a rim."""
+    return abs(contacts.rims[contacts.points[i, 3], SLOT]) > 1.0
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def angles_of(circle, k, y_j, y_l, rho):
+    """Return how many places of a rim are nearest to an edge along axis k, y away, and their angles."""
+    (e, f), j, l = circle[2], (k + 1) % 3, (k + 2) % 3
+    return nearest_angles(y_j, y_l, rho * e[j], rho * e[l], rho * f[j], rho * f[l])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def rim_at(circle, rho, slender, k, s, size, side, phi):
+    """Return place, tangent, and direction from the middle of a rim at an angle, u, gap, and the way of its tangent.
+
+    That is over the edge along axis k of a box, with n to a side; ``s`` are its signs.
+    """
+    (C, A, basis), (s_j, s_l), (j, l) = circle, s, ((k + 1) % 3, (k + 2) % 3)
+    U, D = at_angle(basis, phi)
+    X = (C[0] + rho * U[0], C[1] + rho * U[1], C[2] + rho * U[2])
+    m = math.sqrt(D[j] * D[j] + D[l] * D[l])
+    n_j, n_l = (2 * side - 1) * D[l] / max(m, 1e-12), (1 - 2 * side) * D[j] / max(m, 1e-12)
+    u = min((m - slender) / (2.0 * slender), (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
+    u = min(u, (OVER - U[j] * n_j - U[l] * n_l) / TURNS, (OVER - A[j] * n_j - A[l] * n_l) / TURNS)
+    g, inside = n_j * (X[j] - s_j * size[j]) + n_l * (X[l] - s_l * size[l]), size[k] - abs(X[k])
+    u = min(u, inside / (END * size[k]))
+    if g < 0.0:
+        u = min(u, -2.0 * inside / g - 1.0)
+    return (X, D, U), u, g, s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
+
+
+@njit(cache=True, error_model="numpy")
+def rim_features(i, o, Q, reach, least, contacts, frames):
+    """Return the features by which a rim, as line i, crosses box o: those of its first point and of its second.
+
+    See `add.kernels.contact_lines.crossing_features`.
+    """
+    size, rim = contacts.size[o], contacts.rims[contacts.points[i, 3]]
+    rho, slender, first, last, best_first, best_last = rim[HALF], STEEP * rim[SLENDER], -1, -1, least, least
+    C, A = line_of(i, Q, contacts, frames)
+    for c in range(3):
+        if abs(C[c]) - rho * math.sqrt(max(1.0 - A[c] * A[c], 0.0)) > size[c] + reach:
+            return first, last
+    circle, weight = (C, A, basis_of(A)), (9, 3, 1)
+    deepest = -DEEPEST * min(size[0], size[1], size[2], rho)
+    for k in range(3):
+        j, l = (k + 1) % 3, (k + 2) % 3
+        for corner in range(4):
+            s_j, s_l = 2.0 * (corner % 2) - 1.0, 2.0 * (corner // 2) - 1.0
+            y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
+            if y_j * y_j + y_l * y_l > (rho + reach) * (rho + reach):
+                continue
+            n, angles = angles_of(circle, k, y_j, y_l, rho)
+            for place in range(2 * n):
+                side = place % 2
+                _, u, g, way = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[place // 2])
+                if g >= reach or g <= deepest or u <= (best_last if way >= 0.0 else best_first):
+                    continue
+                feature = CROSSES | 2 * int(13 + s_j * weight[j] + s_l * weight[l]) | side
+                if way >= 0.0:
+                    best_last, last = min(u, 1.0), feature
+                else:
+                    best_first, first = min(u, 1.0), feature
+    if least < 0.0:
+        first = first | OPEN if first >= 0 and best_first <= WHOLE else first
+        last = last | OPEN if last >= 0 and best_last <= WHOLE else last
+    return first, last
+
+
+@njit(cache=True, error_model="numpy")
+def rim_place(i, o, Q, feature, contacts, frames):
+    """Return place, tangent and direction from the middle of the rim of line i where it crosses box o over a feature.
+
+    Of two places it is the one that counts more.
+    """
+    rim, size, side = contacts.rims[contacts.points[i, 3]], contacts.size[o], feature & 1
+    rho, slender = rim[HALF], STEEP * rim[SLENDER]
+    k, s_j, s_l = axis_of(BOX, (feature & WHICH) // 2)
+    C, A = line_of(i, Q, contacts, frames)
+    circle = C, A, basis_of(A)
+    n, angles = angles_of(
+        circle, k, C[(k + 1) % 3] - s_j * size[(k + 1) % 3], C[(k + 2) % 3] - s_l * size[(k + 2) % 3], rho
+    )
+    found, best, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[0])
+    if n > 1:
+        other, u, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[1])
+        found = other if u > best else found
+    return found
