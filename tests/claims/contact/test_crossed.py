@@ -12,6 +12,7 @@ from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_pairs import BITS, FEATURE, STICKS
 from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict
+from add.scene.build.run_data import Energies
 
 THICK = 0.06
 #: Geometry with its length along x, the turn that lays it so, and half of its height.
@@ -150,6 +151,37 @@ def test_gradients_of_a_crossing_that_sticks() -> None:
     rows = [np.asarray(record.decisions[0]) for record in run.records]
     sticks = [bool(((row[:, FEATURE] & CROSSES != 0) & (row[:, BITS] & STICKS != 0)).any()) for row in rows]
     assert any(sticks) and not all(sticks)
+
+
+def deepest_rim(run: Any, beam: Rotation, half: list[float], radius: float, length: float) -> float:
+    """Return how deep the rims of a cylinder go into a still box in a run [m]."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 200)
+    rim = [(radius * np.cos(a), radius * np.sin(a), z) for a in angles for z in (-length, length)]
+    places = [beam.inv().apply(Rotation.from_rotvec(q[3:6]).apply(rim) + q[:3]) for q in run.q]
+    return float((np.array(half) - np.abs(places)).min(axis=2).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rims_on_the_edges_of_a_beam(seed: int) -> None:
+    """A thick tin falls on an edge of a thin beam, its rim first."""
+    rng = np.random.default_rng(seed)
+    beam, half = Rotation.from_rotvec([np.pi / 4, 0, 0]), [0.5, 0.03, 0.03]
+    attitude = Rotation.from_rotvec([0, 0, rng.uniform(0, 3)]) * Rotation.from_rotvec([0, rng.uniform(0.3, 1.2), 0])
+    tin = {"type": "rigid", "geometry": {"shape": "cylinder", "radius": 0.08, "half_length": 0.1}, "density": 600}
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.004, "duration": 0.4}, "contact": {"friction": 0.3},
+        "bodies": {"tin": tin | {
+            "position": [*rng.uniform(-0.05, 0.05, 2), 0.3],
+            "orientation": attitude.as_quat(scalar_first=True).tolist(),
+            "velocity": [0, 0, -1.5], "angular_velocity": rng.normal(0.0, 2.0, 3).tolist()}},
+        "obstacles": {"beam": {"shape": "box", "half_size": half, "center": [0, 0, 0],
+                               "orientation": beam.as_quat(scalar_first=True).tolist()}},
+    }  # fmt: skip
+    built = scene_from_dict(raw).build()
+    run = built.run()
+    energies = np.array([sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(len(run.q))])
+    assert deepest_rim(run, beam, half, 0.08, 0.1) < 0.1 * half[2]
+    assert energies.max() < energies[0] + 0.01 * np.ptp(energies)
 
 
 def test_momentum_of_two_sticks_that_hit_across() -> None:

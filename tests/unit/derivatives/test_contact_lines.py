@@ -1,16 +1,17 @@
-"""Lines that cross, edges of boxes and axes of capsules and cylinders: places, gaps and all derivatives."""
+"""Lines that cross, edges of boxes, axes of capsules and cylinders, rims: places, gaps and all derivatives."""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
-from add.kernels.contact_circles import CROSSES, HALF, OVER, TURNS
+from add.kernels.contact_circles import CROSSES, HALF, OVER, SLOT, TURNS
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
 from add.kernels.contact_pairs import FEATURE, PAIR
@@ -95,6 +96,77 @@ def crossings(upper: str, lower: str, host: str, which: str, law: str = "tanh") 
         if weight.size and chosen[which]:
             return contact, theta, kin
     raise AssertionError("no such crossing")
+
+
+def rim_over_edge(which: str, law: str = "tanh") -> tuple[BodyContact, FloatArray, Kinematics, FloatArray]:
+    """Return a term, its numbers, a state where a rim crosses an edge, in full or fading, and its places (k, 3)."""
+    shapes = ({"shape": "cylinder", "radius": 0.3, "half_length": 0.2}, {"shape": "box", "size": [1.0, 0.5, 0.4]})
+    bodies = {
+        name: {"type": "rigid", "geometry": shape | {"adjustable": True}, "density": 400, "position": [0, 0, k]}
+        for k, (name, shape) in enumerate(zip("cb", shapes, strict=True))
+    }
+    contact = {"friction": 0.5, "friction_law": law, "stiffness": 4e3, "damping": 20.0}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 2}, "contact": contact, "bodies": bodies}
+    built = scene_from_dict(raw).build()
+    term, _ = contact_term(built.model.system)
+    assert term is not None
+    rng, arrays, theta = np.random.default_rng(len(which)), term.at(built.theta).arrays, built.theta
+    x, L, n = np.empty((1, 3)), np.zeros((ROWS, 3)), np.empty(3)
+    for _ in range(20000):
+        turns = Rotation.random(random_state=rng).as_rotvec(), rng.normal(0.0, 0.3, 3)
+        q = np.concatenate([rng.uniform([-0.7, -0.5, -0.45], [0.7, 0.5, 0.45]), turns[0], np.zeros(3), turns[1]])
+        kin, found = Kinematics(q, rng.normal(0.0, 0.3, 12), np.zeros(12), 0.0, 3), []
+        rows = np.asarray(term.decide(kin, theta))
+        rims = arrays.points[rows[:, PAIR] // term.n_shapes, 3]
+        frames = frames_of(0, term.motion(kin, theta), arrays)
+        for row in rows[(rows[:, FEATURE] & CROSSES != 0) & (np.abs(arrays.rims[rims, SLOT]) > 1.0)]:
+            i, o = divmod(row[PAIR], term.n_shapes)
+            point_place(i, kin.q, arrays, frames.B, x, L)
+            if -0.05 < cross(i, o, row[FEATURE], arrays, frames, x, L, n) < -0.005:
+                found.append((L[WEIGHT, 1] / arrays.arms[i, 4], *x[0]))
+        shares = np.array(found).reshape(-1, 4)
+        fades = (shares[:, 0] > 0.01) & (shares[:, 0] < 0.9)
+        if len(shares) == len(rows) > 0 and {"full": (shares[:, 0] == 1.0).all(), "fades": fades.any()}[which]:
+            return term, theta, kin, shares[:, 1:]
+    raise AssertionError("no such crossing")
+
+
+@pytest.mark.parametrize("which", ["full", "fades"])
+def test_derivatives_of_rims(which: str) -> None:
+    contact, theta, kin, _ = rim_over_edge(which)
+    _, found = check_deciding_term(
+        contact, kin, theta, rng=np.random.default_rng(1), scales={"q": 0.0005, "v": 0.05}, rtol=1e-6
+    )
+    radius, half_length = contact.growth.points[0, :2]
+    assert {radius, half_length} <= set(found.parameters)
+    assert len(set(contact.growth.shapes[1]) & set(found.parameters)) >= 2
+
+
+def test_rims_touch_where_the_circle_is_nearest_to_the_edge() -> None:
+    """Of circle and edge as many points, the two that are nearest; and the energy is the potential of the force."""
+    contact, theta, kin, places = rim_over_edge("full", law="none")
+    angles, ways = np.linspace(0.0, 2.0 * np.pi, 4001), np.linspace(-1.0, 1.0, 2001)
+    turns = [Rotation.from_rotvec(kin.q[k : k + 3]) for k in (3, 9)]
+    rims = [np.stack([0.3 * np.cos(angles), 0.3 * np.sin(angles), 0 * angles + z], 1) for z in (-0.2, 0.2)]
+    edges = [
+        np.roll([[s, a, b] for s in ways], k, axis=1) * [0.5, 0.25, 0.2]
+        for k in range(3)
+        for a in (-1, 1)
+        for b in (-1, 1)
+    ]
+    for place in places:
+        rim = min(
+            (turns[0].apply(rim) + kin.q[:3] for rim in rims), key=lambda rim: np.linalg.norm(rim - place, axis=1).min()
+        )
+        trees = [cKDTree(turns[1].apply(edge) + kin.q[6:9]) for edge in edges]
+        near = np.linalg.norm(rim - place, axis=1) < 0.03  # a circle has several nearest places
+        gaps = [(tree.query(rim[near])[0].min(), tree) for tree in trees]
+        gap, tree = min(gaps, key=lambda one: one[0])
+        assert np.linalg.norm(rim[near][tree.query(rim[near])[0].argmin()] - place) < 2e-3
+        assert tree.query(place)[0] == pytest.approx(gap, abs=1e-4)
+    theta = np.where(np.isin(np.arange(theta.size), np.unique(contact.pairs.k_d)), 0.0, theta)
+    branch = contact.on_branch(contact.decide(kin, theta))
+    check_term(branch, kin, theta, rng=np.random.default_rng(2), energy=True, scales={"q": 0.0005}, rtol=1e-7)
 
 
 CASES = [("body", "full"), ("body", "fades"), ("body", "ends"), ("world", "ends")]
