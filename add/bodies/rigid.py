@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from add.bodies.base import (
+    NO_POINTS,
     POSE_VECTORS,
     Block,
     Body,
@@ -227,6 +228,8 @@ class ObstacleBody(Body):
         In the frame.
     by_mesh : bool
         Whether it may meet others by its mesh.
+    points : ContactPoints
+        In the frame: they meet shapes of bodies.
     """
 
     order: ClassVar[int] = 2
@@ -235,6 +238,7 @@ class ObstacleBody(Body):
     name: str
     shape: CarriedShape
     by_mesh: bool = False
+    points: ContactPoints = NO_POINTS
 
     #: No force moves it.
     moves: ClassVar[bool] = False
@@ -243,6 +247,10 @@ class ObstacleBody(Body):
     def shapes(self) -> tuple[CarriedShape, ...]:
         """The obstacle."""
         return (self.shape,)
+
+    def contact_points(self) -> ContactPoints:
+        """Return those of the obstacle."""
+        return self.points
 
     @property
     def rest(self) -> FloatArray:

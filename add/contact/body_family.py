@@ -98,7 +98,8 @@ def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
     run, shape = meeting_pairs(contacts).T
     host = contacts.hosts[shape]
     keys = []
-    for r, b in zip(run[host >= 0], host[host >= 0], strict=True):
+    of_obstacles = np.append(contacts.bodies[:, 0] < 0, False)[contacts.runs[run, 3]]
+    for r, b in zip(run[(host >= 0) & ~of_obstacles], host[(host >= 0) & ~of_obstacles], strict=True):
         points = np.arange(contacts.runs[r, 0], contacts.runs[r, 1])
         carriers = np.where(contacts.points[points, 2] >= 0, contacts.points[points, 2], nb + points)
         keys.append(np.unique(carriers) * nb + b)

@@ -367,6 +367,7 @@ class StickingBodies(StickingContacts):
         out = np.full((points.size, 12), -1, dtype=np.int64)
         out[:, :6] = contact.carrier[points][:, None] + six
         out[~contact.rigid[points], 3:6] = -1
+        out[contact.carrier[points] < 0, :6] = -1
         carried = contact.shape_carrier[shapes] >= 0
         out[carried, 6:] = contact.shape_carrier[shapes[carried]][:, None] + six
         return out

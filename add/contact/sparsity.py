@@ -31,8 +31,9 @@ class Blocks:
     ----------
     contacts : Contacts
     rows, cols : entries of the blocks that are always there and belong to no key
-    own : (n_points,)
-        First entry of the block of each point's carrier alone (shapes of the world); -1 where there is none.
+    own : (n_points + nb,)
+        First entry of the block of each point's carrier alone (shapes of the world), then of the block of each body
+        that points of obstacles meet; -1 where there is none.
     always : (m,) sorted keys of `add.kernels.contact_blocks.Slots` that are always there
     constant : bool
         Whether no other key can come.
@@ -48,8 +49,10 @@ class Blocks:
     @classmethod
     def build(cls, contacts: Contacts) -> Blocks:
         """Number the blocks of a `BodyContact`."""
-        points, runs = contacts.points, contacts.runs
-        alone = np.full(points.shape[0], -1, dtype=np.int64)
+        points, runs, bodies = contacts.points, contacts.runs, contacts.bodies[:, 0]
+        alone = np.full(points.shape[0] + bodies.size, -1, dtype=np.int64)
+        # Points of obstacles meet shapes of bodies; these are in the block of the body alone.
+        hosts = np.unique(contacts.hosts[contacts.hosts >= 0]) if (bodies < 0).any() else bodies[:0]
         on_world, nodes, always = meetings(contacts, COMMON)
         always.sort()
         with_world = np.repeat(on_world, runs[:, STOP] - runs[:, FIRST])
@@ -57,8 +60,9 @@ class Blocks:
         size = 0
         for rigid, width in ((True, 6), (False, 3)):
             chosen = np.flatnonzero(with_world & ((points[:, 2] >= 0) == rigid))
-            starts, which = np.unique(points[chosen, 0], return_inverse=True)
-            alone[chosen] = size + width * width * which
+            met, places = (bodies[hosts], points.shape[0] + hosts) if rigid else (bodies[:0], hosts[:0])
+            starts, which = np.unique(np.concatenate([points[chosen, 0], met]), return_inverse=True)
+            alone[np.concatenate([chosen, places])] = size + width * width * which
             size += width * width * starts.size
             groups.append(starts[:, None] + np.arange(width))
         rows, cols = zip(*(_entries(dofs) for dofs in groups), strict=True)

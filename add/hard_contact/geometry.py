@@ -116,8 +116,10 @@ class ContactPairs:
 
     @cached_property
     def velocity(self) -> FloatArray:
-        """Given velocities (m, 3) of shapes of the world [m/s]; zero for others."""
-        return np.where(self.hosted[:, None], 0.0, self.arrays.poses[self.shape, 4])
+        """Given velocities (m, 3) of shapes of the world, and the opposite of its points [m/s]; zero for others."""
+        known = np.append(self.arrays.bodies[:, 0], 0)[self._bodies[:, 0]]
+        moves = np.where(known[:, None] < 0, -self.arrays.poses[np.maximum(-1 - known, 0), 4], 0.0)
+        return np.where(self.hosted[:, None], moves, self.arrays.poses[self.shape, 4])
 
     def friction(self, theta: FloatArray) -> FloatArray:
         """Return the coefficients of friction (m,)."""
@@ -133,6 +135,7 @@ class ContactPairs:
         host = np.append(self.arrays.bodies[:, 0], 0)[self._bodies[:, 1]]
         out = np.concatenate([first[:, None] + np.arange(6), host[:, None] + np.arange(6)], axis=1)
         out[~self.rigid, 3:6] = -1
+        out[first < 0, :6] = -1
         out[~self.hosted, 6:] = -1
         return out
 

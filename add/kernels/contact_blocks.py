@@ -327,7 +327,7 @@ class Slots(NamedTuple):
 
     Attributes
     ----------
-    own : (np,) of the block of a point's carrier alone
+    own : (np + nb,) of the block of a point's carrier alone, then of that of a body that points of obstacles meet
     keys : (m,) sorted: carrier * nb + body, carriers being the rigid bodies, then nb + i for the node of point i
     first : int
         Where the blocks of the keys begin: 12 x 12 for two bodies, then 9 x 9 for a node and a body.
@@ -339,11 +339,13 @@ class Slots(NamedTuple):
 
 
 @njit(**_JIT)
-def first_entry(i, a, b, nb, slots):
-    """Return where the block of point i of body a (-1: a node) and body b (-1: the world) begins."""
+def first_entry(i, b, contacts, slots):
+    """Return where the block of the carrier of point i and of body b (-1: the world) begins."""
+    a, nb, keys = contacts.points[i, 2], contacts.bodies.shape[0], slots.keys
     if b < 0:
         return slots.own[i]
-    keys = slots.keys
+    if a >= 0 and contacts.bodies[a, 0] < 0:
+        return slots.own[contacts.points.shape[0] + b]
     at = first_not_below(keys, (a if a >= 0 else nb + i) * nb + b)
     if a >= 0:
         return slots.first + 144 * at
@@ -354,10 +356,10 @@ def first_entry(i, a, b, nb, slots):
 @njit(**_JIT)
 def first_entries(contacts, slots, rows):
     """Return `first_entry` of every row (k,)."""
-    out, n_shapes, nb = np.empty(rows.shape[0], dtype=np.int64), contacts.kind.size, contacts.bodies.shape[0]
+    out, n_shapes = np.empty(rows.shape[0], dtype=np.int64), contacts.kind.size
     for k in range(rows.shape[0]):
         i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
-        out[k] = first_entry(i, contacts.points[i, 2], contacts.hosts[o], nb, slots)
+        out[k] = first_entry(i, contacts.hosts[o], contacts, slots)
     return out
 
 
@@ -371,6 +373,8 @@ def block_keys(rows, contacts, always):
         if rows[k, BITS] & (ACTIVE | STICKS) == 0 or b < 0:
             continue
         a = contacts.points[i, 2]
+        if a >= 0 and contacts.bodies[a, 0] < 0:
+            continue
         keys[n] = (a if a >= 0 else nb + i) * nb + b
         n += 1
     if n == 0:

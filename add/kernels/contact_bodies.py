@@ -84,6 +84,8 @@ def add_turned(wrench, q, bodies, k, out):
     """Add forces and torques on bodies (nb, 2, 3), generalised, to out (n,); wrench is used up."""
     for b in range(bodies.shape[0]):
         s, tau = bodies[b, 0], wrench[b, 1]
+        if s < 0:
+            continue
         turn(-1.0, q[s + 3 : s + 6], tau, k[b], tau)
         for c in range(3):
             out[s + c] += wrench[b, 0, c]
@@ -185,6 +187,8 @@ def set_ends(a, b, first, bodies, L, ends, dofs, arms):
     for side in range(2):
         body = a if side == 0 else b
         nodes = 1 if side == 0 and a < 0 else 0
+        if body >= 0 and bodies[body, 0] < 0:
+            body = -1
         size = 6 if body >= 0 else 3 * nodes
         ends[side, BODY], ends[side, NODES], ends[side, FIRST_POINT], ends[side, COUNT] = body, nodes, side, size
         start = bodies[body, 0] if body >= 0 else first
@@ -227,7 +231,7 @@ def _add_jacobian(given, rows, weights, slots, data, places, floats, integers):
     node, or 6 x 6 and 3 x 3 with the world; `slots` say where they begin among the places.
     """
     (motion, contacts, frames, law), rows, slots, data, places = uncounted((given, rows, slots, data, places))
-    nb, scratch, room = contacts.bodies.shape[0], scratch_in(floats), room_in(floats, integers)
+    scratch, room = scratch_in(floats), room_in(floats, integers)
     S, L, F, Y, E, block, ends, dofs = scratch.S, scratch.L, room.F, room.Y, room.E, room.block, room.ends, room.dofs
     for pair in range(rows.shape[0]):
         if rows[pair, BITS] & ACTIVE == 0:
@@ -236,7 +240,7 @@ def _add_jacobian(given, rows, weights, slots, data, places, floats, integers):
         a, b = ends[0, BODY], ends[1, BODY]
         levers = a >= 0 or b >= 0
         coordinate_columns((a, b), lever, 0.0, weights, frames.B, S, L, room.Z, Y)
-        at = slots.own[i] if b < 0 else first_entry(i, a, b, nb, slots)
+        at = first_entry(i, b, contacts, slots)
         if not levers:  # a node and the world
             force_columns(0, 3, False, False, F, room.W, Y, E)
             for r in range(3):

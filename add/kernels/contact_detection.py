@@ -44,6 +44,11 @@ def body_states(order, q, v, theta, bodies, B, k):
     """Fill the state B of all bodies and the coefficients k (nb, 6) of their rotations; J and D if order >= 2."""
     for b in range(bodies.shape[0]):
         s = bodies[b, 0]
+        if s < 0:  # an obstacle
+            for r in range(13):
+                for c in range(3):
+                    B[b, r, c] = 1.0 if r == c else 0.0
+            continue
         w, w_dot = q[s + 3 : s + 6], v[s + 3 : s + 6]
         jacobian_coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2], k[b])
         fill_rotation(w, k[b], B[b])
@@ -95,6 +100,11 @@ def frames_of(order, motion, contacts):
     B, k = np.empty((nb, 13, 3)), np.empty((nb, 6))
     R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
     body_states(order, motion.q, motion.v, motion.theta, contacts.bodies, B, k)
+    for b in range(nb):
+        o = -1 - contacts.bodies[b, 0]
+        if o >= 0:
+            for c in range(3):
+                B[b, PLACE, c], B[b, VELOCITY, c] = motion.t * contacts.poses[o, 4, c], contacts.poses[o, 4, c]
     shape_frames(motion.t, contacts.hosts, contacts.poses, B, R, p, V, W)
     return Frames(B, k, Shapes(contacts.kind, contacts.size, R, p, V, W))
 
@@ -216,6 +226,8 @@ def meetings(contacts, most):
                 world[run] = True
             elif runs[run, BODY] < 0:
                 nodes = True
+            elif contacts.bodies[runs[run, BODY], 0] < 0:
+                continue
             elif n <= most:
                 key, known = runs[run, BODY] * nb + hosts[o], False
                 for m in range(n):

@@ -307,7 +307,8 @@ def _limit(meshes: MeshContact | None, of_points: Sequence[BodyContact], lift: L
     limits: list[StepLimit] = [] if meshes is None else [CollisionLimit(meshes.surface)]
     for term in of_points:
         if term.normal_law.is_infinite:
-            limits.append(PointLimit(term, term.arrays.bodies[:, 0] + 3))
+            starts = term.arrays.bodies[:, 0]
+            limits.append(PointLimit(term, starts[starts >= 0] + 3))
     limit = AllLimits.of(limits)
     return limit if limit is None or lift.is_identity else LiftedLimit(limit, lift)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 
-from add.bodies import Body, ContactPoints
+from add.bodies import Body, CarriedShape, ContactPoints
 from add.kernels.contact_circles import SLOT
 from add.kernels.distance import fall_radius
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
@@ -15,11 +16,21 @@ from add.typing import BoolArray, FloatArray, IntArray
 EDGES = np.array([np.roll([0.0, *two], axis) for axis in range(3) for two in product((-1.0, 1.0), repeat=2)])
 
 
-def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatArray]:
+class Carrier(Protocol):
+    """A body with shapes, or an obstacle."""
+
+    @property
+    def has_frame(self) -> bool: ...
+    @property
+    def shapes(self) -> Sequence[CarriedShape]: ...
+
+
+def with_lines(body: Carrier, points: ContactPoints) -> tuple[ContactPoints, FloatArray]:
     """Return the points of a body, two more for each line of its shapes, and what `BodyContact.rims` says of these.
 
     They are the edges of boxes, the axes of capsules and cylinders, and the rims of these, with the axis outwards.
-    Shapes whose corners are not their only points (`collision.spacing`) have none: their points are on the edges.
+    Shapes whose corners are not their only points (`collision.spacing`) have none: their points are on the edges. Of
+    obstacles, whose edges and axes bodies' lines cross, they are the rims.
     """
     rows, radii, areas, shapes = [np.zeros((0, 10))], [points.radii], [points.areas], [shapes_of(points)]
     for number, shape in enumerate(body.shapes if body.has_frame and points.radii.size else ()):
@@ -35,6 +46,8 @@ def with_lines(body: Body, points: ContactPoints) -> tuple[ContactPoints, FloatA
         elif shape.kind == CYLINDER:
             number_of, directions, width = np.array([1, 0, 0]), np.eye(3)[2] * [[1], [-1], [1]], size[0] * np.eye(3)[0]
             middles = size[1] * np.array([[0, 0, 0], [0, 0, -1], [0, 0, 1]])
+        chosen = slice(None) if isinstance(body, Body) else number_of == (0 if shape.kind == CYLINDER else -1)
+        number_of, directions, middles, width = (of[chosen] for of in (number_of, directions, middles, width))
         half = size[number_of]
         slender = fall_radius(BOX if shape.kind == BOX else CYLINDER, size) / half
         slots = np.where(number_of == 0, 2.0, 1.0) if shape.kind == CYLINDER else np.ones(half.size)
@@ -64,14 +77,14 @@ def lined_shapes(
 ) -> BoolArray:
     """Return which shapes have lines."""
     out = [np.zeros(n_obstacles, dtype=bool)]
-    for body, points, rows in zip(bodies, found, lines, strict=True):
+    for body, points, rows in zip(bodies, found, lines, strict=False):
         own = shapes_of(points)[points.radii.size - len(rows) :]
         out.append(np.isin(np.arange(len(body.shapes)), own))
     return np.concatenate(out)
 
 
 def rims_of(
-    bodies: Sequence[Body], found: Sequence[ContactPoints], lines: Sequence[FloatArray]
+    bodies: Sequence[Carrier], found: Sequence[ContactPoints], lines: Sequence[FloatArray]
 ) -> tuple[IntArray, FloatArray]:
     """Return the row of each point on a rim of its cylinder, or for a line, -1 for others, and the rims (m, 10)."""
     numbers, rims, n = [np.zeros(0, np.int64)], [np.zeros((0, 10))], 0
@@ -95,7 +108,7 @@ def rims_of(
     return np.concatenate(numbers), np.concatenate(rims)
 
 
-def corners_of(bodies: Sequence[Body], found: Sequence[ContactPoints]) -> FloatArray:
+def corners_of(bodies: Sequence[Carrier], found: Sequence[ContactPoints]) -> FloatArray:
     """Return the sum of the normals of the faces that each point of a box or a cylinder is on, and `fall_radius`."""
     out = [np.zeros((0, 4))]
     for body, points in zip(bodies, found, strict=True):

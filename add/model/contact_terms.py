@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints, Layouts
+from add.bodies.base import NO_POINTS
 from add.contact import (
     CONSTANT_FRICTION,
     BodyContact,
@@ -32,7 +33,8 @@ from add.typing import FloatArray, IntArray
 class Obstacle:
     """A shape of the world; ``kind`` and ``size`` as in `add.kernels.distance`.
 
-    ``mesh`` is that of the kind MESH, whose size is half its extent.
+    ``mesh`` is that of the kind MESH, whose size is half its extent; ``points``, in the frame of the shape, meet shapes
+    of bodies.
     """
 
     name: str
@@ -42,6 +44,20 @@ class Obstacle:
     position: FloatArray
     velocity: FloatArray
     mesh: CollisionMesh | None = None
+    points: ContactPoints = NO_POINTS
+
+    #: What is asked of a body: its points are in a frame, and no force moves it.
+    has_frame: ClassVar[bool] = True
+    moves: ClassVar[bool] = False
+
+    @property
+    def shapes(self) -> tuple[CarriedShape, ...]:
+        """Its shape."""
+        return (CarriedShape(self.kind, self.size, self.rotation, self.position, self.mesh),)
+
+    def contact_points(self) -> ContactPoints:
+        """Return its points in the world at t = 0, where what is between their faces cannot meet by its own."""
+        return self.points._replace(arms=self.position + self.points.arms @ self.rotation.T)
 
 
 #: A shape of a body: the body's name, and the shape's number among its own.
@@ -174,14 +190,15 @@ def contact_terms(
 ) -> tuple[BodyContact, ...]:
     """Return the contact term, if it has anything to do."""
     number = {name: k for k, name in enumerate([*(b.name for b in bodies), *(o.name for o in obstacles)])}
-    bare = [body.contact_points() for body in bodies]
-    points_of, lines_of = zip(*(with_lines(*pair) for pair in zip(bodies, bare, strict=True)), strict=True)
-    nodes = np.concatenate(
-        [np.zeros(0, np.int64), *(at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, points_of, strict=True))]
-    )
+    still = [o for o in obstacles if o.points.radii.size and any(body.moves and body.shapes for body in bodies)]
+    carriers: list[Body | Obstacle] = [*bodies, *still]
+    bare = [carrier.contact_points() for carrier in carriers]
+    points_of, lines_of = zip(*(with_lines(*pair) for pair in zip(carriers, bare, strict=True)), strict=True)
+    on_nodes = (at.rows[b.name].start // 3 + p.nodes for b, p in zip(bodies, points_of, strict=False))
+    nodes = np.concatenate([np.zeros(0, np.int64), *on_nodes])
     # Points in frames come after all nodes.
-    owner = np.repeat(np.arange(len(bodies)), [points.radii.size for points in points_of])
-    framed = np.array([body.has_frame for body in bodies], dtype=np.bool_)[owner]
+    owner = np.repeat(np.arange(len(carriers)), [points.radii.size for points in points_of])
+    framed = np.array([carrier.has_frame for carrier in carriers], dtype=np.bool_)[owner]
     order = np.argsort(framed, kind="stable")
     owner, framed = owner[order], framed[order]
     arms = np.concatenate([np.zeros((0, 3)), *(points.arms for points in points_of)])[order]
@@ -189,25 +206,27 @@ def contact_terms(
     scale = np.concatenate([np.zeros(0), *(points.areas for points in points_of)])[order]
     if not contact.per_area:
         scale = np.ones(scale.size)
-    carriers = [body for body in bodies for _ in body.shapes]
-    world = [_Side(contact.class_of(obstacle.name), world=True) for obstacle in obstacles]
-    sides = [_side(body, points, contact) for body, points in zip(bodies, bare, strict=True)]
+    hosts = [body for body in bodies for _ in body.shapes]
+    sides = [_side(carrier, points, contact) for carrier, points in zip(carriers, bare, strict=True)]
+    named = {carrier.name: side for carrier, side in zip(carriers, sides, strict=True)}
+    world = [named.get(o.name, _Side(contact.class_of(o.name), world=True)) for o in obstacles]
     rows, row_of = _numbered(sides)
-    columns, column_of = _numbered([*world, *(sides[number[body.name]] for body in carriers)])
+    columns, column_of = _numbered([*world, *(named[body.name] for body in hosts)])
     pairs = _pairs(rows, columns, contact, at.parameters)
     if not pairs.enabled[np.unique(row_of[owner])].any():
         return ()
     shapes = [shape for body in bodies for shape in body.shapes]
     n = nodes.size
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
-    starts = np.array([at.rows[body.name].start for body in bodies], dtype=np.int64)
-    centres = np.array([body.centre(at) for body in bodies], dtype=np.int64)
+    of_still = [len(bodies) - 1 - number[o.name] for o in still]  # -1 less the number among the obstacles
+    starts = np.array([*(at.rows[body.name].start for body in bodies), *of_still], dtype=np.int64)
+    centres = np.array([*(body.centre(at) for body in bodies), *(NO_INDICES for _ in still)], dtype=np.int64)
     shape_of = [shapes_of(points) for points in points_of]
-    rim, rims = rims_of(bodies, points_of, lines_of)
+    rim, rims = rims_of(carriers, points_of, lines_of)
     counts = {o.name: 1 for o in obstacles}
-    counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, shape_of, strict=True)}
+    counts |= {b.name: max(len(b.shapes), 1 + int(k.max(initial=0))) for b, k in zip(bodies, shape_of, strict=False)}
     known = labels(counts, contact)
-    part = [known.of[body.name][k] for body, k in zip(bodies, shape_of, strict=True)]
+    part = [known.of[carrier.name][k] for carrier, k in zip(carriers, shape_of, strict=True)]
     shape_part = [*(known.of[o.name] for o in obstacles), *(known.of[b.name][: len(b.shapes)] for b in bodies)]
     return (
         BodyContact(
@@ -221,18 +240,18 @@ def contact_terms(
             kind=np.array([o.kind for o in obstacles] + [shape.kind for shape in shapes], dtype=np.int64),
             size=_sizes([*obstacles, *shapes]),
             shape_carrier=np.array(
-                [-1] * len(obstacles) + [at.rows[body.name].start for body in carriers], dtype=np.int64
+                [-1] * len(obstacles) + [at.rows[body.name].start for body in hosts], dtype=np.int64
             ),
             rotation=np.array([o.rotation for o in obstacles] + [s.rotation for s in shapes], dtype=float),
             position=np.array([o.position for o in obstacles] + [s.position for s in shapes], dtype=float),
             velocity=np.array([o.velocity for o in obstacles] + [np.zeros(3) for _ in shapes], dtype=float),
             shape_centre=np.array(
-                [NO_INDICES for _ in obstacles] + [body.centre(at) for body in carriers], dtype=np.int64
+                [NO_INDICES for _ in obstacles] + [body.centre(at) for body in hosts], dtype=np.int64
             ),
             shape_group=column_of,
-            owner=owner[kept],
+            owner=np.array([number[carrier.name] for carrier in carriers], dtype=np.int64)[owner[kept]],
             shape_owner=np.array(
-                [*(number[o.name] for o in obstacles), *(number[b.name] for b in carriers)], dtype=np.int64
+                [*(number[o.name] for o in obstacles), *(number[b.name] for b in hosts)], dtype=np.int64
             ),
             pairs=pairs,
             law=contact.law,
@@ -243,17 +262,17 @@ def contact_terms(
             shape_part=np.concatenate([np.zeros(0, np.int64), *shape_part]),
             normal_law=contact.normal_law,
             curve=contact.curve,
-            sizes=_sizes_in_theta(bodies, points_of, len(obstacles), at, order[kept]),
+            sizes=_sizes_in_theta(carriers, points_of, len(obstacles), at, order[kept]),
             rim=rim[order][kept],
             rims=rims,
-            corners=corners_of(bodies, points_of)[order][kept],
+            corners=corners_of(carriers, points_of)[order][kept],
             lined=lined_shapes(bodies, points_of, lines_of, len(obstacles)),
         ),
     )
 
 
 def _sizes_in_theta(
-    bodies: Sequence[Body], found: Sequence[ContactPoints], n_obstacles: int, at: Layouts, kept: IntArray
+    bodies: Sequence[Body | Obstacle], found: Sequence[ContactPoints], n_obstacles: int, at: Layouts, kept: IntArray
 ) -> Sizes | None:
     """Return which points, of which ``kept`` are in the term, and shapes follow sizes in theta; None if none do."""
     if not any(shape.in_theta for body in bodies for shape in body.shapes):
@@ -264,7 +283,7 @@ def _sizes_in_theta(
         n, shape_of = points.radii.size, shapes_of(points)
         numbers, slopes = np.full((n, 3), -1, dtype=np.int64), np.zeros((n, 3, 4))
         places = np.column_stack([points.arms if body.has_frame else np.zeros((n, 3)), points.radii])
-        for k, shape in enumerate(body.shapes):
+        for k, shape in enumerate(body.shapes if not isinstance(body, Obstacle) else ()):
             rows = at.parameters[shape.in_theta].indices if shape.in_theta else np.full(3, -1)
             of_shapes.append(np.asarray(rows, dtype=np.int64)[None])
             mine = np.flatnonzero(shape_of == k)
@@ -284,19 +303,22 @@ def _sizes_in_theta(
 class _Side(NamedTuple):
     """The common part of bodies and obstacles that share a row or a column of the tables.
 
-    ``ball``: whether its only point is the centre of a sphere; ``carries``: whether it is a body with a shape.
+    ``moves``: whether forces move it; ``ball``: whether its only point is the centre of a sphere; ``carries``: whether
+    it has points and a shape.
     """
 
     name: str
     rigid: bool = False
     world: bool = False
+    moves: bool = False
     ball: bool = False
     carries: bool = False
 
 
-def _side(body: Body, points: ContactPoints, contact: ContactModel) -> _Side:
-    ball = body.has_frame and points.radii.size == 1 and points.radii[0] > 0.0
-    return _Side(contact.class_of(body.name), rigid=body.has_frame, ball=bool(ball), carries=bool(body.shapes))
+def _side(body: Body | Obstacle, points: ContactPoints, contact: ContactModel) -> _Side:
+    ball, world = body.has_frame and points.radii.size == 1 and points.radii[0] > 0.0, isinstance(body, Obstacle)
+    name, carries = contact.class_of(body.name), bool(body.shapes)
+    return _Side(name, body.has_frame, world, body.moves, ball=bool(ball), carries=carries)
 
 
 def _numbered(sides: Sequence[_Side]) -> tuple[list[_Side], IntArray]:
@@ -311,8 +333,14 @@ def _pairs(
     """Return the tables of what meets; two classes without bodies never do."""
     shape = (len(rows), len(columns))
 
+    def names(points: _Side, shapes: _Side) -> tuple[str, str]:
+        # What a scene says of points of a body and an obstacle holds for points of the obstacle, too.
+        return (shapes.name, points.name) if points.world else (points.name, shapes.name)
+
     def on(points: _Side, shapes: _Side) -> bool:
-        pair = points.name, shapes.name
+        pair = names(points, shapes)
+        if not (points.moves or shapes.moves):
+            return False
         return f"contact.{pair[0]}.{pair[1]}.k_n" in parameters and pair not in contact.disabled
 
     def enabled(row: _Side, column: _Side) -> int:
@@ -325,8 +353,8 @@ def _pairs(
         return ALWAYS
 
     def table(key: str, none: int = 0) -> IntArray:
-        names = [[f"contact.{row.name}.{column.name}.{key}" for column in columns] for row in rows]
-        starts = [[parameters[name].start if name in parameters else none for name in line] for line in names]
+        found = [[f"contact.{'.'.join(names(row, column))}.{key}" for column in columns] for row in rows]
+        starts = [[parameters[name].start if name in parameters else none for name in line] for line in found]
         return np.array(starts, dtype=np.int64).reshape(shape)
 
     braked, numbers = np.array([row.rigid for row in rows], dtype=bool)[:, None, None], contact.curve.numbers
@@ -348,7 +376,7 @@ def _pairs(
 
 
 def _mutual(row: _Side, column: _Side, on: Callable[[_Side, _Side], bool]) -> bool:
-    return not column.world and row.carries and column.carries and on(row, column) and on(column, row)
+    return not (row.world or column.world) and row.carries and column.carries and on(row, column) and on(column, row)
 
 
 def _sizes(shapes: Sequence[Obstacle | CarriedShape]) -> FloatArray:

@@ -263,8 +263,8 @@ def expected_impacts(pairs: Iterable[Pair], dt: float, order: int) -> list[Impac
 
 
 def names(model: Model) -> tuple[list[str], list[str]]:
-    """Return the names of the rows (bodies) and columns (what they meet) of the pairs of a `BodyContact`."""
-    owners = [body.name for body in model.bodies]
+    """Return the names of the rows (owners of points) and columns (of shapes) of the pairs of a `BodyContact`."""
+    owners = [*(body.name for body in model.bodies), *(obstacle.name for obstacle in model.obstacles)]
     carriers = [body.name for body in model.bodies for _ in body.shapes]
     return owners, [*(obstacle.name for obstacle in model.obstacles), *carriers]
 
@@ -277,6 +277,7 @@ def _enabled(model: Model) -> list[tuple[str, str]]:
         (owners[owner], columns[shape])
         for term in model.term(BodyContact)
         for owner, shapes in term.met_shapes().items()
+        if owner < len(model.bodies)
         for shape in shapes
     ]
 

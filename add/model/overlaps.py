@@ -52,7 +52,8 @@ class Overlap:
 class _Meeting(NamedTuple):
     """Points (n, ...) and shapes (ns, ...) where they start.
 
-    `owner`: bodies of the points; `free`: points that move; `fixed`: shapes that do not; `term`: what may touch what.
+    `owner`: of the points; `free`: points that move; `fixed`: shapes that do not; `names`: of the shapes' owners, the
+    `world`'s first; `term`: what may touch what.
     """
 
     points: FloatArray
@@ -65,6 +66,7 @@ class _Meeting(NamedTuple):
     position: FloatArray
     fixed: BoolArray
     names: tuple[str, ...]
+    world: frozenset[str]
     term: BodyContact
 
 
@@ -139,9 +141,9 @@ def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap
     # Rows of bodies with coordinates of their own come last.
     moves = np.ones(kin.q.size, dtype=bool)
     moves[prescribed] = False
-    owners = [body.name for body in model.bodies]
-    carriers = [body.name for body in model.bodies for _ in body.shapes]
     world = [obstacle.name for obstacle in model.obstacles]
+    owners = [*(body.name for body in model.bodies), *world]
+    carriers = [body.name for body in model.bodies for _ in body.shapes]
     meetings = [_bodies(term, kin, theta, moves, (*world, *carriers)) for term in model.term(BodyContact)]
     overlaps: dict[tuple[str, str], Overlap] = {}
     for item in (overlap for meeting in meetings for overlap in _overlaps(meeting, owners, share)):
@@ -166,7 +168,9 @@ def _overlaps(meeting: _Meeting, owners: list[str], share: float | None) -> Iter
             gaps = shape_of(kind).gaps(row if kind == MESH else row[:3], local)
             depth = float((radius[counts] - gaps).max())
             if depth >= 0.0 if share is None else depth > share * size:
-                yield Overlap(owners[owner], meeting.names[o], depth, size)
+                one, two = owners[owner], meeting.names[o]
+                one, two = (two, one) if one in meeting.world else (one, two)
+                yield Overlap(one, two, depth, size)
 
 
 def _near(meeting: _Meeting) -> Iterator[tuple[int, IntArray, IntArray]]:
@@ -204,13 +208,15 @@ def _bodies(
     term: BodyContact, kin: Kinematics, theta: FloatArray, moves: BoolArray, names: tuple[str, ...]
 ) -> _Meeting:
     """Points of bodies against shapes of the world and of bodies."""
-    first = term.carrier[:, None] + np.arange(3)
+    still = term.carrier < 0
+    first = np.where(still, 0, term.carrier)[:, None] + np.arange(3)
     points, axes = kin.q[first], np.zeros((term.n_points, 3))
+    points[still] = term.arm[still] + kin.t * term.velocity[-1 - term.carrier[still]]
     half, lines = term.half_lengths.copy(), np.flatnonzero(term.half_lengths > 0.0)
     half[lines[np.abs(term.rims[term.rim[lines], SLOT]) > 1.0]] = 0.0  # of a rim its middle, a place of the body
     axes[half > 0.0] = term.rims[term.rim[half > 0.0], 3:6]
     ways = np.zeros_like(axes)
-    framed = np.flatnonzero(term.rigid)
+    framed = np.flatnonzero(term.rigid & ~still)
     framed = framed[np.argsort(term.carrier[framed], kind="stable")]
     for mine in np.split(framed, np.flatnonzero(np.diff(term.carrier[framed])) + 1) if framed.size else ():
         start = term.carrier[mine[0]]
@@ -231,7 +237,7 @@ def _bodies(
     on = np.flatnonzero(half > 0.0)
     counts = np.clip(np.ceil(2.0 * half[on] / width[on]), 8, MOST_ALONG).astype(np.int64) | 1
     lines, share = np.repeat(on, counts), np.concatenate([np.zeros(0), *(np.linspace(-1.0, 1.0, n) for n in counts)])
-    free = np.asarray(moves[first].any(axis=1))
+    free = np.asarray(moves[first].any(axis=1)) & ~still
     radius = np.concatenate([term.radius, np.minimum(term.radius[lines], half[lines] * (1.0 - np.abs(share)))])
     radius[on] = 0.0
     along = ways[lines] * (half[lines] * share)[:, None]
@@ -246,6 +252,7 @@ def _bodies(
         position,
         fixed,
         names,
+        frozenset(names[: np.count_nonzero(term.shape_carrier < 0)]),
         term,
     )
 

@@ -273,7 +273,7 @@ def _collision(
         on_rims = body.collision.spacing or 0.5 * geometry.sizes[0]
         points, radius, area = simple_touching(geometry.shape, geometry.sizes, spacing, on_rims)
         outline = kernel_shape(geometry.shape, geometry.sizes)
-    if not body.collision.points or isinstance(body, KinematicBodySpec):
-        # What moves a kinematic body is given: its own points would only double the forces on others.
+    if not body.collision.points or (outline[0] < 0 and isinstance(body, KinematicBodySpec)):
+        # A kinematic body from a file meets others by its mesh.
         points = points[:0]
     return points, np.full(points.shape[0], radius), area, outline

@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from add.bodies import Body, CarriedShape, LinkBody, MassSpringBody, NodalBody, ObstacleBody, SoftBody, TreeBody
+from add.bodies import (
+    Body,
+    CarriedShape,
+    ContactPoints,
+    LinkBody,
+    MassSpringBody,
+    NodalBody,
+    ObstacleBody,
+    SoftBody,
+    TreeBody,
+)
 from add.geometry.boundary import triangle_areas
 from add.kernels import shape_codes
 from add.kernels.rotation import rotation_matrix, rotation_vector
@@ -16,7 +26,7 @@ from add.scene.build.built import BuiltScene
 from add.scene.build.selections import collision_mesh
 from add.scene.build.ties import Derived, OfScene, SceneParts
 from add.scene.read.paths import asked_for_by
-from add.scene.robots.shapes import kernel_shape
+from add.scene.robots.shapes import kernel_shape, simple_touching
 from add.scene.spec.links import surface_of_file
 from add.scene.spec.rigid import MeshObstacleSpec, ObstacleSpec, PlaneSpec, SphereSpec
 from add.scene.spec.scene import SceneSpec
@@ -232,7 +242,10 @@ def obstacle(name: str, spec: ObstacleSpec) -> Obstacle:
         with asked_for_by(f"obstacles.{name}.file"):
             mesh = collision_mesh(spec.file, vertices, triangles)
         return Obstacle(name, shape_codes.MESH, mesh.half_extent, rotation, centre, velocity, mesh)
-    return Obstacle(name, *kernel_shape(spec.shape, spec.sizes), rotation, centre, velocity)
+    points, radius, area = simple_touching(spec.shape, spec.sizes, np.inf, 0.5 * spec.sizes[0])
+    of_points = (np.full(len(points), value) for value in (radius, area / len(points)))
+    touching = ContactPoints(np.zeros(0, dtype=np.int64), points, *of_points)
+    return Obstacle(name, *kernel_shape(spec.shape, spec.sizes), rotation, centre, velocity, points=touching)
 
 
 def adjustable_obstacle(name: str, spec: ObstacleSpec, parts: SceneParts, by_mesh: bool = False) -> ObstacleBody:
@@ -256,4 +269,5 @@ def adjustable_obstacle(name: str, spec: ObstacleSpec, parts: SceneParts, by_mes
     elif not isinstance(spec, SphereSpec):
         turn = rotation_vector(spec.orientation)
         parts.add(f"{at}.orientation", turn, "rad", ((f"{at}.start.orientation", 1.0),), fixed=fixed)
-    return ObstacleBody(name, CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh), by_mesh)
+    shape = CarriedShape(still.kind, still.size, rotation, np.zeros(3), still.mesh)
+    return ObstacleBody(name, shape, by_mesh, still.points)

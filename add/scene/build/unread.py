@@ -87,7 +87,7 @@ def _meeting(built: BuiltScene) -> frozenset[frozenset[str]]:
     for term in built.model.term(BodyContact):
         for owner, shapes in term.met_shapes().items():
             met = np.unique(term.shape_owner[shapes]).tolist()
-            found |= {frozenset((names[owner], names[k])) for k in met if 0 <= k < len(names)}
+            found |= {frozenset((names[owner], names[k])) for k in met if max(k, owner) < len(names)}
     return frozenset(found)
 
 
