@@ -118,7 +118,7 @@ class ContactPairs:
     def velocity(self) -> FloatArray:
         """Given velocities (m, 3) of shapes of the world, and the opposite of its points [m/s]; zero for others."""
         known = np.append(self.arrays.bodies[:, 0], 0)[self._bodies[:, 0]]
-        moves = np.where(known[:, None] < 0, -self.arrays.poses[np.maximum(-1 - known, 0), 4], 0.0)
+        moves = np.where(known[:, None] < 0, -self.arrays.poses[np.maximum(-2 - known, 0), 4], 0.0)
         return np.where(self.hosted[:, None], moves, self.arrays.poses[self.shape, 4])
 
     def friction(self, theta: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ class Contacts(NamedTuple):
 
     Attributes
     ----------
-    bodies : (nb, 4) int64: first coordinate, or -1 less the number of an obstacle that has points, which stand in the
+    bodies : (nb, 4) int64: first coordinate, or -2 less the number of an obstacle that has points, which stand in the
         world at t = 0; indices in theta of X_c (-1: zero)
     points : (np, 4) int64: first coordinate of the carrier, row of the tables, row of `bodies` (-1: node) and of `rims`
     arms : (np, 9) X in the body's frame [m], radius [m], scale [-] or [m^2], sum of the normals of the faces of the

@@ -101,7 +101,7 @@ def frames_of(order, motion, contacts):
     R, p, V, W = np.empty((ns, 3, 3)), np.empty((ns, 3)), np.empty((ns, 3)), np.empty((ns, 3))
     body_states(order, motion.q, motion.v, motion.theta, contacts.bodies, B, k)
     for b in range(nb):
-        o = -1 - contacts.bodies[b, 0]
+        o = -2 - contacts.bodies[b, 0]
         if o >= 0:
             for c in range(3):
                 B[b, PLACE, c], B[b, VELOCITY, c] = motion.t * contacts.poses[o, 4, c], contacts.poses[o, 4, c]

@@ -218,7 +218,7 @@ def contact_terms(
     shapes = [shape for body in bodies for shape in body.shapes]
     n = nodes.size
     kept = slice(0 if pairs.enabled[np.unique(row_of[owner[:n]])].any() else n, None)
-    of_still = [len(bodies) - 1 - number[o.name] for o in still]  # -1 less the number among the obstacles
+    of_still = [len(bodies) - 2 - number[o.name] for o in still]  # -2 less the number among the obstacles
     starts = np.array([*(at.rows[body.name].start for body in bodies), *of_still], dtype=np.int64)
     centres = np.array([*(body.centre(at) for body in bodies), *(NO_INDICES for _ in still)], dtype=np.int64)
     shape_of = [shapes_of(points) for points in points_of]
