@@ -238,6 +238,25 @@ class Touches:
     place: FloatArray
     arms: FloatArray
 
+    @classmethod
+    def far(cls, pairs: ContactPairs, kin: Kinematics, theta: FloatArray) -> "Touches":
+        """Return pairs none of which is near; see `measure`."""
+        m = pairs.n
+        out = np.full(m, np.inf), np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 2, 3))
+        return cls(pairs, Motion(float(kin.t), kin.q, kin.v, theta), *out)
+
+    def in_reach(self, kin: Kinematics, dt: float, faster: float, resting: float, touching: float) -> IntArray:
+        """Return which pairs may be as near as ``touching`` within dt; see `add.kernels.contact_rows.in_reach`."""
+        motion = Motion(float(kin.t), kin.q, kin.v, self.motion.theta)
+        return np.asarray(kernel.in_reach(motion, *self._arguments[1:], dt, faster, resting, touching))
+
+    def measure(self, rows: IntArray, kin: Kinematics, theta: FloatArray) -> None:
+        """Fill what is known of some pairs at ``kin``, where their lowest points are."""
+        found = touches(self.pairs.select(rows), kin, theta, lowest=True)
+        for name in ("gap", "normal", "velocity", "place", "arms"):
+            getattr(self, name)[rows] = getattr(found, name)
+        self.__dict__.pop("normal_velocity", None)
+
     def select(self, rows: IntArray) -> "Touches":
         """Return those of some pairs."""
         parts = (self.gap, self.normal, self.velocity, self.place, self.arms)

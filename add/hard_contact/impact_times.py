@@ -227,13 +227,14 @@ class NearSearch:
         self.pairs, self.stops, self.restitution = pairs, stops, restitution
         self.options, self.dt, self.whole, self.before, self.system = options, dt, whole, before, system
         self._movable = movable
-        self.at: Touches = touches(pairs, before.rows, before.theta, lowest=True)
+        self.at = Touches.far(pairs, before.rows, before.theta)
+        # Others cannot come near at twice these speeds, as a rule the faster ones of a solution are looked for by.
+        self._known = np.zeros(pairs.n, dtype=bool)
+        self._free_speed = np.zeros(pairs.n)
+        self._may_bounce: BoolArray = np.zeros(pairs.n, dtype=bool)
+        self._know(self.at.in_reach(before.rows, dt, 2.0, self.resting, options.touching))
         self._stop_gaps = stops.gaps(before.kin.q, before.theta)
-        # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
-        fast = self.at.normal_velocity < -self.resting
-        self._may_bounce = np.asarray((restitution > 0.0) & fast & self._movable[: pairs.n])
         self.arriving: BoolArray = np.zeros(pairs.n, dtype=bool)
-        self._free_speed = self.at.normal_velocity
         self._follows = False  # whether impacts drive other pairs together that would bounce
         self.near = self._first()
 
@@ -241,6 +242,16 @@ class NearSearch:
     def resting(self) -> float:
         """See `resting_speed`."""
         return resting_speed(self.system, self.before.theta, self.whole)
+
+    def _know(self, reached: IntArray) -> None:
+        """Evaluate those of some pairs that are not known yet."""
+        new = reached[~self._known[reached]]
+        self.at.measure(new, self.before.rows, self.before.theta)
+        self._known[new] = True
+        speed = self.at.normal_velocity[new]
+        # What rests on the ground approaches it by what gravity does in a step, and must not bounce.
+        self._may_bounce[new] = (self.restitution[new] > 0.0) & (speed < -self.resting) & self._movable[new]
+        self._free_speed[new] = speed
 
     def _first(self) -> BoolArray:
         at = self.at
@@ -253,9 +264,12 @@ class NearSearch:
         return np.asarray(self._movable & (ends <= self.options.touching))
 
     def _velocity(self, v: FloatArray) -> FloatArray:
-        """Return the normal velocities (m,) of all pairs at velocities (n,)."""
-        after = touches(self.pairs, replace(self.before.rows, v=self.before.push(v)), self.before.theta)
-        return after.normal_velocity
+        """Return the normal velocities (m,) of all pairs at velocities (n,), zero of those that stay far away."""
+        rows = replace(self.before.rows, v=self.before.push(v))
+        self._know(self.at.in_reach(rows, self.dt, 1.0, 0.0, self.options.touching))
+        out, known = np.zeros(self.pairs.n), np.flatnonzero(self._known)
+        out[known] = touches(self.pairs.select(known), rows, self.before.theta).normal_velocity
+        return out
 
     def arrive(self, v: FloatArray) -> bool:
         """Let those bounce that close their gap with the velocities ``v`` (n,); return whether there are any."""

@@ -276,6 +276,7 @@ def _touching(q, theta, contacts, frames, store):
         many = stop - first > 2
         reach = ball_of(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
+        of_obstacle = -2 - contacts.bodies[runs[run, BODY], 0] if runs[run, BODY] >= 0 else -1
         begin, end = (begins[run], begins[run + 1]) if use_grid else (0, n_shapes)
         for candidate in range(begin, end):
             o = near[candidate]
@@ -284,6 +285,10 @@ def _touching(q, theta, contacts, frames, store):
                 continue
             if not meets(run, o, runs, hosts, columns, tables, apart, stride):
                 continue
+            if of_obstacle >= 0:  # its points are no nearer than it is
+                x[0, 0], x[0, 1], x[0, 2] = p[o, 0], p[o, 1], p[o, 2]
+                if gap_of(of_obstacle, x, kind, size, R, p, S) > MORE * (bounds[o] + layer):
+                    continue
             if many:
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
                 if gap_of(o, x, kind, size, R, p, S) > reach:

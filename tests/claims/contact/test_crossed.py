@@ -184,6 +184,60 @@ def test_rims_on_the_edges_of_a_beam(seed: int) -> None:
     assert energies.max() < energies[0] + 0.01 * np.ptp(energies)
 
 
+#: Posts narrower than the plate that lies on them, of half a height 0.1.
+POSTS: dict[str, dict[str, Any]] = {
+    "box": {"shape": "box", "half_size": [0.06, 0.05, 0.1]},
+    "cylinder": {"shape": "cylinder", "radius": 0.06, "half_length": 0.1},
+}
+
+
+def plate_on(post: str, how: str, law: str, steps: int, **more: Any) -> dict[str, Any]:
+    """A plate over a post that is an obstacle, one with numbers, a kinematic body, or an obstacle that moves."""
+    plate = {"type": "rigid", "geometry": {"shape": "box", "size": [0.4, 0.4, 0.1]}, "density": 600}
+    raw: dict[str, Any] = {
+        "schema": "add-scene/1", "contact": {"friction": 0.5, "friction_law": law},
+        "time": {"dt": 0.005, "steps": steps} | ({"integrator": "bdf1"} if law == "impulse" else {}),
+        "bodies": {"plate": plate | {"position": [0.01, 0.005, 0.155]} | more}, "obstacles": {},
+    }  # fmt: skip
+    still = POSTS[post] | {"center": [0.0, 0.0, 0.0]}
+    if how == "kinematic":
+        size = {"size": [0.12, 0.1, 0.2]} if post == "box" else {"radius": 0.06, "half_length": 0.1}
+        raw["bodies"]["post"] = {"type": "kinematic", "geometry": {"shape": post} | size}
+    else:
+        raw["obstacles"]["post"] = still | {"adjustable": how == "adjustable"}
+    if how == "moving":
+        raw["obstacles"]["post"]["velocity"] = [0.05, 0.0, 0.1]
+    return raw
+
+
+@pytest.mark.parametrize("law", ["tanh", "hybrid", "impulse", "exact"])
+@pytest.mark.parametrize("post", POSTS)
+def test_a_plate_lies_on_a_post(post: str, law: str) -> None:
+    """No point of the plate is near the post: the post's own points bear it, whatever the post is."""
+    ends = {}
+    for how in ("obstacle", "adjustable", "kinematic", "moving"):
+        built = scene_from_dict(plate_on(post, how, law, 60)).build()
+        row = built.model.system.dofs["plate"].start
+        ends[how] = built.run().q[-1, row : row + 3]
+    risen = np.array([0.0, 0.0, 0.1 * 0.3])
+    assert ends["obstacle"][2] == pytest.approx(0.15, rel=0.01)
+    assert ends["moving"][2] == pytest.approx(0.15 + risen[2], rel=0.01)
+    np.testing.assert_allclose(ends["adjustable"], ends["obstacle"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(ends["kinematic"], ends["obstacle"], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("law", ["tanh", "linear", "hybrid", "impulse"])
+@pytest.mark.parametrize(("post", "how"), [("box", "moving"), ("cylinder", "obstacle"), ("box", "adjustable")])
+def test_gradients_of_a_plate_on_a_post(post: str, how: str, law: str) -> None:
+    turn = Rotation.from_rotvec([0.1, 0.15, 0.3]).as_quat(scalar_first=True).tolist()
+    raw = plate_on(post, how, law, 12, position=[0.02, 0.01, 0.165], velocity=[0.3, 0.1, -0.5], orientation=turn)
+    simulation = scene_from_dict(raw).build().simulation
+    simulation = simulation if law == "impulse" else tight(simulation)
+    objective = RoughObjective(np.random.default_rng(3).normal(size=simulation.system.dofs.n))
+    run = check_gradient_of_run(simulation, objective)
+    assert run.v[:, 2].max() > -0.3  # it was stopped
+
+
 def test_momentum_of_two_sticks_that_hit_across() -> None:
     raw = crossed("capsule", "box", 1.2, "tanh", 60, velocity=[0, 0, -3.0], angular_velocity=[0, 1.0, 4.0])
     raw |= {"obstacles": {}, "gravity": [0, 0, 0]}

@@ -143,7 +143,7 @@ def test_gradient_with_pyramids() -> None:
     }  # fmt: skip
     raw = scene(body, dt=0.004, steps=70, friction=0.3)
     raw["contact"]["friction_cone"] = "pyramid"
-    raw["obstacles"]["post"] = {"shape": "sphere", "radius": 0.08, "center": [0.25, 0.05, 0.03]}
+    raw["obstacles"]["post"] = {"shape": "sphere", "radius": 0.08, "center": [0.28, 0.05, 0.03]}
     built = add.scene_from_dict(raw).build()
     seen, switches = modes(built.run())
     assert len(seen) >= 5 and switches
