@@ -1,11 +1,20 @@
 """Bodies of nodes on lines and sheets: springs, cloth and rods."""
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from add.errors import InputError
-from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
+from add.materials.strains import (
+    BENDINGS,
+    MEMBRANES,
+    ROD_BENDING,
+    ROD_STRETCHING,
+    StrainLaw,
+    membrane_formula,
+    membrane_table,
+)
 from add.scene.spec import kinds
 from add.scene.spec.actuation import ChamberSpec
 from add.scene.spec.bodies import FileMeshSpec, LoadSpec, PinSpec
@@ -172,6 +181,51 @@ class OrthotropicMembraneSpec(_MembraneSpec):
                           expected=f"between -+{(self.k11 * self.k22) ** 0.5:g}")  # fmt: skip
 
 
+class TableMembraneSpec(_MembraneSpec):
+    """A woven membrane whose stiffness changes with the strain, by a table.
+
+    Its stiffnesses are the slopes of the tension, dW/dE, and go linearly from strain to strain; before the first one,
+    in compression, and beyond the last one they are constant. With one row it is the orthotropic membrane.
+
+    Attributes
+    ----------
+    k33 : stiffness of shear, by abs(E12): four times the shear modulus times the thickness, one a row [N/m]
+    """
+
+    model: Literal["table"] = Field("table", description="energy of the membrane")
+    strains: tuple[kinds.NonNegative, ...] = Field(
+        min_length=1, description="E = (C - I)/2 of the rows [-], the first 0, ascending"
+    )
+    k11: tuple[kinds.Positive, ...] = Field(description="stiffness along the warp, one a row [N/m]")
+    k22: tuple[kinds.Positive, ...] = Field(description="stiffness along the weft, one a row [N/m]")
+    k12: kinds.Number = Field(0.0, description="what couples them [N/m]; k12^2 below the least k11 times the least k22")
+    k33: tuple[kinds.Positive, ...]
+
+    @property
+    def law(self) -> StrainLaw:
+        """Its law."""
+        return membrane_table(self.strains)
+
+    def number(self, key: str) -> float:
+        """Return a number of it by its key, such as k11.0."""
+        name, _, row = key.partition(".")
+        return float(getattr(self, name)[int(row)] if row else getattr(self, name))
+
+    def model_post_init(self, context: Any) -> None:
+        rows = len(self.strains)
+        if self.strains[0] != 0.0 or any(b <= a for a, b in pairwise(self.strains)):
+            raise problem("the rows are not in order", key="strains", found=list(self.strains),
+                          expected="0 first, then ascending")  # fmt: skip
+        for key in ("k11", "k22", "k33"):
+            found = len(getattr(self, key))
+            if found != rows:
+                raise problem("a stiffness for each strain", key=key, found=f"{found} numbers", expected=f"{rows}")
+        least = (min(self.k11) * min(self.k22)) ** 0.5
+        if abs(self.k12) >= least:
+            raise problem("the membrane is not stable", key="k12", found=f"{self.k12:g}",
+                          expected=f"between -+{least:g}")  # fmt: skip
+
+
 class BaraffWitkinMembraneSpec(_MembraneSpec):
     """Stretch and shear apart (Baraff and Witkin 1998), without Poisson's effect."""
 
@@ -218,7 +272,11 @@ class FormulaMembraneSpec(_MembraneSpec, _FormulaSpec):
 
 
 MembraneSpec = Annotated[
-    IsotropicMembraneSpec | OrthotropicMembraneSpec | BaraffWitkinMembraneSpec | FormulaMembraneSpec,
+    IsotropicMembraneSpec
+    | OrthotropicMembraneSpec
+    | TableMembraneSpec
+    | BaraffWitkinMembraneSpec
+    | FormulaMembraneSpec,
     kinds.by_value("model", default="neo-hookean"),
 ]
 
