@@ -67,7 +67,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 10)]
+    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 11)]
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -538,3 +538,10 @@ def test_cloth_lies_on_a_ball_and_on_itself(run):
     values = run("cloth9").values
     assert [found["crossing"] for found in values.values()] == [0, 0]
     assert min(found["touching"] for found in values.values()) > 10
+
+
+@pytest.mark.slow
+def test_a_cube_is_lifted_by_a_cloth_and_carried_by_sticks(run):
+    values = run("cloth10").values
+    assert all(max(values[kind]["ends"]) < 1e-3 < min(values[kind]["starts"]) for kind in ("cloth", "sticks"))
+    assert values["cloth"]["crossing"] == 0
