@@ -521,7 +521,10 @@ def test_a_step_by_impact_zones(run):
     """Its derivative by QR is that of its active set; it ends a skin apart, and contact slows what falls in both."""
     values = run("cloth8").values
     freely, zones, ours = values["heights"]
-    assert values["error"] < 1e-6 and values["gaps"][0] < values["gaps"][2] < values["gaps"][1] + 1e-9
+    assert (
+        max(values["error"], values["whole"]) < 1e-6
+        and values["gaps"][0] < values["gaps"][2] < values["gaps"][1] + 1e-9
+    )
     assert abs(values["gaps"][1]) < 1e-8 and freely > zones > 0.0 and freely > ours > 0.0
 
 
