@@ -85,11 +85,11 @@ def _set_motion(side, column, n, weight_q, weight_v, B, work, ends):
 def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
     """Fill column c of Y from what `_set_motion` left, of a number of ``side``."""
     ends, Y = room.ends, room.Y
-    U, W, A, V, S, P, Q, g, shares = work.U, work.W, work.A, work.V, work.S, work.P, work.Q, work.g, work.c
+    U, V, S, P, Q, g, shares = work.U, work.V, work.S, work.P, work.Q, work.g, work.c
     first, stop = _points_of_side(side, n, ends)
     Y[DEPTH, c], Y[WAY, c] = 0.0, 0.0
     for r in range(3):
-        Y[NORMAL + r, c], Y[VELOCITY + r, c], Y[ARM + r, c], Y[ARM + 3 + r, c] = 0.0, 0.0, 0.0, 0.0
+        Y[NORMAL + r, c], Y[VELOCITY + r, c] = 0.0, 0.0
     for j in range(n):
         Y[SHARE + j, c] = 0.0
     for k in range(first, stop):
@@ -109,6 +109,38 @@ def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
     for k in range(n):
         for r in range(3):
             Y[VELOCITY + r, c] += Y[SHARE + k, c] * V[k, r] + shares[k] * U[RATES, k, r]
+    if ends[0, BODY] >= 0 or ends[1, BODY] >= 0:
+        _arms(c, side, n, d, weight_q, turning, B, work, room)
+
+
+@njit(**CALLED)
+def _node_column(c, side, column, n, d, weights, mollified, work, room):
+    """Fill column c of Y by a coordinate of a node: as `_set_motion` and `_finish`, for a way of one along an axis.
+
+    Most of the columns of cloth are such, and all that is zero takes three times as long.
+    """
+    Y, V, S, P, Q, g, shares = room.Y, work.V, work.S, work.P, work.Q, work.g, work.c
+    (weight_q, weight_v), axis, k = weights, column % 3, room.ends[side, FIRST] + column // 3
+    along, share = S[0, axis], shares[k]
+    Y[DEPTH, c] = -weight_q * share * along
+    Y[WAY, c] = weight_q * work.M[k, axis] if mollified else 0.0
+    for r in range(3):
+        Y[NORMAL + r, c] = weight_q * (share * Q[r, axis] - along * P[WAYS + k, r])
+        Y[VELOCITY + r, c] = 0.0
+    Y[VELOCITY + axis, c] = share * weight_v
+    for j in range(n):
+        moved = -weight_q * (g[j, k] * d * along + share * P[WAYS + j, axis])
+        Y[SHARE + j, c] = moved
+        for r in range(3):
+            Y[VELOCITY + r, c] += moved * V[j, r]
+
+
+@njit(**CALLED)
+def _arms(c, side, n, d, weight_q, turning, B, work, room):
+    """Fill the rows of arms in column c of Y, and add what a skin that turns does to the velocity."""
+    ends, Y, U, W, A, S, shares = room.ends, room.Y, work.U, work.W, work.A, work.S, work.c
+    for r in range(3):
+        Y[ARM + r, c], Y[ARM + 3 + r, c] = 0.0, 0.0
     for end in range(2):
         if ends[end, BODY] < 0:
             continue
@@ -135,10 +167,18 @@ def _finish(c, side, n, d, weight_q, turning, mollified, B, work, room):
 def coordinate_columns(n, d, weights, turning, mollified, B, work, room):
     """Fill the columns of Y of the coordinates of both sides: w_q d/dq + w_v d/dv, ``weights`` both."""
     (weight_q, weight_v), ends = weights, room.ends
+    levers = ends[0, BODY] >= 0 or ends[1, BODY] >= 0
     for side in range(2):
         for column in range(ends[side, COUNT]):
-            _set_motion(side, column, n, weight_q, weight_v, B, work, ends)
-            _finish(OTHER * side + column, side, n, d, weight_q, turning, mollified, B, work, room)
+            c = OTHER * side + column
+            if ends[side, BODY] >= 0:
+                _set_motion(side, column, n, weight_q, weight_v, B, work, ends)
+                _finish(c, side, n, d, weight_q, turning, mollified, B, work, room)
+                continue
+            _node_column(c, side, column, n, d, weights, mollified, work, room)
+            if levers:
+                work.U[ARMS], work.W[1] = 0.0, 0.0
+                _arms(c, side, n, d, weight_q, turning, B, work, room)
 
 
 @njit(**CALLED)

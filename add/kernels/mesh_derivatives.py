@@ -99,33 +99,39 @@ def block_entries(keys, meshes):
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _first_entry(one, two, n_c, keys, first, carriers):
-    """Return where the block of the rows of carrier one and the columns of carrier two begins; -1 without one."""
-    key = min(one, two) * n_c + max(one, two)
-    k = first_not_below(keys, key)
-    if k == keys.size or keys[k] != key:
-        return -1
-    return first[k] if one <= two else first[k] + carriers[one, 1] * carriers[two, 1]
+def _add_part(row, column, height, width, at, block, data, entries):
+    """Add a part of the block of a pair to data[entries], from ``at`` on."""
+    for a in range(height):
+        for e in range(width):
+            data[entries[at + width * a + e]] += block[row + a, column + e]
 
 
 @njit(cache=True, error_model="numpy")
 def _add_block(n_c, points, carriers, keys, first, p, ends, block, data, entries):
-    """Add the block of a pair to data[entries], carrier by carrier; fill data with NaN where one has no place."""
+    """Add the block of a pair to data[entries], carrier by carrier; fill data with NaN where one has no place.
+
+    Both parts of two carriers stand one behind the other, so that each two are looked for once.
+    """
     for side in range(2):
         for k in range(ends[side, NODES] if ends[side, BODY] < 0 else 1):
             one = points[p[ends[side, FIRST] + k], 0]
             row, height = OTHER * side + 3 * k, carriers[one, 1]
-            for other in range(2):
-                for m in range(ends[other, NODES] if ends[other, BODY] < 0 else 1):
+            for other in range(side + 1):
+                among = k + 1 if other == side else (ends[other, NODES] if ends[other, BODY] < 0 else 1)
+                for m in range(among):
                     two = points[p[ends[other, FIRST] + m], 0]
                     column, width = OTHER * other + 3 * m, carriers[two, 1]
-                    at = _first_entry(one, two, n_c, keys, first, carriers)
-                    if at < 0:
+                    key = min(one, two) * n_c + max(one, two)
+                    found = first_not_below(keys, key)
+                    if found == keys.size or keys[found] != key:
                         data[:] = np.nan
                         return
-                    for a in range(height):
-                        for e in range(width):
-                            data[entries[at + width * a + e]] += block[row + a, column + e]
+                    at = first[found]
+                    behind = at if one == two else at + height * width
+                    here, there = (at, behind) if one <= two else (behind, at)
+                    _add_part(row, column, height, width, here, block, data, entries)
+                    if row != column:
+                        _add_part(column, row, width, height, there, block, data, entries)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

@@ -54,12 +54,18 @@ LENGTH = Strain("length", ("stretch",), ("rate",), (1.0,), strains.length_value,
 TURN = Strain("turn", ("cosine",), ("rate",), (1.0,), strains.turn_value, strains.turn_second)
 
 
+def symbol_of(modulus: Modulus) -> str:
+    """Return the symbol of a number: the last word of its key, ``k11_2`` for entry 2 of ``k11``."""
+    before, _, last = modulus.key.rpartition(".")
+    return f"{before.rpartition('.')[2]}_{last}" if last.isdigit() else last
+
+
 @final
 @dataclass(frozen=True)
 class StrainLaw:
     """An energy W of strains and a resistance R of their rates, by formula.
 
-    A symbol of it is the last word of a parameter's key. ``text`` is the formula of a scene, "" for a law with a name.
+    A symbol of it is the last word of a parameter's key, see `symbol_of`.
     """
 
     name: str
@@ -71,7 +77,7 @@ class StrainLaw:
     @property
     def words(self) -> list[str]:
         """Symbols of the parameters."""
-        return [modulus.key.rpartition(".")[2] for modulus in self.parameters]
+        return [symbol_of(modulus) for modulus in self.parameters]
 
     @property
     def damped(self) -> bool:
@@ -114,7 +120,7 @@ def law(
     name: str, strain: Strain, parameters: Sequence[Modulus], energy: Expression, resistance: str = "0"
 ) -> StrainLaw:
     """Return a law of formulas."""
-    words = [modulus.key.rpartition(".")[2] for modulus in parameters]
+    words = [symbol_of(modulus) for modulus in parameters]
     return StrainLaw(name, strain, tuple(parameters), energy, parse(resistance, [*strain.rates, *words]))
 
 
@@ -127,7 +133,7 @@ _VISCOUS = "viscosity/8*(D11**2 + D22**2 + 2*D12**2)"
 def _membrane(name: str, energy: str, *moduli: tuple[str, str]) -> StrainLaw:
     numbers = [Modulus(f"membrane.{key}", unit, "modulus of the membrane") for key, unit in moduli]
     parameters = [*([THICKNESS] if "thickness" in energy else []), _VISCOSITY, *numbers]
-    known = [*_OF_C, *(modulus.key.rpartition(".")[2] for modulus in parameters)]
+    known = [*_OF_C, *(symbol_of(modulus) for modulus in parameters)]
     return law(name, MEMBRANE, parameters, parse(energy, known), _VISCOUS)
 
 
@@ -210,3 +216,42 @@ def membrane_formula(text: str, units: tuple[tuple[str, str], ...] = ()) -> Stra
     names = [name for name in symbols(parse(text)) if name not in _OF_C]
     numbers = [Modulus(f"membrane.numbers.{name}", given.get(name, "Pa"), "number of the formula") for name in names]
     return law(f"membrane-{energy.key}", MEMBRANE, [THICKNESS, _VISCOSITY, *numbers], energy, _VISCOUS)
+
+
+def _by_table(name: str, strains: Sequence[float], of: Sequence[str]) -> str:
+    """Return the energy whose second derivative by the strain goes through ``name`` at the strains, of several E.
+
+    W = k_0 E^2/2 + sum_i d_i pos(E - e_i)^3/6, d_i the change at e_i of the slope of k, which is constant outside; with
+    two strains E and -E in ``of`` it is that of |E|.
+    """
+    k = [f"{name}_{i}" for i in range(len(strains))]
+    slopes = [f"({b} - {a})/{d!r}" for a, b, d in zip(k, k[1:], np.diff(strains).tolist(), strict=False)]
+    changes = zip([*slopes, "0"], ["0", *slopes], strains, strict=True)
+    parts = [
+        f"({after} - {before})*pos({one} - {at!r})**3/6" for after, before, at in changes for one in of
+    ] if slopes else []  # fmt: skip
+    return " + ".join([f"{k[0]}*({of[0]})**2/2", *parts])
+
+
+@functools.cache
+def membrane_table(strains: tuple[float, ...]) -> StrainLaw:
+    """Return the woven membrane whose stiffness changes with the strain.
+
+    W = W_1(E11) + W_2(E22) + W_3(|E12|) + k12 E11 E22, where W_1'' = k11 goes linearly from row to row of a table and
+    is constant before the first strain, in compression, and beyond the last one: forces are its integral, and have an
+    energy (the published tables of Wang et al. 2011 multiply the strain by a stiffness of it, which has none).
+
+    Parameters
+    ----------
+    strains : (m,) of the rows, from 0 on, ascending
+    """
+    energy = " + ".join(
+        [
+            _by_table("k11", strains, ["C11/2 - 1/2"]),
+            _by_table("k22", strains, ["C22/2 - 1/2"]),
+            _by_table("k33", strains, ["C12/2", "-C12/2"]),
+            "k12*(C11 - 1)*(C22 - 1)/4",
+        ]
+    )
+    rows = [(f"{key}.{k}", "N/m") for key in ("k11", "k22", "k33") for k in range(len(strains))]
+    return _membrane("table", energy, *rows, ("k12", "N/m"))

@@ -7,6 +7,7 @@ from add.scene.spec import (
     actuation as _actuation,
     articulated as _articulated,
     bodies as _bodies,
+    cloth_laws as _cloth_laws,
     common as _common,
     contact as _contact,
     couplings as _couplings,
@@ -41,6 +42,15 @@ SoftBody = _bodies.SoftBodySpec
 SphereMesh = _bodies.SphereMeshSpec
 FilledSurface = _bodies.SurfaceMeshSpec
 TorusMesh = _bodies.TorusMeshSpec
+
+BaraffWitkinMembrane = _cloth_laws.BaraffWitkinMembraneSpec
+ClothMaterial = _cloth_laws.ClothMaterialSpec
+FormulaMembrane = _cloth_laws.FormulaMembraneSpec
+HingeBending = _cloth_laws.HingeBendingSpec
+IsotropicMembrane = _cloth_laws.IsotropicMembraneSpec
+OrthotropicMembrane = _cloth_laws.OrthotropicMembraneSpec
+PlateBending = _cloth_laws.PlateBendingSpec
+TableMembrane = _cloth_laws.TableMembraneSpec
 
 CloudBox = _markers.CloudBoxSpec
 CloudColour = _markers.CloudColourSpec
@@ -116,17 +126,10 @@ OgdenMaterial = _material_laws.OgdenMaterialSpec
 SiliconeMaterial = _materials.SiliconeMaterialSpec
 YeohMaterial = _material_laws.YeohMaterialSpec
 
-BaraffWitkinMembrane = _nets.BaraffWitkinMembraneSpec
 ClothBody = _nets.ClothBodySpec
-ClothMaterial = _nets.ClothMaterialSpec
-FormulaMembrane = _nets.FormulaMembraneSpec
-HingeBending = _nets.HingeBendingSpec
-IsotropicMembrane = _nets.IsotropicMembraneSpec
 LineMesh = _nets.LineMeshSpec
 MassSpringBody = _nets.MassSpringBodySpec
-OrthotropicMembrane = _nets.OrthotropicMembraneSpec
 PathMesh = _nets.PathMeshSpec
-PlateBending = _nets.PlateBendingSpec
 PointsMesh = _nets.PointsMeshSpec
 RectangleMesh = _nets.RectangleMeshSpec
 RodBody = _nets.RodBodySpec

@@ -183,7 +183,8 @@ NOTES = (
     "scales of 1 to 18. It is over the middle of a face, and hardly meets another one: as published, what is equal is "
     "the number of primitives, and so is that of contacts. The published steps of 20 ms are of 5 ms here. Over a node "
     "of the smallest sheet the ball meets 13 pairs, and times compare numbers of contacts and of iterations, not "
-    "sizes.",
+    "sizes. Wider sheets swing faster beside their skins, so that pairs that are near are looked for more often (42 "
+    "times in the 60 steps of 5 : 1, 18 of 1 : 1), which is what is left of differences.",
 )
 
 ENTRY = Entry(

@@ -20,17 +20,21 @@ DT, BEFORE, MEASURED = 0.01, 25, 75
 
 
 def scene(n: int) -> dict[str, Any]:
-    """Return cubes that fall 3 cm, those of a further row 1 % larger, each slightly turned, so that they rock."""
+    """Return cubes that fall 3 cm, those of a further row 1 % larger, each slightly turned, so that they rock.
+
+    Between them is half a side, so that all rows are as dense.
+    """
     rng = np.random.default_rng(0)
-    bodies = {}
+    bodies, y, side = {}, 0.0, SIDE
     for k in range(n):
-        side = SIDE * (1.0 + 0.01 * (k // ROW))
+        before, side = side, SIDE * (1.0 + 0.01 * (k // ROW))
+        y += 0.75 * (before + side) if k and k % ROW == 0 else 0.0
         half = 0.05 * rng.uniform(-1.0, 1.0, 3)
         bodies[f"cube {k}"] = {
             "type": "rigid",
             "geometry": {"shape": "box", "size": [side] * 3},
             "density": 500,
-            "position": [1.5 * SIDE * (k % ROW), 1.5 * SIDE * (k // ROW), 0.5 * side + 0.03],
+            "position": [1.5 * side * (k % ROW), y, 0.5 * side + 0.03],
             "orientation": (np.array([1.0, *half]) / np.sqrt(1.0 + half @ half)).tolist(),
         }
     return {
@@ -84,8 +88,10 @@ def run(context: Context) -> Outcome:
 
 NOTES = (
     "Processor time of 75 steps of 10 ms after the first touch; the published runs have 20 steps, and times and "
-    "memory in curves alone. The cubes lie beside each other on the floor, with room between them, as the published "
-    "ones do: the density of contacts does not change with their number. Up to 35 bodies steps are compiled ones with "
+    "memory in curves alone. The cubes lie beside each other on the floor, as the published ones do, half a side apart "
+    "in every row: the density of contacts does not change with their number. (With the distances of the smallest row "
+    "for all, the balls around larger ones reach their neighbours, whose edges are then asked for crossings: 1000 "
+    "cubes take 1.8 times as long forward, and the power is 1.2 to 1.3.) Up to 35 bodies steps are compiled ones with "
     "blocks of all pairs, beyond those of the terms, with blocks of near pairs.",
 )
 

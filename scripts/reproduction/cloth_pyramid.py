@@ -64,8 +64,8 @@ def crumpling(cells: int, pyramid: Path) -> dict[str, Any]:
 def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float, float]:
     """Return the seconds of assembly, factors and a solve, the same with patterns and orders, and of contact, a step.
 
-    Contact is what a step backward asks of it: its matrix, the products by places and rates with the adjoint, and the
-    products by its numbers, each on the recorded pairs.
+    Contact is what a step backward asks of it, on the recorded pairs: the places of its matrix, its matrix, and in one
+    call the products of the adjoint with its derivatives by numbers and by rates.
     """
     system, theta = built.simulation.system, built.theta
     (term,) = built.model.term(MeshContact)
@@ -81,13 +81,11 @@ def shares(built: BuiltScene, part: Trajectory) -> tuple[float, float, float]:
         taken.append(units.seconds / part.n_steps)
         with clock() as contact:
             for record in part.records:
-                touching = term.on_branch(record.decisions[number])
-                pattern, theta_bar = Pattern.build(system.n, [touching.pattern()]), np.zeros(theta.size)
-                for weights in (Weights(1.0, record.c, 0.0, 1.0), Weights(0.0, record.c, 0.0, 1.0)):
-                    data = pattern.new_data()
-                    touching.jacobian(record.kin, theta, weights, data, pattern.slots[0])
-                pattern.matrix(data).T @ adjoint
-                touching.parameter_vjp(record.kin, theta, adjoint, theta_bar)
+                touching, by_numbers = term.on_branch(record.decisions[number]), np.zeros(theta.size + system.n)
+                pattern = Pattern.build(system.n, [touching.pattern()])
+                weights = Weights(1.0, record.c, 0.0, 1.0)
+                touching.jacobian(record.kin, theta, weights, pattern.new_data(), pattern.slots[0])
+                touching.at(theta).parameters(record.kin, theta, touching.decided, False, adjoint, by_numbers)
     return taken[1], taken[0], contact.seconds / part.n_steps
 
 
@@ -139,8 +137,8 @@ def run(context: Context) -> Outcome:
 
 NOTES = (
     "Published is the time of the layer that solves and differentiates impact zones, by QR, a step. Here contact is "
-    "a force of the step like others; its time is that of its own parts on the pairs of the run: matrix, products "
-    "with the adjoint, products by its numbers. Steps of 5 ms, 120 and then the 30 that are measured, where the "
+    "a force of the step like others; its time is that of its own parts on the pairs of the run: places, matrix, "
+    "products of the adjoint by numbers and rates. Steps of 5 ms, 120 and then the 30 that are measured, where the "
     "published ones are of 20 ms: at 20 ms many steps need fallbacks and take seconds. One step by impact zones is "
     "below. A neo-Hookean cloth of 25 N/m stands for the measured fabric. Diagonals alternate: on an irregular mesh "
     "of 64 x 64 cells some edges without a common node are nearer at rest than 1.5 times the published skin, so that"

@@ -158,6 +158,12 @@ def run(context: Context) -> Outcome:
         with clock() as differentiated:
             basis = np.linalg.qr(found.rows[found.active].T)[0]
             slope = (root * freely.slope - basis @ (basis.T @ (root * freely.slope))) / root
+        holding, size = found.rows[found.active], root.size + int(found.active.sum())
+        with clock() as whole:
+            matrix = np.eye(size)
+            matrix[root.size :, : root.size], matrix[: root.size, root.size :] = holding, holding.T
+            matrix[root.size :, root.size :] = 0.0
+            by_matrix = np.linalg.solve(matrix, np.r_[root * freely.slope, np.zeros(len(holding))])[: root.size] / root
         moved = [least(found.rows, found.bounds - sign * STEP * found.rows @ (root * freely.slope))[0] / root
                  for sign in (1.0, -1.0)]  # fmt: skip
         checked = freely.slope + (moved[0] - moved[1]) / (2.0 * STEP)
@@ -179,9 +185,13 @@ def run(context: Context) -> Outcome:
             ", ".join(f"{height:.3g}" for height in heights)),
         Row("seconds of the zones, of QR and its product [ms]",
             f"{1e3 * solved.seconds:.0f}, {1e3 * differentiated.seconds:.2f}"),
+        Row(f"without QR, by the whole matrix of its conditions, {size} rows [ms]; over QR; derivatives apart",
+            f"{1e3 * whole.seconds:.1f}; {whole.seconds / differentiated.seconds:.0f}; "
+            f"{np.abs(by_matrix - slope).max() / np.abs(slope).max():.0e}", "cloth8.whole"),
     )  # fmt: skip
     values = {
         "error": error,
+        "whole": float(np.abs(by_matrix - slope).max() / np.abs(slope).max()),
         "heights": heights,
         "gaps": gaps,
         "apart": float(apart.max()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.reproduction import (
     cloth_ablations,
     cloth_basket,
+    cloth_carried,
     cloth_cubes,
     cloth_drops,
     cloth_impacts,
@@ -107,5 +108,6 @@ MODULES = (
     cloth_basket,
     cloth_zones,
     cloth_drops,
+    cloth_carried,
 )
 ENTRIES: dict[str, Entry] = {module.ENTRY.key: module.ENTRY for module in MODULES}

@@ -67,7 +67,7 @@ def test_there_is_an_entry_for_every_figure_and_table():
     ]
     short = [key for key, entry in ENTRIES.items() if not entry.long]
     hard, robots = ([f"{name}{k}" for k in range(1, n)] for name, n in (("hard", 6), ("robots", 9)))
-    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 10)]
+    soft, cloth = [f"soft{k}" for k in range(1, 6)], [f"cloth{k}" for k in range(1, 11)]
     assert short == [*figures, "cma", "table1", "table2", *hard, *robots, *soft, *cloth]
     assert set(ENTRIES) - set(short) == {"fig11a_starts", "fig11b_search", "cma_counts"}
 
@@ -521,7 +521,10 @@ def test_a_step_by_impact_zones(run):
     """Its derivative by QR is that of its active set; it ends a skin apart, and contact slows what falls in both."""
     values = run("cloth8").values
     freely, zones, ours = values["heights"]
-    assert values["error"] < 1e-6 and values["gaps"][0] < values["gaps"][2] < values["gaps"][1] + 1e-9
+    assert (
+        max(values["error"], values["whole"]) < 1e-6
+        and values["gaps"][0] < values["gaps"][2] < values["gaps"][1] + 1e-9
+    )
     assert abs(values["gaps"][1]) < 1e-8 and freely > zones > 0.0 and freely > ours > 0.0
 
 
@@ -538,3 +541,10 @@ def test_cloth_lies_on_a_ball_and_on_itself(run):
     values = run("cloth9").values
     assert [found["crossing"] for found in values.values()] == [0, 0]
     assert min(found["touching"] for found in values.values()) > 10
+
+
+@pytest.mark.slow
+def test_a_cube_is_lifted_by_a_cloth_and_carried_by_sticks(run):
+    values = run("cloth10").values
+    assert all(max(values[kind]["ends"]) < 1e-3 < min(values[kind]["starts"]) for kind in ("cloth", "sticks"))
+    assert values["cloth"]["crossing"] == 0

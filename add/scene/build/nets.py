@@ -16,6 +16,7 @@ from add.scene.build.ties import SceneParts
 from add.scene.read.paths import asked_for_by
 from add.scene.spec import nets
 from add.scene.spec.bodies import FileMeshSpec, SoftBodySpec
+from add.scene.spec.cloth_laws import IsotropicMembraneSpec
 from add.typing import FloatArray, IntArray
 
 _DIAGONALS = {"alternating": ALTERNATING, "one": ONE, "irregular": IRREGULAR}
@@ -127,7 +128,7 @@ def _cloth(name: str, body: nets.ClothBodySpec, parts: SceneParts) -> NetBody:
     except InputError as error:
         error.place = f"{at}.mesh, {error.place}"
         raise
-    if sheet.upright.any() and not isinstance(body.material.membrane, nets.IsotropicMembraneSpec):
+    if sheet.upright.any() and not isinstance(body.material.membrane, IsotropicMembraneSpec):
         raise InputError("the warp stands upright on the cloth, whose membrane has directions", place=f"{at}.warp",
                          found=f"{sheet.upright.sum()} of {sheet.upright.size} triangles without a warp",
                          expected="a direction that lies along all of them")  # fmt: skip

@@ -14,6 +14,13 @@ MEMBRANES = {
     "neo-hookean": {"young": 2e4, "poisson": 0.3},
     "stvk": {"young": 2e4, "poisson": 0.25},
     "orthotropic": {"k11": 30.0, "k22": 20.0, "k12": 5.0, "k33": 12.0},
+    "table": {
+        "strains": [0, 1e-3, 5e-3],
+        "k11": [20.0, 40.0, 90.0],
+        "k22": [15.0, 30.0, 60.0],
+        "k12": 4.0,
+        "k33": [10.0, 14.0, 12.0],
+    },
     "baraff-witkin": {"k_u": 30.0, "k_v": 20.0, "k_s": 6.0},
     "formula": {
         # That of tests/unit/derivatives/test_strained.py, whose kernels serve both.
@@ -63,6 +70,7 @@ def scene(membrane: str, bending: str, integrator: str) -> dict:
     ("membrane", "bending", "integrator"),
     [
         ("neo-hookean", "hinge", "bdf2"), ("orthotropic", "plate", "bdf1"), ("formula", "hinge", "bdf1"),
+        ("table", "hinge", "bdf2"),
         long_case("stvk", "plate", "bdf2"), long_case("baraff-witkin", "hinge", "bdf2"),
         long_case("neo-hookean", "plate", "bdf1"), long_case("stvk", "hinge", "bdf1"),
         long_case("orthotropic", "hinge", "bdf2"), long_case("baraff-witkin", "plate", "bdf1"),

@@ -54,6 +54,7 @@ def written(path: Path, points: list, faces: list, pattern: list | None = None) 
     return str(path)
 
 
+TABLE = {"model": "table", "strains": [0, 0.1], "k11": [1, 2], "k22": [1, 2], "k33": [1, 1]}
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
 
 
@@ -68,6 +69,10 @@ def plain(*faces: tuple[int, ...]) -> list:
         ("material.thickness", None, ("act on a thickness", "a length [m]")),
         ("material.membrane", {"model": "baraff-witkin", "k_u": 1, "k_v": 1, "k_s": 1}, ("no force depends on",)),
         ("material.membrane", {"model": "orthotropic", "k11": 1, "k22": 1, "k12": -2, "k33": 1}, ("not stable", "k12")),
+        ("material.membrane", TABLE | {"strains": [0.1, 0.2]}, ("strains", "0 first, then ascending")),
+        ("material.membrane", TABLE | {"strains": [0, 0]}, ("strains", "0 first, then ascending")),
+        ("material.membrane", TABLE | {"k22": [1]}, ("a stiffness for each strain", "1 numbers", "k22")),
+        ("material.membrane", TABLE | {"k12": 1}, ("not stable", "k12")),
         ("material.membrane.poisson", 1.0, ("bodies.cloth.material.membrane.poisson",)),
         ("material.bending", {"model": "paper"}, ("'hinge' or 'plate'",)),
         ("material.membrane", {"model": "formula", "energy": "a*C11", "numbers": {"a": 1}}, ("not free of stress",)),

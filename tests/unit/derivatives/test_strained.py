@@ -10,8 +10,17 @@ from add.equations.kinematics import Kinematics, Weights
 from add.geometry.sheet import ALTERNATING, IRREGULAR, ONE, Sheet, rectangle
 from add.kernels.rotation import rotation_matrix
 from add.kernels.strains import hinge_angle
+from add.laws import derivative, evaluate
 from add.materials import strain_loops
-from add.materials.strains import BENDINGS, MEMBRANES, ROD_BENDING, ROD_STRETCHING, StrainLaw, membrane_formula
+from add.materials.strains import (
+    BENDINGS,
+    MEMBRANES,
+    ROD_BENDING,
+    ROD_STRETCHING,
+    StrainLaw,
+    membrane_formula,
+    membrane_table,
+)
 from add.terms import Stencils, Strained
 from add.terms.elastic import StrainArrays
 from add.testing import check_term
@@ -19,6 +28,7 @@ from add.testing import check_term
 REFERENCE = SPECS / "deformables/reference"
 with_reference = pytest.mark.skipif(not REFERENCE.exists(), reason="shared/specs with the reference is not there")
 FORMULA = membrane_formula("a*(C11 - 1)**2 + b*(C22 - 1)**2 + c*exp(C12**2) + a*log(C11*C22 - C12**2)**2 - c")
+TABLE = membrane_table((0.0, 0.05, 0.2))
 SIZES = {"poisson": 0.3, "k12": 0.3}
 
 
@@ -69,7 +79,14 @@ def numbers(law: StrainLaw, rng: np.random.Generator) -> np.ndarray:
     return (size * rng.uniform(0.5, 1.5, (2, size.size))).ravel()
 
 
-LAWS = {**MEMBRANES, "formula": FORMULA, **BENDINGS, "stretching": ROD_STRETCHING, "rod bending": ROD_BENDING}
+LAWS = {
+    **MEMBRANES,
+    "formula": FORMULA,
+    "table": TABLE,
+    **BENDINGS,
+    "stretching": ROD_STRETCHING,
+    "rod bending": ROD_BENDING,
+}
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -128,6 +145,27 @@ def test_forces_are_slopes_of_the_energy_and_turn_with_the_body(name: str, rng: 
     assert np.abs(np.cross(x, one).sum(axis=0)).max() < 1e-11 * size
     spin = np.cross([0.3, -1.0, 0.7], x) + np.array([1.0, 2.0, 3.0])
     assert np.abs(force(x, spin) - force(x, 0.0 * v)).max() < 1e-11 * size
+
+
+def test_tension_is_the_integral_of_the_table() -> None:
+    """dW/dE by trapezoids, linear in compression and beyond the last row; one row is orthotropic."""
+    strains, rows = [0.0, 0.05, 0.2], {"k11": [2.0, 6.0, 3.0], "k22": [1.0, 5.0, 4.0], "k33": [2.0, 1.0, 7.0]}
+    given = {f"{key}_{k}": x for key, row in rows.items() for k, x in enumerate(row)} | {"k12": 0.5, "viscosity": 0.0}
+
+    def tension(E: float, k: list[float]) -> float:
+        grid = np.union1d([x for x in strains if x < abs(E)], [0.0, abs(E)])
+        return float(np.sign(E) * np.trapezoid(np.interp(grid, strains, k), grid))
+
+    for E11, E22, E12 in [(0.02, 0.1, -0.01), (-0.1, 0.3, 0.12), (0.3, -0.2, -0.4), (0.05, 0.2, 0.2)]:
+        at = given | {"C11": 1.0 + 2.0 * E11, "C22": 1.0 + 2.0 * E22, "C12": 2.0 * E12}
+        found = [float(evaluate(derivative(TABLE.energy, name), at)) for name in ("C11", "C22", "C12")]
+        warp, weft = (x * row[0] if x < 0.0 else tension(x, row) for x, row in ((E11, rows["k11"]), (E22, rows["k22"])))
+        wanted = [0.5 * (warp + 0.5 * E22), 0.5 * (weft + 0.5 * E11), 0.5 * tension(E12, rows["k33"])]
+        assert found == pytest.approx(wanted, rel=1e-12, abs=1e-14)
+    one, woven = membrane_table((0.0,)), MEMBRANES["orthotropic"]
+    at = {"C11": 1.3, "C22": 0.8, "C12": -0.2, "k12": 0.5}
+    found = evaluate(one.energy, at | {"k11_0": 2.0, "k22_0": 1.0, "k33_0": 3.0})
+    assert found == pytest.approx(evaluate(woven.energy, at | {"k11": 2.0, "k22": 1.0, "k33": 3.0}), rel=1e-14)
 
 
 @with_reference
