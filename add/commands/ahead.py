@@ -39,12 +39,12 @@ from add.equations.term import DecidingTerm, Decision
 from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
+from add.kernels.cones import eigenvalues, singular_values
 from add.kernels.contact_arrays import Motion, nothing
 from add.kernels.contact_bodies import body_contact_energy, body_contact_places
 from add.kernels.contact_lines import call_cross, call_crossing_features
 from add.kernels.contact_pairs import STICKS, Law
 from add.kernels.contact_places import call_roll, call_rolled
-from add.kernels.decompositions import eigenvalues, singular_values
 from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.ordering import call_rows_by
 from add.kernels.shape_grid import call_shapes_near

@@ -11,4 +11,4 @@ from add.contact.formulas import (
 )
 from add.contact.meshes import MeshContact
 from add.contact.penalty_bodies import BodyContact
-from add.contact.sizes import Sizes, point_growth
+from add.kernels.contact_arrays import Sizes, point_growth

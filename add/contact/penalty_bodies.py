@@ -19,7 +19,6 @@ from add.contact.formulas import (
     PairParameters,
 )
 from add.contact.limits import point_runs
-from add.contact.sizes import Sizes
 from add.contact.sparsity import Blocks, body_table
 from add.contact.surfaces import ContactPlaces
 from add.equations.family import Family, NotCompiled
@@ -27,9 +26,8 @@ from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
-from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth, packed as pack
+from add.kernels.contact_arrays import HALF, Contacts, Growth, Motion, Packed, Sizes, no_growth, packed as pack
 from add.kernels.contact_blocks import first_entries
-from add.kernels.contact_circles import HALF
 from add.kernels.contact_detection import call_detect, meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound

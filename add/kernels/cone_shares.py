@@ -19,8 +19,7 @@ The tangential impulses of contacts that stick are shared by what their cones ha
 import numpy as np
 
 from add.kernels.caching import THREADED, njit
-from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size
-from add.kernels.decompositions import eigenvalues, singular_values
+from add.kernels.cones import CONE, HALF_LINE, PYRAMID, block_size, eigenvalues, singular_values
 
 #: Singular values below this share of the largest one are redundant rows.
 REDUNDANT = 1e-11

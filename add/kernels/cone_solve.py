@@ -21,8 +21,18 @@ from add.kernels.cone_modes import (
     ruled_residual,
 )
 from add.kernels.cone_shares import follows_rule, max_norm, redundant_normals
-from add.kernels.cones import DISC, FREE, Blocks, admm, block_size, natural_map, new_splitting, sweeps, velocity_of
-from add.kernels.decompositions import eigenvalues
+from add.kernels.cones import (
+    DISC,
+    FREE,
+    Blocks,
+    admm,
+    block_size,
+    eigenvalues,
+    natural_map,
+    new_splitting,
+    sweeps,
+    velocity_of,
+)
 from add.kernels.ordering import order_of
 from add.typing import FloatArray
 

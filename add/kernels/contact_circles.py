@@ -11,6 +11,7 @@ twelve angles and found by Newton's method within the brackets, to round-off, so
 import math
 
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import HALF, SLENDER, SLOT
 from add.kernels.contact_places import CENTRE, PLACE
 from add.kernels.shape_codes import BOX
 
@@ -22,8 +23,6 @@ OPEN = 1 << 42
 WHOLE = 0.5
 #: The bits of edge and sign.
 WHICH = 63
-#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
-SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
 #: Share of a half-length, towards an end, over which crossings fade.
 END = 0.02
 #: Sine of the angle between lines at which crossings begin to fade in, in units of the slenderness.

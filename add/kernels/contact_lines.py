@@ -34,17 +34,13 @@ from numba import typeof, types
 
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_arrays import HALF, NUMBER, SLENDER, SLOT, Frames, nothing
 from add.kernels.contact_circles import (
     CROSSES,
     DEEPEST,
     END,
-    HALF,
-    NUMBER,
     OPEN,
     OVER,
-    SLENDER,
-    SLOT,
     STEEP,
     TURNS,
     WHICH,
@@ -57,7 +53,7 @@ from add.kernels.contact_circles import (
     rim_features,
     rim_place,
     seen,
-)  # fmt: skip
+)
 from add.kernels.contact_pairs import Shapes
 from add.kernels.contact_places import BEND, BY, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE

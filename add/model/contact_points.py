@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from add.bodies import Body, CarriedShape, ContactPoints
-from add.kernels.contact_circles import SLOT
+from add.kernels.contact_arrays import SLOT
 from add.kernels.distance import fall_radius
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.typing import BoolArray, FloatArray, IntArray

@@ -11,7 +11,7 @@ from add.bodies import LinkBody
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics
 from add.geometry.shapes import shape_of
-from add.kernels.contact_circles import SLOT
+from add.kernels.contact_arrays import SLOT
 from add.kernels.contact_detection import which_meet
 from add.kernels.rotation import rotation_matrix
 from add.kernels.shape_codes import MESH

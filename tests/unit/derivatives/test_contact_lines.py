@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
-from add.kernels.contact_circles import CROSSES, HALF, OVER, SLOT, TURNS
+from add.kernels.contact_arrays import HALF, SLOT
+from add.kernels.contact_circles import CROSSES, OVER, TURNS
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
 from add.kernels.contact_pairs import FEATURE, PAIR
