@@ -4,8 +4,13 @@ Seen along a line through E along the axis e_k, a circle about C with the axis a
 
     y(phi) = P (C - E) + rho P (cos(phi) e_1 + sin(phi) e_2),   P = 1 - e_k e_k^T
 
-nearest to the line where y . y' = 0 and y' . y' + y . y'' > 0: at two places at the most. They are bracketed between
-twelve angles and found by Newton's method within the brackets, to round-off, so that forces have derivatives there.
+nearest to the line where y . y' = 0 and y' . y' + y . y'' > 0: at two places at the most. With its half-axes A, B and
+psi from the first,
+
+    y . y' = F(psi) = q cos psi - p sin psi - (A^2 - B^2) sin psi cos psi,   p = P (C - E) . A,  q = P (C - E) . B
+
+The ends of the axes and the places of tan^3 psi = -q/p, where F/(sin psi cos psi) turns round, bracket all of its
+zeros. Newton's method finds them within the brackets, to round-off, so that forces have derivatives there.
 """
 
 import math
@@ -31,8 +36,6 @@ STEEP = 0.4
 OVER, TURNS = 0.1, 0.06
 #: Least half-sizes of a box down to which its edges cross others.
 DEEPEST = 1.0
-#: Angles between which places are looked for.
-ANGLES = 12
 #: Steps of Newton's method, which bisects where it would leave its bracket.
 MOST = 50
 
@@ -121,35 +124,56 @@ def at_angle(basis, phi):
 @njit(cache=True, error_model="numpy")
 def nearest_angles(y_j, y_l, e_j, e_l, f_j, f_l):
     """Return how many places of an ellipse y + e cos(phi) + f sin(phi) are nearest to its origin, and their angles."""
-    n, first, second, before = 0, 0.0, 0.0, 0.0
-    for step in range(ANGLES + 1):
-        phi = 2.0 * math.pi * step / ANGLES
-        cos, sin = math.cos(phi), math.sin(phi)
-        value = (y_j + e_j * cos + f_j * sin) * (f_j * cos - e_j * sin)
-        value += (y_l + e_l * cos + f_l * sin) * (f_l * cos - e_l * sin)
-        if step > 0 and before < 0.0 <= value and n < 2:
-            low, high = phi - 2.0 * math.pi / ANGLES, phi
-            phi = 0.5 * (low + high)
-            for _ in range(MOST):
-                cos, sin = math.cos(phi), math.sin(phi)
-                p_j, p_l = e_j * cos + f_j * sin, e_l * cos + f_l * sin
-                t_j, t_l = f_j * cos - e_j * sin, f_l * cos - e_l * sin
-                slope = t_j * t_j + t_l * t_l - (y_j + p_j) * p_j - (y_l + p_l) * p_l
-                height = (y_j + p_j) * t_j + (y_l + p_l) * t_l
-                if height < 0.0:
-                    low = phi
-                else:
-                    high = phi
-                after = phi - height / slope if slope > 0.0 else low
-                if not low < after < high:
-                    after = 0.5 * (low + high)
-                still = abs(after - phi) <= 1e-15
-                phi = after
-                if still:
-                    break
-            first, second, n = (phi, second, 1) if n == 0 else (first, phi, 2)
-        before = value
+    n, first, second = 0, 0.0, 0.0
+    turn = 0.5 * math.atan2(2.0 * (e_j * f_j + e_l * f_l), e_j * e_j + e_l * e_l - f_j * f_j - f_l * f_l)
+    cos, sin = math.cos(turn), math.sin(turn)
+    a_j, a_l, b_j, b_l = cos * e_j + sin * f_j, cos * e_l + sin * f_l, cos * f_j - sin * e_j, cos * f_l - sin * e_l
+    p, q = y_j * a_j + y_l * a_l, y_j * b_j + y_l * b_l
+    slim = a_j * a_j + a_l * a_l - b_j * b_j - b_l * b_l
+    # Within a quarter, F/(sin psi cos psi) turns round at tan^3 psi = -q/p alone.
+    ratio = -q / p if p != 0.0 else math.inf
+    between = math.atan(math.copysign(abs(ratio) ** (1.0 / 3.0), ratio))
+    bounds = (0.0, between, 0.5 * math.pi, math.pi, math.pi + between, 1.5 * math.pi, 2.0 * math.pi)
+    if between < 0.0:
+        one, two = math.pi + between, 2.0 * math.pi + between
+        bounds = (0.0, 0.5 * math.pi, one, math.pi, 1.5 * math.pi, two, 2.0 * math.pi)
+    low, before = 0.0, q
+    for k in range(1, 7):
+        high = bounds[k]
+        value = _slope(high, p, q, slim) if k < 6 else q
+        if before < 0.0 <= value and n < 2:
+            psi = turn + _root(low, high, p, q, slim)
+            first, second, n = (psi, second, 1) if n == 0 else (first, psi, 2)
+        low, before = high, value
     return n, (first, second)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _slope(psi, p, q, slim):
+    """Return F, half the slope of the squared distance along psi."""
+    return q * math.cos(psi) - (p + slim * math.cos(psi)) * math.sin(psi)
+
+
+@njit(cache=True, error_model="numpy")
+def _root(low, high, p, q, slim):
+    """Return where F grows through zero between two angles."""
+    psi = 0.5 * (low + high)
+    for _ in range(MOST):
+        cos, sin = math.cos(psi), math.sin(psi)
+        height = q * cos - (p + slim * cos) * sin
+        slope = -q * sin - p * cos - slim * (cos * cos - sin * sin)
+        if height < 0.0:
+            low = psi
+        else:
+            high = psi
+        after = psi - height / slope if slope > 0.0 else low
+        if not low < after < high:
+            after = 0.5 * (low + high)
+        still = abs(after - psi) <= 1e-15
+        psi = after
+        if still:
+            break
+    return psi
 
 
 @njit(cache=True, error_model="numpy", inline="always")

@@ -12,7 +12,7 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_arrays import HALF, SLOT
-from add.kernels.contact_circles import CROSSES, OVER, TURNS
+from add.kernels.contact_circles import CROSSES, OVER, TURNS, nearest_angles
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
 from add.kernels.contact_pairs import FEATURE, PAIR
@@ -97,6 +97,21 @@ def crossings(upper: str, lower: str, host: str, which: str, law: str = "tanh") 
         if weight.size and chosen[which]:
             return contact, theta, kin
     raise AssertionError("no such crossing")
+
+
+def test_all_places_of_an_ellipse_nearest_to_a_point_are_found() -> None:
+    """Slim ones, circles, points on their axes, within their evolutes: beside the least of 20 000 places."""
+    rng, angles, seen = np.random.default_rng(0), np.linspace(0.0, 2.0 * np.pi, 20000, endpoint=False), set()
+    for k in range(200):
+        y, e, f = rng.normal(size=(3, 2)) * [[rng.choice([0.01, 0.3, 1.5])], [1.0], [rng.choice([1.0, 0.03, 1e-3])]]
+        f = np.array([-e[1], e[0]]) if k % 5 == 0 else f + (e * rng.normal() if k % 5 == 1 else 0.0)
+        n, found = nearest_angles(*y, *e, *f)
+        squares = ((y[:, None] + np.outer(e, np.cos(angles)) + np.outer(f, np.sin(angles))) ** 2).sum(axis=0)
+        least = np.flatnonzero((squares < np.roll(squares, 1)) & (squares <= np.roll(squares, -1)))
+        assert n == len(least)
+        np.testing.assert_allclose(np.sort(np.mod(found[:n], 2.0 * np.pi)), angles[least], rtol=0, atol=1e-3)
+        seen.add(n)
+    assert seen == {1, 2}
 
 
 def rim_over_edge(which: str, law: str = "tanh") -> tuple[BodyContact, FloatArray, Kinematics, FloatArray]:
