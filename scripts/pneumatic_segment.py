@@ -131,7 +131,7 @@ def bent(
         "type": "quadratic-fibre",
         "stiffness": thread,
         "activation": 0.0,
-        "fibres": {"axis": [0, 0, 1]},
+        "fibres": {"around": [0, 0, 1]},
         "where": {"nodes": wall.tolist()},
     }
     with tempfile.TemporaryDirectory() as folder:

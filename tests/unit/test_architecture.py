@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.places import ROOT
 
+from scripts.mutations import MUTATIONS
+
 PACKAGE = ROOT / "add"
 
 # Lowest first: a layer imports only itself, layers on earlier lines, and `errors`.
@@ -346,3 +348,10 @@ def test_no_import_circles(nodes):
     graph[FACADE_MODULE] = set()
     found = circle_of(graph)
     assert not found, " -> ".join(found)
+
+
+def test_places_of_seeded_faults_are_there():
+    """Where code moved away from under a line of the list, the list ended in an error, hours into its run."""
+    texts = {path.relative_to(PACKAGE).with_suffix("").as_posix(): path.read_text(encoding="utf-8") for path in SOURCES}
+    lost = [f"{one.file}: {one.old}" for one in MUTATIONS if texts.get(one.file, "").count(one.old) != 1]
+    assert not lost, "scripts/mutations.txt names what does not stand once in the program:\n" + "\n".join(lost)

@@ -54,7 +54,7 @@ def landing(seed: int) -> dict:
     return raw
 
 
-#: Of 0 to 199 all but four, which do not touch, and one that starts in an overlap, in the slow case.
+#: Of 0 to 199 all but four, which do not touch, and two that start in an overlap, in the slow case.
 SEEDS = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 67, 198]
 
 
@@ -131,7 +131,7 @@ def test_gradients_of_landings(seed: int) -> None:
 @pytest.mark.slow
 def test_gradients_of_many_landings() -> None:
     """Of two hundred all that touch: none is one-sided, and none says so."""
-    apart, overlapping = {101, 115, 117, 163}, {147}
+    apart, overlapping = {101, 115, 117, 163}, {47, 147}  # crossed edges overlap in 47
     seeds = [seed for seed in range(200) if seed not in {*apart, *overlapping}]
     assert not [seed for seed in seeds if not agree(differences(landing(seed), seed))]
 
