@@ -228,8 +228,7 @@ class ObstacleBody(Body):
         In the frame.
     by_mesh : bool
         Whether it may meet others by its mesh.
-    points : ContactPoints
-        In the frame: they meet shapes of bodies.
+    points : those of the obstacle, in the frame, which meet shapes of bodies
     """
 
     order: ClassVar[int] = 2

@@ -83,10 +83,11 @@ def test_what_lies_flat_has_not_sunk(body: str) -> None:
     ],
 )
 def test_what_a_thin_post_goes_through_between_its_points(body: dict[str, Any], remedy: str) -> None:
-    """No stiffness holds a body none of whose points touches."""
-    post = {"shape": "box", "center": [0, 0, -0.1], "half_size": [0.01, 0.01, 0.1]}
-    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 50}, "obstacles": {"post": post}}
-    raw |= {"bodies": {"b": body | {"position": [0, 0, 0.12]}}, "contact": {"stiffness": 10.0, "damping": 0.1}}
+    """No stiffness holds a body none of whose points touches, where the post has none either."""
+    post = {"type": "kinematic", "position": [0, 0, -0.1], "collision": {"points": False}}
+    post["geometry"] = {"shape": "box", "size": [0.02, 0.02, 0.2]}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 50}, "contact": {"stiffness": 10.0, "damping": 0.1}}
+    raw |= {"bodies": {"b": body | {"position": [0, 0, 0.12]}, "post": post}}
     built = scene_from_dict(raw).build()
     log = SunkLog()
     for record in built.run().records:

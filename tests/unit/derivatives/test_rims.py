@@ -191,28 +191,24 @@ def test_wheels_roll(law: str) -> None:
 
 
 def on_drum(shape: str, law: str, steps: int) -> dict[str, Any]:
-    """A wheel of 5 cm that rolls off the top of something round of 30 cm, which stands still; its rims touch."""
+    """A wheel of 5 cm that rolls off the top of something round of 30 cm, which stands still.
+
+    Its rims touch, or a ball's point its side.
+    """
     drum = {"shape": shape, "center": [0, 0, 0], "radius": 0.3}
     if shape != "sphere":
         drum |= {"half_length": 0.3, "orientation": [np.sqrt(0.5), np.sqrt(0.5), 0, 0]}
-    top = 0.05 + (np.sqrt(0.3**2 - 0.02**2) if shape == "sphere" else 0.3)
-    return wheel(law, 0.0, steps, position=[0, 0, top]) | {"obstacles": {"drum": drum}}
+    return wheel(law, 0.0, steps, position=[0, 0, 0.35]) | {"obstacles": {"drum": drum}}
 
 
-# Not under exact contact from a ball: two rims that stick on it hold the wheel more often than it moves.
-@pytest.mark.parametrize(
-    ("shape", "law"),
-    [
-        ("sphere", "tanh"),
-        ("sphere", "hybrid"),
-        *((s, l) for s in ("capsule", "cylinder") for l in ("tanh", "hybrid", "exact")),
-    ],
-)
+@pytest.mark.parametrize("law", ["tanh", "hybrid", "exact"])
+@pytest.mark.parametrize("shape", ["sphere", "capsule", "cylinder"])
 def test_wheels_roll_off_what_is_round(shape: str, law: str) -> None:
-    """3/4 v^2 + g z is kept; a prism is slower, as each of its sides lands."""
+    """3/4 v^2 + g z is kept, but for what penalties sink in; a prism is slower, as each of its sides lands."""
     run = scene_from_dict(on_drum(shape, law, 60)).build().run()
     speed, fallen = np.hypot(run.v[-1, 0], run.v[-1, 2]), run.q[0, 2] - run.q[-1, 2]
-    assert fallen > 0.02 and speed == pytest.approx(np.sqrt(0.25 + 4.0 / 3.0 * 9.81 * fallen), rel=3e-3)
+    close = (1e-4 if law == "exact" else 4e-3) if shape == "sphere" else 3e-3
+    assert fallen > 0.02 and speed == pytest.approx(np.sqrt(0.25 + 4.0 / 3.0 * 9.81 * fallen), rel=close)
 
 
 @pytest.mark.parametrize("law", ["tanh", "hybrid", "exact", "impulse"])
