@@ -255,3 +255,10 @@ def test_the_scene_stands() -> None:
     run = built.run()
     heights = run.q[-1, 2::6]
     np.testing.assert_allclose(heights, [0.04, 0.04, 0.12, 0.12, 0.2, 0.2, 0.25, 0.32, 0.42], atol=1e-3)
+
+
+def test_the_plate_of_the_scene_stands_on_its_posts() -> None:
+    built = load_scene("scenes/plate_on_posts.json").build()
+    run = built.run()
+    assert run.q[-1, 2] == pytest.approx(0.22, rel=1e-3)
+    assert np.abs(run.q[-1, 3:6]).max() < 2e-3 and np.abs(run.v[-1, :6]).max() < 1e-3
