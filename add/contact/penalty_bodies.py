@@ -51,7 +51,7 @@ class BodyContact(PairContact):
     Attributes
     ----------
     carrier : (n_points,)
-        First coordinate of what carries each point.
+        First coordinate of the node or body; of points of an obstacle -2 less its number, see `Contacts`.
     rigid : (n_points,) bool
         Whether that is a rigid body (six coordinates x, w) or a node (three).
     arm : (n_points, 3)

@@ -228,7 +228,7 @@ class NearSearch:
         self.options, self.dt, self.whole, self.before, self.system = options, dt, whole, before, system
         self._movable = movable
         self.at = Touches.far(pairs, before.rows, before.theta)
-        # Others cannot come near at twice these speeds, as a rule the faster ones of a solution are looked for by.
+        # What is not near enough to come in at twice these speeds is not known, until a solution is faster than that.
         self._known = np.zeros(pairs.n, dtype=bool)
         self._free_speed = np.zeros(pairs.n)
         self._may_bounce: BoolArray = np.zeros(pairs.n, dtype=bool)

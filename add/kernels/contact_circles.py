@@ -1,4 +1,4 @@
-"""Places of circles nearest to straight lines: rims of cylinders over edges of boxes.
+"""Lines of bodies as a shape sees them, and rims of cylinders: where they are nearest to edges of boxes.
 
 Seen along a line through E along the axis e_k, a circle about C with the axis a is an ellipse,
 

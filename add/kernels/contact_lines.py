@@ -13,6 +13,11 @@ one where the gap of the line is least, so that the gradient of g is that of mat
     dn = T dphi,   T = sigma/m (d e^T - (d . e)(1 - n n^T))
     dc = ds + P (f . ds - g' f . T dphi),   P = -d/(sigma m),   g' = n . (C - E)
 
+A rim counts as its tangent d where circle and edge are nearest (`contact_circles.py`). With its radius rho, and u from
+its middle to there, the place goes farther along it, and n turns with that, too:
+
+    P = -d/(sigma m) m^2/K,   dn = T dphi - (n . u)/(rho K) f (f . ds - g' f . T dphi),   K = m^2 - g (n . u)/rho
+
 A crossing counts in full where the lines cross inside of both, steeply, and n is outwards of all faces that meet in the
 edges. Towards ends, where corners take over, as lines become parallel, and as n leaves the wedges, it fades to nothing:
 the force is that of a point times

@@ -56,7 +56,7 @@ class Obstacle:
         return (CarriedShape(self.kind, self.size, self.rotation, self.position, self.mesh),)
 
     def contact_points(self) -> ContactPoints:
-        """Return its points in the world at t = 0, where what is between their faces cannot meet by its own."""
+        """Return its points in the world at t = 0."""
         return self.points._replace(arms=self.position + self.points.arms @ self.rotation.T)
 
 
