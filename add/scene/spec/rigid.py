@@ -94,8 +94,8 @@ class CollisionSpec(Spec):
 
     Attributes
     ----------
-    points : whether the body's own points meet obstacles: corners of a box, vertices of a mesh, rims of a cylinder,
-        spheres of a sphere or capsule
+    points : whether the body's own points meet obstacles and shapes of other bodies: corners of a box, vertices of a
+        mesh, rims of a cylinder, spheres of a sphere or capsule
     spacing : largest distance between neighbouring points on edges and faces [m]; null = the fewest, on rims of
         cylinders 13
     closed : whether a mesh from a file is a closed shape that points meet by its signed distance; false: it meets
