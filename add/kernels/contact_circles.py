@@ -213,14 +213,14 @@ def rim_at(circle, rho, slender, k, s, size, side, phi):
 def rim_features(i, o, Q, reach, least, contacts, frames):
     """Return the features by which a rim, as line i, crosses box o: those of its first point and of its second.
 
-    See `add.kernels.contact_lines.crossing_features`.
+    -1 for none; and the u of both. See `add.kernels.contact_lines.crossing_features`.
     """
     size, rim = contacts.size[o], contacts.rims[contacts.points[i, 3]]
     rho, slender, first, last, best_first, best_last = rim[HALF], STEEP * rim[SLENDER], -1, -1, least, least
     C, A = line_of(i, Q, contacts, frames)
     for c in range(3):
         if abs(C[c]) - rho * math.sqrt(max(1.0 - A[c] * A[c], 0.0)) > size[c] + reach:
-            return first, last
+            return first, last, best_first, best_last
     circle, weight = (C, A, basis_of(A)), (9, 3, 1)
     deepest = -DEEPEST * min(size[0], size[1], size[2], rho)
     for k in range(3):
@@ -241,10 +241,7 @@ def rim_features(i, o, Q, reach, least, contacts, frames):
                     best_last, last = min(u, 1.0), feature
                 else:
                     best_first, first = min(u, 1.0), feature
-    if least < 0.0:
-        first = first | OPEN if first >= 0 and best_first <= WHOLE else first
-        last = last | OPEN if last >= 0 and best_last <= WHOLE else last
-    return first, last
+    return first, last, best_first, best_last
 
 
 @njit(cache=True, error_model="numpy")

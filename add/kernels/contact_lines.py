@@ -107,8 +107,8 @@ def _faces(i, Q, D, contacts):
 def _features(i, o, Q, reach, least, contacts, frames):
     """Return the features by which line i crosses shape o: those of its first point and of its second, -1 for none.
 
-    Of two crossings of a line, over edges to either side of a face, each of its points takes one. ``least`` is the u
-    from which on crossings count.
+    The u of both follow. Of two crossings of a line, over edges to either side of a face, each of its points takes
+    one. ``least`` is the u from which on crossings count.
     """
     kind, size, rim, is_edge = (
         contacts.kind[o],
@@ -122,7 +122,7 @@ def _features(i, o, Q, reach, least, contacts, frames):
     if kind == BOX:
         for c in range(3):
             if abs(C[c]) - half * abs(D[c]) > size[c] + reach:
-                return first, last
+                return first, last, best_first, best_last
     one, two = _faces(i, Q, D, contacts)
     deepest = -DEEPEST * min(size[0], size[1], size[2]) if kind == BOX else -size[0]
     weight, signs = (9, 3, 1), 2 if kind == BOX else 1
@@ -165,10 +165,7 @@ def _features(i, o, Q, reach, least, contacts, frames):
                     best_last, last = min(u, 1.0), feature
                 else:
                     best_first, first = min(u, 1.0), feature
-    if least < 0.0:
-        first = first | OPEN if first >= 0 and best_first <= WHOLE else first
-        last = last | OPEN if last >= 0 and best_last <= WHOLE else last
-    return first, last
+    return first, last, best_first, best_last
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -202,9 +199,11 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
         found[k], found[k + 1] = -1, -1
         if _crosses(has_corner(i, contacts), i, o, contacts):
             if is_circle(i, contacts):
-                found[k], found[k + 1] = rim_features(i, o, Q, reach, least, contacts, frames)
+                one, two, u_one, u_two = rim_features(i, o, Q, reach, least, contacts, frames)
             else:
-                found[k], found[k + 1] = _features(i, o, Q, reach + contacts.arms[i, 3], least, contacts, frames)
+                one, two, u_one, u_two = _features(i, o, Q, reach + contacts.arms[i, 3], least, contacts, frames)
+            found[k] = one | OPEN if least < 0.0 and one >= 0 and u_one <= WHOLE else one
+            found[k + 1] = two | OPEN if least < 0.0 and two >= 0 and u_two <= WHOLE else two
             some = some or found[k] >= 0 or found[k + 1] >= 0
     return some
 

@@ -8,8 +8,10 @@ from scipy.spatial.transform import Rotation
 from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
+from add.hard_contact.geometry import contact_term
+from add.kernels.contact_arrays import SLOT
 from add.kernels.contact_circles import CROSSES
-from add.kernels.contact_pairs import BITS, FEATURE, STICKS
+from add.kernels.contact_pairs import BITS, FEATURE, PAIR, STICKS
 from add.model.overlaps import touching_starts
 from add.scene import load_scene, scene_from_dict
 from add.scene.build.run_data import Energies
@@ -182,6 +184,44 @@ def test_rims_on_the_edges_of_a_beam(seed: int) -> None:
     energies = np.array([sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(len(run.q))])
     assert deepest_rim(run, beam, half, 0.08, 0.1) < 0.1 * half[2]
     assert energies.max() < energies[0] + 0.01 * np.ptp(energies)
+
+
+@pytest.mark.parametrize("law", ["tanh", "linear", "hybrid", "impulse"])
+def test_gradients_of_a_rim_on_an_edge(law: str) -> None:
+    """A rim lands on an upturned edge, slides, parts and lands again; under hybrid friction it sticks, too."""
+    beam, attitude = Rotation.from_rotvec([np.pi / 4, 0, 0]), Rotation.from_rotvec([0, 0, 0.3])
+    attitude *= Rotation.from_rotvec([0, 0.6, 0])
+    angles = np.linspace(0.0, 2.0 * np.pi, 4000)
+    rim = attitude.apply(np.column_stack([0.08 * np.cos(angles), 0.08 * np.sin(angles), np.full(4000, -0.1)]))
+    place = np.array([0.0, 0.0, 0.03 * np.sqrt(2.0) + 3e-4]) - rim[rim[:, 2].argmin()]
+    tin = {
+        "type": "rigid", "geometry": {"shape": "cylinder", "radius": 0.08, "half_length": 0.1}, "density": 600,
+        "position": place.tolist(), "orientation": attitude.as_quat(scalar_first=True).tolist(),
+        "velocity": [0.5, 0.2, -0.3], "angular_velocity": [0.3, 0.2, 0.5],
+    }  # fmt: skip
+    box = {"shape": "box", "half_size": [0.5, 0.03, 0.03], "center": [0, 0, 0]}
+    raw = {
+        "schema": "add-scene/1", "contact": {"friction": 0.6, "friction_law": law}, "bodies": {"tin": tin},
+        "time": {"dt": 0.004, "steps": 10} | ({"integrator": "bdf1"} if law == "impulse" else {}),
+        "obstacles": {"beam": box | {"orientation": beam.as_quat(scalar_first=True).tolist()}},
+    }  # fmt: skip
+    simulation = scene_from_dict(raw).build().simulation
+    term, _ = contact_term(simulation.system)
+    simulation = simulation if law == "impulse" else tight(simulation)
+    run = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(5).normal(size=6)))
+    if law == "impulse":
+        assert run.v[:, 2].max() > -0.1  # it was stopped
+        return
+    assert term is not None
+    bits = []
+    for record in run.records:
+        rows = np.asarray(record.decisions[0]).reshape(-1, 3)
+        rims = term.arrays.points[rows[:, PAIR] // term.n_shapes, 3]
+        on_edge = (rows[:, FEATURE] & CROSSES != 0) & (np.abs(term.arrays.rims[rims, SLOT]) > 1.0)
+        bits.append(rows[on_edge, BITS])
+    assert min(map(len, bits)) == 0 < max(map(len, bits))
+    sticks = np.concatenate(bits) & STICKS != 0
+    assert bool(sticks.any() and not sticks.all()) is (law == "hybrid")
 
 
 #: Posts narrower than the plate that lies on them, of half a height 0.1.
