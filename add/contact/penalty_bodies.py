@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -104,6 +104,8 @@ class BodyContact(PairContact):
         `fall_radius` of that [m]; zeros for others.
     lined : (n_shapes,) bool
         Shapes that are met by other bodies' lines and have lines of their own.
+    part_of : Contacts or None
+        Arrays in place of those made of the above: those of some of the points.
     """
 
     carrier: IntArray
@@ -137,6 +139,7 @@ class BodyContact(PairContact):
     rims: FloatArray = field(default_factory=lambda: np.zeros((0, 10)))
     corners: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     lined: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    part_of: Contacts | None = None
     _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -159,7 +162,7 @@ class BodyContact(PairContact):
     @cached_property
     def half_lengths(self) -> FloatArray:
         """Half the lengths (n_points,) of the lines that points stand for, zero for others [m]."""
-        rim = self.rim if self.rim.size else np.full(self.n_points, -1)
+        rim = self.rim if self.rim.size else np.full(self.carrier.size, -1)
         return np.where(rim >= 0, np.append(self.rims[:, HALF], 0.0)[rim], 0.0)
 
     @cached_property
@@ -170,6 +173,8 @@ class BodyContact(PairContact):
     @cached_property
     def arrays(self) -> Contacts:
         """The arrays of the term, as the kernels take them."""
+        if self.part_of is not None:
+            return self.part_of
         on_bodies = self.shape_carrier >= 0
         bodies, row_of = body_table(
             np.concatenate([self.carrier[self.rigid], self.shape_carrier[on_bodies]]),
@@ -177,9 +182,9 @@ class BodyContact(PairContact):
         )
         hosts = np.array([row_of.get(int(s), -1) for s in self.shape_carrier], dtype=np.int64)
         body = [row_of[int(s)] if r else -1 for s, r in zip(self.carrier, self.rigid, strict=True)]
-        rim = self.rim if self.rim.size else np.full(self.n_points, -1)
+        rim = self.rim if self.rim.size else np.full(self.carrier.size, -1)
         points = np.stack([self.carrier, self.group, np.array(body, dtype=np.int64), rim], axis=1).astype(np.int64)
-        corners = self.corners if self.corners.size else np.zeros((self.n_points, 4))
+        corners = self.corners if self.corners.size else np.zeros((self.carrier.size, 4))
         arms = np.column_stack([self.arm, self.radius, self.scale, corners]).astype(float)
         part = self.part if self.part.size else self.owner
         shape_part = self.shape_part if self.shape_part.size else self.shape_owner
@@ -238,11 +243,6 @@ class BodyContact(PairContact):
         return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.at(theta).arrays))
 
     @property
-    def n_points(self) -> int:
-        """Number of points."""
-        return int(self.carrier.size)
-
-    @property
     def n_shapes(self) -> int:
         """Number of shapes."""
         return int(self.kind.size)
@@ -270,6 +270,13 @@ class BodyContact(PairContact):
         blocks = self.blocks
         return None if blocks.constant else self.at(theta).blocks.near(self.motion(kin, theta), AHEAD * dt)
 
+    def within(self, free: BoolArray, candidates: Candidates | None) -> tuple[Self, Candidates | None]:
+        """Return the contact of what is free, of what may touch it, and of the world; see `DecidingTerm.within`."""
+        if self.sizes is not None or candidates is None:
+            return self, candidates
+        part, candidates = self.blocks.within(free, candidates)
+        return replace(self, part_of=part), candidates
+
     def keep_faces(self, kin: Kinematics, theta: FloatArray, dt: float) -> Decision:
         """Return the rows of what may touch within ``dt``, by the features at ``kin``."""
         rows = self.at(theta).blocks.near_rows(self.motion(kin, theta), AHEAD * dt)
@@ -282,10 +289,6 @@ class BodyContact(PairContact):
 
     def _stick_constraint(self, decision: Decision, rows: Decision, candidates: Candidates | None) -> StickingBodies:
         return StickingBodies(self, decision, rows, candidates)
-
-    def first_entries(self, rows: Decision, keys: IntArray) -> IntArray:
-        """Return where the dense block of the carriers of each row begins in a pattern with the blocks ``keys``."""
-        return np.asarray(first_entries(self.arrays, self.blocks.slots(keys), rows))
 
     def on_branch(self, decision: Decision, candidates: Candidates | None = None) -> Term:
         """Return the smooth law of the given branch."""
@@ -355,7 +358,7 @@ class StickingBodies(StickingContacts):
     def __init__(self, contact: BodyContact, decision: Decision, rows: Decision, candidates: Candidates | None) -> None:
         super().__init__(decision, rows)
         self.contact, self.candidates = contact, candidates
-        self.points, self.shapes = np.divmod(rows[:, PAIR], contact.n_shapes)
+        self.points, self.shapes = np.divmod(rows[:, PAIR], contact.kind.size)
 
     @cached_property
     def dofs(self) -> IntArray:
@@ -379,17 +382,16 @@ class StickingBodies(StickingContacts):
     @cached_property
     def entries(self) -> IntArray:
         """The dense block of both carriers, row by row over the coordinates that there are."""
-        keys, there = self.contact.blocks.keys(self.decision, self.candidates), self.dofs >= 0
+        contact, there = self.contact, self.dofs >= 0
+        slots = contact.blocks.slots(contact.blocks.keys(self.decision, self.candidates))
         there = there[:, :, None] & there[:, None, :]
         within = np.cumsum(there.reshape(there.shape[0], -1), axis=1).reshape(there.shape) - 1
-        return np.where(there, self.contact.first_entries(self.rows, keys)[:, None, None] + within, -1)
+        return np.where(there, first_entries(contact.arrays, slots, self.rows)[:, None, None] + within, -1)
 
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""
-        contact, out = self.contact, new_stick_rows(self.rows.shape[0], 12, 6)
-        stick_rows_of_bodies(
-            contact.motion(kin, theta), contact.arrays, contact.kernel_law, self.rows.copy(), reactions, out
-        )
+        contact, rows, out = self.contact, self.rows.copy(), new_stick_rows(self.rows.shape[0], 12, 6)
+        stick_rows_of_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law, rows, reactions, out)
         return out
 
 

@@ -13,8 +13,8 @@ from add.kernels.contact_arrays import Contacts, Motion
 from add.kernels.contact_blocks import Slots, block_keys
 from add.kernels.contact_detection import detect, frames_of, meetings
 from add.kernels.contact_places import CENTRE, OMEGA, VELOCITY
-from add.kernels.shape_grid import FIRST, STOP
-from add.typing import IntArray
+from add.kernels.shape_grid import BODY, FIRST, STOP
+from add.typing import BoolArray, IntArray
 
 #: Up to so many pairs of rigid bodies have their blocks always; more only while they touch.
 COMMON = 64
@@ -55,7 +55,9 @@ class Blocks:
         hosts = np.unique(contacts.hosts[contacts.hosts >= 0]) if (bodies < 0).any() else bodies[:0]
         on_world, nodes, always = meetings(contacts, COMMON)
         always.sort()
-        with_world = np.repeat(on_world, runs[:, STOP] - runs[:, FIRST])
+        with_world, lengths = np.zeros(points.shape[0], dtype=bool), runs[on_world, STOP] - runs[on_world, FIRST]
+        starts = runs[on_world, FIRST] - np.cumsum(lengths) + lengths
+        with_world[np.arange(lengths.sum()) + np.repeat(starts, lengths)] = True
         groups: list[IntArray] = []
         size = 0
         for rigid, width in ((True, 6), (False, 3)):
@@ -103,6 +105,20 @@ class Blocks:
         runs = contacts.runs
         spheres[:, 3] += np.maximum.reduceat(margin, runs[:, FIRST]) if margin.size else 0.0
         return np.asarray(detect(motion.q, motion.theta, contacts._replace(arms=arms, spheres=spheres), frames))
+
+    def within(self, free: BoolArray, candidates: IntArray) -> tuple[Contacts, IntArray]:
+        """Return the arrays and the keys of what is free, of what may touch it, and of the world."""
+        contacts = self.contacts
+        carriers = np.append(contacts.bodies[:, 0], contacts.points[:, 0])
+        moves = (carriers >= 0) & free[carriers]
+        both = np.stack(np.divmod(candidates, contacts.bodies.shape[0]))
+        kept = moves[both].any(axis=0)
+        acts = moves | (carriers < 0)
+        acts[both[:, kept].ravel()] = True
+        body, first = contacts.runs[:, BODY], contacts.runs[:, FIRST]
+        chosen = acts[np.where(body >= 0, body, contacts.bodies.shape[0] + first)]
+        part = contacts._replace(runs=contacts.runs[chosen], spheres=contacts.spheres[chosen])
+        return part, candidates[kept]
 
     def slots(self, keys: IntArray) -> Slots:
         """Return where the blocks begin, as the kernels take it."""

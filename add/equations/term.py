@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -174,6 +174,10 @@ class DecidingTerm(Forces, ABC):
         alone, so that a run from a checkpoint meets the same numbers. What a branch needs beyond them it has, too.
         """
         return None
+
+    def within(self, free: BoolArray, candidates: Candidates | None) -> tuple[Self, Candidates | None]:
+        """Return a term with the same forces on some coordinates (n,), for less work, and the candidates it needs."""
+        return self, candidates
 
     def keys(self, decision: Decision, candidates: Candidates | None = None) -> Candidates | None:
         """Return the sorted keys of this branch's blocks and of the candidates; None where decisions change none."""

@@ -210,7 +210,7 @@ def _bodies(
     """Points of bodies against shapes of the world and of bodies."""
     still = term.carrier < 0
     first = np.where(still, 0, term.carrier)[:, None] + np.arange(3)
-    points, axes = kin.q[first], np.zeros((term.n_points, 3))
+    points, axes = kin.q[first], np.zeros((term.carrier.size, 3))
     points[still] = term.arm[still] + kin.t * term.velocity[-2 - term.carrier[still]]
     half, lines = term.half_lengths.copy(), np.flatnonzero(term.half_lengths > 0.0)
     half[lines[np.abs(term.rims[term.rim[lines], SLOT]) > 1.0]] = 0.0  # of a rim its middle, a place of the body

@@ -12,11 +12,11 @@ from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
-from add.solve.newton import NewtonResult, Point, Solve
+from add.solve.newton import PATIENCE, Point, Solve
 from add.solve.proximal import flow
-from add.solve.step_equations import NewtonOptions, Status, StepEquations
+from add.solve.step_equations import NewtonOptions, NewtonResult, Status, StepEquations
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray
+from add.typing import BoolArray, FloatArray
 
 _log = logging.getLogger(__name__)
 
@@ -139,7 +139,11 @@ def solve(
 
 
 def _attempts(
-    work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None, before: Kinematics | None
+    work: Solve,
+    guesses: Sequence[FloatArray],
+    share: float,
+    attempts: int | None,
+    before: Kinematics | None,
 ) -> NewtonResult:
     """Try one way after another; ``share`` as in `Solve.iterate`."""
     equations = work.equations
@@ -147,11 +151,13 @@ def _attempts(
     result = work.iterate(points[0], 0.0, 0, share)
     if result.report.status.success or attempts == 0:
         return result
+    if result.left is not None and not share and not (work.patient and result.left.all()):
+        return _by_zones(work, result, result.left, guesses, attempts, before)
     ends = [result]
     # Where a run begins, or behind an impact, some are the same: they would end in the same place.
     guesses = [u for k, u in enumerate(guesses) if not any(np.array_equal(u, earlier) for earlier in guesses[:k])]
     for attempt, guess in enumerate(guesses[1:], start=1):
-        points.append(work.guess(guess))
+        points.append(work.guess(work.behind(guess, result)))
         result = work.iterate(points[-1], 0.0, attempt, share)
         ends.append(result)
         if result.report.status.success:
@@ -200,6 +206,32 @@ def _attempts(
     if blocked:
         result = replace(result, report=replace(result.report, status=Status.BLOCKED))
     return result
+
+
+def _by_zones(
+    work: Solve,
+    failed: NewtonResult,
+    left: BoolArray,
+    guesses: Sequence[FloatArray],
+    attempts: int | None,
+    before: Kinematics | None,
+) -> NewtonResult:
+    """Solve for the zones that the first guess has left, from the others first; what has converged waits."""
+    inner, guesses = work.within(left), [work.behind(u, failed) for u in guesses]
+    result = replace(failed, left=None)
+    for attempt, guess in enumerate(() if work.patient else guesses[1:], start=1):
+        result = inner.iterate(inner.guess(inner.behind(guess, result)), 0.0, attempt, most=PATIENCE)
+        if result.report.status.success:
+            break
+    else:
+        inner.patient = True
+        result = _attempts(inner, [inner.behind(u, result) for u in guesses], 0.0, attempts, before)
+    work.factorizations += inner.factorizations
+    if not result.report.status.success:
+        return result
+    whole = work.iterate(Point(work, result.kin.q - work.equations.q_star, result.mu), 0.0, result.report.attempt)
+    done = result.report
+    return replace(whole, report=whole.report.behind(done.iterations, 0, np.asarray(done.history[:-1])))
 
 
 def _by_faces(

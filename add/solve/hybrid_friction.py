@@ -32,8 +32,9 @@ from add.equations.kinematics import Kinematics
 from add.equations.system import BranchEquations, System
 from add.equations.term import Decision, StickConstraint
 from add.kernels.sticking import beyond, groups, meet
-from add.solve.newton import NewtonResult, Point, Solve
+from add.solve.newton import Point, Solve
 from add.solve.proximal import flow
+from add.solve.step_equations import NewtonResult
 from add.typing import FloatArray, IntArray
 
 

@@ -4,63 +4,33 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import final
 
 import numpy as np
 
-from add.compiled.newton import BLOCKED, MAX_HALVINGS, MOST_SHORTENED, NATURAL_AFTER, SUFFICIENT_DECREASE
-from add.equations.kinematics import Kinematics, Weights
+from add.compiled.newton import BLOCKED, MAX_HALVINGS, NATURAL_AFTER, SUFFICIENT_DECREASE
 from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
 from add.errors import SolverError
-from add.solve.step_equations import NewtonOptions, NewtonReport, Status, StepEquations
-from add.solve.step_matrix import Assembler
-from add.typing import FloatArray, IntArray
-
-
-def reached(
-    limit: StepLimit, equations: StepEquations, origin: FloatArray, u: FloatArray, free: IntArray, theta: FloatArray
-) -> FloatArray:
-    """Return the guess, or as much of its way from ``origin`` (n,) as is free.
-
-    Raises
-    ------
-    SolverError
-        If prescribed motion passes through what stands still.
-    """
-    begin, aim = origin - equations.q_star, u.copy()
-    for shortened in range(MOST_SHORTENED + 1):
-        share = limit.share(origin, equations.q_star + aim, theta)
-        if share >= 1.0:
-            return aim
-        # At last the free ones stay where they are.
-        length = share if shortened < MOST_SHORTENED - 1 else 0.0
-        aim[free] = begin[free] + length * (aim - begin)[free]
-        if free.size == aim.size:
-            return aim
-    raise SolverError(
-        f"step {equations.step} (t={equations.t:.6g} s): a body of given motion passes through others within one step; "
-        f"try time.dt = {0.25 * equations.dt:.3g} s or less"
-    )
-
+from add.solve.step_equations import NewtonOptions, NewtonReport, NewtonResult, Status, StepEquations
+from add.solve.step_matrix import Assembler, Zones
+from add.typing import BoolArray, FloatArray
 
 _log = logging.getLogger(__name__)
 
+#: How much the size of the numbers behind r may change within a step; it takes two matrices to measure.
+SIEVE = 100.0
+
+#: Iterations after which zones that have not converged try the other first guesses.
+PATIENCE = 8
+
+#: The share of so many coordinates that may be left for a solve to go on with these alone.
+SMALLER, MANY = 0.5, 90
+
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
-
-
-@final
-@dataclass(frozen=True)
-class NewtonResult:
-    """The solution with the equations of the decisions that hold there."""
-
-    kin: Kinematics
-    mu: FloatArray
-    branch: BranchEquations
-    report: NewtonReport
 
 
 def _norm(x: FloatArray, order: int) -> float:
@@ -125,11 +95,15 @@ class Solve:
         self.candidates, self.origin = candidates, origin
         self.assembler, self.system = assembler, assembler.system
         self.equations, self.theta, self.options, self.replay = equations, theta, options, replay
-        self.free = self.system.partition.free
+        self.free = assembler.free
         self.factorizations = 0
         self.kept: BranchEquations | None = None
+        self.patient = bool(self.system.n_multipliers or self.system.sticking)
+        self._stuck: BoolArray = np.zeros(self.free.size, dtype=bool)
+        self._zones = Zones(1, np.zeros(self._stuck.size, dtype=np.int64), options.norm)
         self._rows: float | None = None
         self._scale: float | None = None
+        self._round_off: float | None = None
         self._scales: FloatArray | None = None
 
     def row_norm(self, point: Point) -> float:
@@ -152,6 +126,15 @@ class Solve:
         if rows.size > n:
             total += self._rows / self.equations.c * _norm(rows[n:], order)
         return total
+
+    def merits(self, point: Point, zones: Zones) -> FloatArray:
+        """Return the merit of each zone."""
+        if zones.number == 1:
+            return np.array([point.merit])
+        merits = zones.norms(point.r[self.free])
+        if point.rows.size and self._rows is not None:
+            merits += self._rows * zones.norms(point.rows, self.free.size)
+        return merits
 
     def tolerance(self, point: Point | NewtonResult) -> float:
         """Return the tolerance on |r| [N]."""
@@ -198,7 +181,7 @@ class Solve:
         u = u.copy()
         u[self.system.partition.prescribed] = self.equations.u_prescribed
         if self.limits is not None and self.origin is not None and not reachable:
-            u = reached(self.limits, self.equations, self.origin, u, self.free, self.theta)
+            u = self.equations.reached(self.limits, self.origin, u, self.free, self.theta)
         return Point(self, u, np.zeros(self.n_rows))
 
     @property
@@ -229,11 +212,29 @@ class Solve:
                     point.kin, point.mu, self.theta, self.equations.weights, point.branch, damping
                 )
                 self.factorizations += 1
+                self._zones = self.assembler.zones(point.branch, self.options.norm)
             step = self.linear.increment(rhs)
         except SolverError as error:
             _log.debug("step %d: %s", self.equations.step, error)
             return None
         return step[: self.free.size], step[self.free.size :]
+
+    def _rest(self, point: Point, tolerance: float) -> Solve | None:
+        """Return the solve of the zones that have not converged where they are the smaller part."""
+        zones = self._zones
+        if zones.number == 1 or self.free.size < MANY or self.system.n_multipliers or self.system.sticking:
+            return None
+        left = (self.merits(point, zones) > zones.settled(tolerance))[zones.labels]
+        return self.within(left) if 0 < np.count_nonzero(left) <= SMALLER * left.size else None
+
+    def within(self, left: BoolArray) -> Solve:
+        """Return the solve for these of the free coordinates alone, to half the tolerance."""
+        o = self.options
+        options = replace(o, atol=0.5 * o.atol, rtol=0.5 * o.rtol)
+        assembler, candidates = self.assembler.within(self.free[left], self.candidates)
+        inner = Solve(assembler, self.equations, self.theta, options, self.replay, candidates, self.origin)
+        inner._scale, inner.kept, inner.patient = self._scale, self.kept, self.patient
+        return inner
 
     def iterate(
         self, point: Point, damping: float, attempt: int, share: float = 0.0, most: int | None = None
@@ -248,7 +249,8 @@ class Solve:
             return self.result(point, Status.NOT_FINITE, self.options.atol, attempt, history)
         tolerance = self.tolerance(point)
         limit = (most or self.options.max_iterations) * (4 if damping else 1)
-        status = Status.MAX_ITERATIONS
+        status, hasty = Status.MAX_ITERATIONS, not (most or damping or share or self.patient)
+        self._stuck[:] = False
         reuse = False
         for iteration in range(limit + 1):
             if point.merit <= tolerance or (share and self.loose(point, share, tolerance)):
@@ -257,8 +259,19 @@ class Solve:
             if self._stalled(history) and self.at_round_off(point):
                 status = Status.ROUND_OFF
                 break
-            if iteration == limit:
+            most = min(limit, PATIENCE) if hasty and self._zones.number > 1 else limit
+            if iteration >= most:
                 break
+            inner = None if damping or share else self._rest(point, tolerance)
+            if inner is not None:
+                part = inner.iterate(Point(inner, point.u, point.mu), 0.0, attempt, most=most - iteration)
+                point = Point(self, part.kin.q - self.equations.q_star, part.mu)
+                history += part.report.history[1:]
+                self.factorizations += inner.factorizations
+                if part.report.status.success:
+                    continue
+                left = np.isin(self.free, inner.free if part.left is None else inner.free[part.left])
+                return replace(self.result(point, part.report.status, tolerance, attempt, history), left=left)
             move = self.direction(point, damping, reuse)
             if move is None:
                 if damping and damping < 1e8:
@@ -266,9 +279,9 @@ class Solve:
                     continue
                 status = Status.SINGULAR
                 break
-            following = self._search(point, *move)
+            following = self._search(point, *move, tolerance)
             if reuse and (following is None or following.merit > 0.5 * point.merit):
-                reuse = False
+                reuse, self._stuck[:] = False, False
                 continue
             reuse = following is not None and not damping and following.merit < self.options.reuse * point.merit
             if following is None:
@@ -276,14 +289,27 @@ class Solve:
                     status = Status.ROUND_OFF
                     break
                 if damping and damping < 1e8:
-                    damping *= 10.0
+                    damping, self._stuck[:] = 10.0 * damping, False
                     continue
                 status = Status.NO_DECREASE if self.length(point, move[0]) > BLOCKED else Status.BLOCKED
                 break
             damping = max(0.3 * damping, 1e-14) if damping else 0.0
             point = following
             history.append(point.merit)
-        return self.result(point, status, tolerance, attempt, history)
+        result = self.result(point, status, tolerance, attempt, history)
+        zones = self._zones
+        if status.success or zones.number == 1:
+            return result
+        left = self.merits(point, zones) > zones.settled(tolerance)
+        return replace(result, left=left[zones.labels[: self.free.size]])
+
+    def behind(self, u: FloatArray, result: NewtonResult) -> FloatArray:
+        """Return a guess (n,) in whose place stands what another attempt has found, in the zones that it solved."""
+        if result.left is None:
+            return u
+        u, kept = u.copy(), self.free[~result.left]
+        u[kept] = (result.kin.q - self.equations.q_star)[kept]
+        return u
 
     @staticmethod
     def _stalled(history: list[float]) -> bool:
@@ -292,61 +318,70 @@ class Solve:
 
     def at_round_off(self, point: Point) -> bool:
         """Whether the residual is as small as rounding allows."""
-        return bool(point.merit <= ROUND_OFF * np.finfo(float).eps * self._round_off_scale(point))
+        limit = ROUND_OFF * np.finfo(float).eps
+        if self._round_off is not None and point.merit > SIEVE * limit * self._round_off:
+            return False
+        self._round_off = self.scale(point) + self.assembler.rounding(
+            self.equations, point.kin, (point.u, point.mu), self.theta, point.branch, self.options.norm
+        )
+        return bool(point.merit <= limit * self._round_off)
 
-    def _round_off_scale(self, point: Point) -> float:
-        """Return the size of the numbers whose rounding limits r [N]: forces, and stiffness times coordinates."""
-        mu, theta, branch = point.mu, self.theta, point.branch
-        scale = self.scale(point)
-        for weights, coordinates in (
-            (self.equations.weights, point.u),
-            (Weights(1.0, 0.0, 0.0), point.kin.q),
-        ):
-            pattern, data = self.assembler.assemble(point.kin, mu, theta, weights, branch)
-            sizes = np.zeros(pattern.n)
-            sizes[: self.free.size] = np.abs(coordinates[self.free])
-            scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, self.options.norm))
-        return scale
-
-    def _search(self, point: Point, step: FloatArray, mu_step: FloatArray) -> Point | None:
-        """Return the next iterate along a step: the first that decreases the residual, or passes the natural test.
+    def _search(self, point: Point, step: FloatArray, mu_step: FloatArray, tolerance: float) -> Point | None:
+        """Return the next iterate along a step: in each zone the first that decreases the residual, or is `_natural`.
 
         Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at
         first. Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of
         the point. It is asked only where no residual decrease was found for steps that are not short.
-        """
-        length = self.length(point, step)
-        trials = []
-        for halving in range(MAX_HALVINGS):
-            if length <= BLOCKED:
-                break
-            u = point.u.copy()
-            u[self.free] += length * step
-            trial = Point(self, u, point.mu + length * mu_step)
-            if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
-                return trial
-            trials.append((length, trial))
-            if halving == NATURAL_AFTER:
-                natural = self._natural(trials, np.concatenate([step, mu_step]))
-                if natural is not None:
-                    return natural
-            length *= 0.5
-        return None
 
-    def _natural(self, trials: list[tuple[float, Point]], step: FloatArray) -> Point | None:
-        """Return the first of the trials that passes the natural monotonicity test."""
-        size = float(np.linalg.norm(step))
-        for length, trial in trials:
+        A zone that finds nothing stays where it is, and is not searched again before the matrix is another one.
+        """
+        zones, step = self._zones, np.concatenate([step, mu_step])
+        before, stuck = self.merits(point, zones), zones.norms(~self._stuck) == 0.0
+        searched = (before > zones.settled(tolerance)) & ~stuck
+        lengths = np.where(searched, self.length(point, step[: self.free.size]), 0.0)
+        looking, natural, trials = searched, np.zeros_like(searched), list[tuple[FloatArray, Point]]()
+        for halving in range(MAX_HALVINGS):
+            if not (lengths[looking] > BLOCKED).any():
+                break
+            trial = self._along(point, step, lengths[zones.labels])
+            lower = self.merits(trial, zones) <= (1.0 - SUFFICIENT_DECREASE * lengths) * before
+            looking = searched & ~lower & ~natural
+            if not looking.any():
+                return trial
+            trials.append((lengths, trial))
+            lengths = np.where(looking, 0.5 * lengths, lengths)
+            if halving == NATURAL_AFTER:
+                found = self._natural(trials, step, zones)
+                natural = looking & (found > 0.0)
+                lengths, looking = np.where(natural, found, lengths), looking & ~natural
+                if not looking.any():
+                    same = [at for tried, at in trials if np.array_equal(tried, lengths)]
+                    return same[0] if same else self._along(point, step, lengths[zones.labels])
+        if not (searched & ~looking).any():
+            return None
+        self._stuck |= looking[zones.labels[: self._stuck.size]]
+        return self._along(point, step, np.where(looking, 0.0, lengths)[zones.labels])
+
+    def _along(self, point: Point, step: FloatArray, lengths: FloatArray) -> Point:
+        """Return the trial at some length along a step, both of every unknown."""
+        u, way = point.u.copy(), lengths * step
+        u[self.free] += way[: self.free.size]
+        return Point(self, u, point.mu + way[self.free.size :])
+
+    def _natural(self, trials: list[tuple[FloatArray, Point]], step: FloatArray, zones: Zones) -> FloatArray:
+        """Return the length of the first of the trials that passes the natural monotonicity test in each zone, or 0."""
+        found, sizes = np.zeros(zones.number), zones.norms(step)
+        for lengths, trial in trials:
             if not np.isfinite(trial.merit):
                 continue
             try:
                 rest = self.linear.solve(-np.concatenate([trial.r[self.free], trial.rows]))
             except SolverError as error:
                 _log.debug("step %d: %s", self.equations.step, error)
-                return None
-            if float(np.linalg.norm(rest)) <= (1.0 - 0.25 * length) * size:
-                return trial
-        return None
+                return np.zeros(zones.number)
+            passed = zones.norms(rest) <= (1.0 - 0.25 * lengths) * sizes
+            found = np.where((found == 0.0) & passed, lengths, found)
+        return found
 
     def result(
         self, point: Point, status: Status, tolerance: float, attempt: int, history: list[float]

@@ -24,8 +24,8 @@ from dataclasses import replace
 import numpy as np
 
 from add.compiled.newton import BLOCKED
-from add.solve.newton import NewtonResult, Point, Solve
-from add.solve.step_equations import Status
+from add.solve.newton import Point, Solve
+from add.solve.step_equations import NewtonResult, Status
 from add.typing import FloatArray
 
 #: The first pull, the least one, and the largest one, beyond which nothing moves.

@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
+from add.compiled.newton import MOST_SHORTENED
 from add.equations.kinematics import Kinematics, Weights
-from add.typing import FloatArray
+from add.equations.lifted import StepLimit
+from add.equations.system import BranchEquations
+from add.errors import SolverError
+from add.typing import BoolArray, FloatArray, IntArray
 
 
 class Status(Enum):
@@ -93,8 +97,50 @@ class StepEquations:
             a += self.pull * self.c * self.c * (u - self.anchor)
         return Kinematics(self.q_star + u, v, a, self.t, self.step)
 
+    def reached(
+        self, limit: StepLimit, origin: FloatArray, u: FloatArray, free: IntArray, theta: FloatArray
+    ) -> FloatArray:
+        """Return the guess, or as much of its way from ``origin`` (n,) as is free.
+
+        Raises
+        ------
+        SolverError
+            If prescribed motion passes through what stands still.
+        """
+        begin, aim = origin - self.q_star, u.copy()
+        for shortened in range(MOST_SHORTENED + 1):
+            share = limit.share(origin, self.q_star + aim, theta)
+            if share >= 1.0:
+                return aim
+            # At last the free ones stay where they are.
+            length = share if shortened < MOST_SHORTENED - 1 else 0.0
+            aim[free] = begin[free] + length * (aim - begin)[free]
+            if free.size == aim.size:
+                return aim
+        raise SolverError(
+            f"step {self.step} (t={self.t:.6g} s): a body of given motion passes through others within one step; "
+            f"try time.dt = {0.25 * self.dt:.3g} s or less"
+        )
+
 
 @final
+@dataclass(frozen=True)
+class NewtonResult:
+    """The solution with the equations of the decisions that hold there.
+
+    Attributes
+    ----------
+    left : (n_free,) bool or None
+        Of a solve that failed: the free coordinates of the zones that did not converge; None for all.
+    """
+
+    kin: Kinematics
+    mu: FloatArray
+    branch: BranchEquations
+    report: NewtonReport
+    left: BoolArray | None = None
+
+
 @dataclass(frozen=True)
 class NewtonReport:
     """The report of a solve.

@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from add.compiled.equations import CompiledEquations
 from add.compiled.run import CompiledRun
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations, System
+from add.equations.term import AllCandidates
 from add.linalg import DENSE_LIMIT, Factorization, LinearSolve, factorization_for
 from add.linalg.augmented_lagrangian import PENALTY, AugmentedSolve, Rows
 from add.linalg.pattern import Pattern, PatternCache
-from add.typing import FloatArray, IntArray
+from add.solve.step_equations import StepEquations
+from add.typing import BoolArray, FloatArray, IntArray
+
+
+@final
+@dataclass(frozen=True)
+class Zones:
+    """Parts of the unknowns that no entry of a matrix joins: bodies by themselves, piles, each an impact zone.
+
+    A direction of Newton's method is made of theirs. Each is searched along by a length of its own, and one that has
+    converged waits for the others.
+
+    Attributes
+    ----------
+    number : int
+    labels : (n_free + n_multipliers,) the zone of each unknown
+    order : int
+        1 or 2, the norm.
+    """
+
+    number: int
+    labels: IntArray
+    order: int
+
+    def norms(self, x: FloatArray | BoolArray, first: int = 0) -> FloatArray:
+        """Return the norm of each zone's entries of x, which are those of the unknowns from ``first`` on."""
+        sizes = x * x if self.order == 2 else np.abs(x)
+        total = np.bincount(self.labels[first : first + x.size], sizes, self.number).astype(float)
+        return np.sqrt(total) if self.order == 2 else total
+
+    def settled(self, tolerance: float) -> float:
+        """Return the merit of a zone that waits, so that all of them together are below the tolerance."""
+        if self.number == 1:
+            return 0.0
+        return 0.5 * tolerance / (math.sqrt(self.number) if self.order == 2 else self.number)
 
 
 @final
@@ -29,15 +67,21 @@ class Assembler:
     ----------
     compiled : CompiledRun or None
         Steps as one call each; None for systems that have none.
+    free : (n_free,)
+        The free coordinates, or those ``within`` which a solve goes on while the others wait.
     """
 
     def __init__(
-        self, system: System, factorization: Factorization | None = None, compiled: CompiledRun | None = None
+        self,
+        system: System,
+        factorization: Factorization | None = None,
+        compiled: CompiledRun | None = None,
+        within: IntArray | None = None,
     ) -> None:
         self.system, self.compiled = system, compiled
-        self.factorization = factorization or factorization_for(system.n_unknowns)
+        free = self.free = system.partition.free if within is None else within
+        self.factorization = factorization or factorization_for(free.size + system.n_multipliers)
         compressed = np.full(system.n + system.n_multipliers, -1, dtype=np.int64)
-        free = system.partition.free
         compressed[free] = np.arange(free.size)
         compressed[system.n :] = free.size + np.arange(system.n_multipliers)
         self._compressed = compressed
@@ -49,6 +93,12 @@ class Assembler:
         self._whole: PatternCache[Pattern] = PatternCache()
         # The patterns of all that no decision changes, once they are known.
         self._steady: list[Pattern] = []
+        # Of each unknown its body, or the multiplier itself; and the last pattern's entries between different ones.
+        bodies = len(system.dofs.entries)
+        owners = system.owners[np.searchsorted(system.partition.free, free)]
+        self._owners = np.append(owners, bodies + np.arange(system.n_multipliers))
+        none = np.zeros(0, dtype=np.int64)
+        self._between: tuple[Pattern | None, IntArray, IntArray, IntArray] = (None, none, none, none)
         self._steady_whole: list[Pattern] = []
 
     @cached_property
@@ -95,7 +145,7 @@ class Assembler:
     def pattern(self, branch: BranchEquations) -> Pattern:
         """Return the pattern of these decisions; a new one only when their structure is new."""
         return self._patterns.get(
-            branch.structure, lambda: self._build(branch, self._steady, self.system.n_unknowns, self._compressed)
+            branch.structure, lambda: self._build(branch, self._steady, self._owners.size, self._compressed)
         )
 
     def _build(
@@ -186,6 +236,55 @@ class Assembler:
             return pattern.slots[number]
         return np.append(pattern.place, pattern.nnz)[pattern.base.slots[number]]
 
+    def within(self, free: IntArray, candidates: AllCandidates) -> tuple[Assembler, AllCandidates]:
+        """Return one for some of the free coordinates alone, whose forces are the same, and what they may decide."""
+        system, chosen = self.system, np.zeros(self.system.n, dtype=bool)
+        chosen[free] = True
+        near = candidates or (None,) * len(system.deciding)
+        parts = [term.within(chosen, keys) for term, keys in zip(system.deciding, near, strict=True)]
+        part = replace(system, deciding=tuple([term for term, _ in parts]))
+        return Assembler(part, within=free), tuple([keys for _, keys in parts])
+
+    def zones(self, branch: BranchEquations, order: int) -> Zones:
+        """Return the zones of the last matrix, that of a branch; one where rows that are no unknowns hold what sticks.
+
+        A body is never divided: what is asked is which others it pushes now.
+        """
+        number = int(self._owners[-1]) + 1 if self._owners.size else 1
+        if number == 1 or branch.stick_constraints:
+            return Zones(1, np.zeros(self.free.size + branch.n_rows, dtype=np.int64), order)
+        pattern = self.pattern(branch)
+        if self._between[0] is not pattern:
+            rows, columns = (
+                self._owners[pattern.indices],
+                self._owners[np.repeat(np.arange(pattern.n), np.diff(pattern.indptr))],
+            )
+            entries = np.flatnonzero(rows != columns)
+            self._between = pattern, entries, rows[entries], columns[entries]
+        _, entries, rows, columns = self._between
+        joined = self._data[entries] != 0.0
+        pairs = sp.coo_array((joined[joined], (rows[joined], columns[joined])), shape=(number, number))
+        found, labels = connected_components(pairs, directed=False)
+        return Zones(int(found), labels.astype(np.int64)[self._owners], order)
+
+    def rounding(
+        self,
+        equations: StepEquations,
+        kin: Kinematics,
+        at: tuple[FloatArray, FloatArray],
+        theta: FloatArray,
+        branch: BranchEquations,
+        order: int,
+    ) -> float:
+        """Return the size of stiffness times coordinates [N], which limits r by rounding; ``at`` are u and mu."""
+        scale, (u, mu) = 0.0, at
+        for weights, coordinates in ((equations.weights, u), (Weights(1.0, 0.0, 0.0), kin.q)):
+            pattern, data = self.assemble(kin, mu, theta, weights, branch)
+            sizes = np.zeros(pattern.n)
+            sizes[: self.free.size] = np.abs(coordinates[self.free])
+            scale += float(np.linalg.norm(abs(pattern.matrix(data)) @ sizes, order))
+        return scale
+
     def by_state(
         self, kin: Kinematics, mu: FloatArray, theta: FloatArray, branch: BranchEquations, weights: Weights
     ) -> Any:
@@ -232,7 +331,7 @@ class Assembler:
         """
         pattern, data = self.assemble(kin, mu, theta, weights, branch)
         self._asked = None  # damping and penalties change the values
-        n_free = self.system.partition.free.size
+        n_free = self.free.size
         diagonal = pattern.diagonal[:n_free]
         size = float(np.abs(data[diagonal]).mean()) if branch.stick_constraints else 0.0
         if damping:

@@ -18,7 +18,7 @@ def table(rows, n_points, n_shapes):
 
 def table_of(contact, rows):
     """Return the table of a decision of a contact term."""
-    n_points = contact.n_points if hasattr(contact, "n_points") else contact.points.n_points
+    n_points = contact.carrier.size if hasattr(contact, "carrier") else contact.points.n_points
     return table(rows, n_points, contact.n_shapes)
 
 

@@ -183,7 +183,7 @@ def test_many_bodies_find_each_other_as_few_do():
         assert whole.shape[0] > 100
         # Ten bodies at a time are few: their pairs with all shapes are tested one by one.
         parts = []
-        for first in range(0, term.n_points, 80):
+        for first in range(0, term.carrier.size, 80):
             part = _points(term, slice(first, first + 80))
             assert part.arrays.runs.shape[0] * part.n_shapes <= contact_detection.MANY
             rows = part.decide(type(kin)(q, kin.v, kin.a, kin.t, kin.step), built.theta).copy()

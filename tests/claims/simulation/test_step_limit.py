@@ -9,12 +9,12 @@ from support.crossings import crossing_pairs
 from support.static_part import static_part
 from support.surfaces import sheet
 
+from add.compiled.newton import MOST_SHORTENED
 from add.contact.limits import CollisionLimit
 from add.contact.surfaces import ContactSurface, SurfacePart
 from add.equations.lifted import StepLimit
 from add.errors import SolverError
 from add.scene import scene_from_dict
-from add.solve.newton import MOST_SHORTENED, reached
 from add.solve.step_equations import StepEquations
 
 NONE = np.zeros((0, 2), dtype=np.int64)
@@ -89,18 +89,18 @@ def equations(n=2):
 
 def test_a_first_guess_stops_before_the_wall():
     wall = Wall()
-    u = reached(wall, equations(), np.array([0.0, 1.0]), np.array([5.0, 1.0]), np.arange(2), np.zeros(0))
+    u = equations().reached(wall, np.array([0.0, 1.0]), np.array([5.0, 1.0]), np.arange(2), np.zeros(0))
     assert 0.85 < u[0] < 0.95 and u[1] == 1.0 and wall.asked == 1
 
 
 def test_a_wall_that_moves_goes_all_its_way():
     wall = Wall()
-    u = reached(wall, equations(), np.array([0.0, 1.0]), np.array([5.0, 0.5]), np.array([0]), np.zeros(0))
+    u = equations().reached(wall, np.array([0.0, 1.0]), np.array([5.0, 0.5]), np.array([0]), np.zeros(0))
     assert 0.0 <= u[0] < 0.5 and u[1] == 0.5
 
 
 def test_a_wall_that_moves_through_is_an_error():
     wall = Wall()
     with pytest.raises(SolverError, match="given motion passes through others"):
-        reached(wall, equations(), np.array([0.0, 1.0]), np.array([5.0, -0.5]), np.array([0]), np.zeros(0))
+        equations().reached(wall, np.array([0.0, 1.0]), np.array([5.0, -0.5]), np.array([0]), np.zeros(0))
     assert wall.asked == MOST_SHORTENED + 1
