@@ -5,6 +5,8 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from support.compiled_runs import by_terms
 from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
@@ -82,6 +84,15 @@ def test_steps_are_solved_where_zones_meet():
         assert np.linalg.norm(r[system.partition.free]) <= record.report.tolerance
         pairs = max(pairs, term.keys(record.decisions[0]).size)
     assert pairs > 3  # cubes lean on others
+
+    # Those that lean on each other are one zone, others are not.
+    assembler, record = built.simulation.assembler(), run.records[-1]
+    branch = system.on_branch(record.decisions, record.solution.candidates)
+    assembler.assemble(record.kin, record.mu, built.theta, Weights(1.0, record.c, record.c**2), branch)
+    zones, touching = assembler.zones(branch, 2), np.divmod(term.keys(record.decisions[0]), N)
+    graph = sp.coo_array((np.ones(touching[0].size), touching), shape=(N, N))
+    number, labels = connected_components(graph, directed=False)
+    assert 1 < zones.number == number < N and np.array_equal(zones.labels, np.repeat(labels, 6))
 
 
 def test_a_gradient_through_hard_steps(monkeypatch):
