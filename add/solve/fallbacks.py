@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,6 +139,86 @@ def solve(
     return replace(again, report=replace(report, attempt=max(1, report.attempt)))
 
 
+class Ends(NamedTuple):
+    """How attempts from first guesses ended.
+
+    Attributes
+    ----------
+    result : the first that succeeded, or the last one
+    all : of all attempts but the regularised one
+    points : first iterates
+    guesses : first guesses (n,), no two the same; zones that have been solved are so in all of them
+    """
+
+    result: NewtonResult
+    all: list[NewtonResult]
+    points: list[Point]
+    guesses: list[FloatArray]
+
+
+def _from_guesses(
+    work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None, apart: bool = True
+) -> Ends:
+    """Try one guess after another, proximal steps from where they ended, and regularised steps; zones ``apart``."""
+    equations = work.equations
+    # Where a run begins, or behind an impact, some are the same: they would end in the same place.
+    guesses = [u for k, u in enumerate(guesses) if not any(np.array_equal(u, earlier) for earlier in guesses[:k])]
+    points = [work.guess(guesses[0])]
+    result = work.iterate(points[0], 0.0, 0, share)
+    ends = [result]
+    if result.report.status.success or attempts == 0:
+        return Ends(result, ends, points, guesses)
+    if apart and result.left is not None and not share and not (work.patient and result.left.all()):
+        return _by_zones(work, result, result.left, guesses)
+    for attempt, guess in enumerate(guesses[1:], start=1):
+        points.append(work.guess(guess))
+        result = work.iterate(points[-1], 0.0, attempt, share)
+        ends.append(result)
+        if result.report.status.success:
+            _log.info("step %d: solved from first guess %d", equations.step, attempt)
+            return Ends(result, ends, points, guesses)
+    if work.replay is None and equations.c:
+        nearest = min(ends, key=lambda end: end.report.residual)
+        start = Point(work, nearest.kin.q - equations.q_star, nearest.mu)
+        rested = flow(work, start, len(guesses), share, SHORT_FLOW)
+        if rested.report.status.success:
+            _log.info("step %d: solved by proximal steps from where a first guess ended", equations.step)
+            return Ends(rested, ends, points, guesses)
+    best = min(points, key=lambda p: p.merit)
+    blocked = result.report.status is Status.BLOCKED
+    result = work.iterate(best, REGULARISATION, len(guesses) + 1, share)
+    if result.report.status.success:
+        _log.info("step %d: solved with regularised steps", equations.step)
+    elif blocked:
+        result = replace(result, report=replace(result.report, status=Status.BLOCKED))
+    return Ends(result, ends, points, guesses)
+
+
+def _by_zones(work: Solve, failed: NewtonResult, left: BoolArray, guesses: Sequence[FloatArray]) -> Ends:
+    """Try for the zones that the first guess has left, from the others first; what has converged waits."""
+    inner, guesses = work.within(left), [work.behind(u, failed) for u in guesses]
+    result = replace(failed, left=None)
+    for attempt, guess in enumerate(() if work.patient else guesses[1:], start=1):
+        result = inner.iterate(inner.guess(inner.behind(guess, result)), 0.0, attempt, most=PATIENCE)
+        if result.report.status.success:
+            break
+    else:
+        inner.patient = True
+        result, _, _, guesses = _from_guesses(inner, [inner.behind(u, result) for u in guesses], 0.0, None)
+    work.factorizations += inner.factorizations
+    work.patient = True  # all short ways have been gone
+    point, done = Point(work, result.kin.q - work.equations.q_star, result.mu), result.report
+    if done.status.success:
+        result = work.iterate(point, 0.0, done.attempt)
+        if not result.report.status.success:  # zones that waited are in the way
+            return _from_guesses(work, guesses, 0.0, None, apart=False)
+        history = np.asarray(done.history[:-1])
+        result = replace(result, report=result.report.behind(done.iterations, 0, history))
+    else:
+        result = work.result(point, done.status, work.tolerance(point), done.attempt, list(done.history))
+    return Ends(result, [result], [work.guess(u) for u in guesses], list(guesses))
+
+
 def _attempts(
     work: Solve,
     guesses: Sequence[FloatArray],
@@ -147,91 +228,39 @@ def _attempts(
 ) -> NewtonResult:
     """Try one way after another; ``share`` as in `Solve.iterate`."""
     equations = work.equations
-    points = [work.guess(guesses[0])]
-    result = work.iterate(points[0], 0.0, 0, share)
-    if result.report.status.success or attempts == 0:
+    result, ends, points, guesses = _from_guesses(work, guesses, share, attempts)
+    if result.report.status.success or work.replay is not None or attempts is not None:
         return result
-    if result.left is not None and not share and not (work.patient and result.left.all()):
-        return _by_zones(work, result, result.left, guesses, attempts, before)
-    ends = [result]
-    # Where a run begins, or behind an impact, some are the same: they would end in the same place.
-    guesses = [u for k, u in enumerate(guesses) if not any(np.array_equal(u, earlier) for earlier in guesses[:k])]
-    for attempt, guess in enumerate(guesses[1:], start=1):
-        points.append(work.guess(work.behind(guess, result)))
-        result = work.iterate(points[-1], 0.0, attempt, share)
-        ends.append(result)
-        if result.report.status.success:
-            _log.info("step %d: solved from first guess %d", equations.step, attempt)
-            return result
-    if work.replay is None and equations.c:
-        nearest = min(ends, key=lambda end: end.report.residual)
-        start = Point(work, nearest.kin.q - equations.q_star, nearest.mu)
-        rested = flow(work, start, len(guesses), share, SHORT_FLOW)
-        if rested.report.status.success:
-            _log.info("step %d: solved by proximal steps from where a first guess ended", equations.step)
-            return rested
-    best = min(points, key=lambda p: p.merit)
     blocked = result.report.status is Status.BLOCKED
-    result = work.iterate(best, REGULARISATION, len(guesses) + 1, share)
-    if result.report.status.success:
-        _log.info("step %d: solved with regularised steps", equations.step)
-        return result
-    if work.replay is None and attempts is None:
-        if before is not None:
-            nearest = min(ends, key=lambda end: end.report.residual)
-            starts = [nearest.kin.q - equations.q_star, *guesses, before.q - equations.q_star]
-            kept = _by_faces(work, starts, before, len(guesses) + 2, share)
-            if kept is not None:
-                _log.info("step %d: solved with the faces that were met before it", equations.step)
-                return kept
-        # Quickly from every guess, then slowly from the first.
-        ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
-        for guess, shares in ways:
-            trial = _stiffened(work, guess, shares, len(guesses) + 2)
-            if trial is None:
-                break
+    if before is not None:
+        nearest = min(ends, key=lambda end: end.report.residual)
+        starts = [nearest.kin.q - equations.q_star, *guesses, before.q - equations.q_star]
+        kept = _by_faces(work, starts, before, len(guesses) + 2, share)
+        if kept is not None:
+            _log.info("step %d: solved with the faces that were met before it", equations.step)
+            return kept
+    # Quickly from every guess, then slowly from the first.
+    ways = [*((guess, CONTINUATION) for guess in guesses), (guesses[0], SLOW_CONTINUATION)]
+    for guess, shares in ways:
+        trial = _stiffened(work, guess, shares, len(guesses) + 2)
+        if trial is None:
+            break
+        if trial.report.status.success:
+            _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
+            return trial
+    if equations.c:
+        _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
+        # The body that goes on as it did is where most such steps begin.
+        for point in [*points[1:], points[0]]:
+            trial = flow(work, point, len(guesses) + 3, share)
             if trial.report.status.success:
-                _log.info("step %d: solved by continuation in the contact stiffness", equations.step)
+                _log.info("step %d: solved by proximal steps", equations.step)
                 return trial
-        if equations.c:
-            _log.info("step %d is hard: trying proximal steps, which may take a while", equations.step)
-            # The body that goes on as it did is where most such steps begin.
-            for point in [*points[1:], points[0]]:
-                trial = flow(work, point, len(guesses) + 3, share)
-                if trial.report.status.success:
-                    _log.info("step %d: solved by proximal steps", equations.step)
-                    return trial
-                # The error tells of the way that came nearest.
-                result = min(result, trial, key=lambda r: r.report.residual)
+            # The error tells of the way that came nearest.
+            result = min(result, trial, key=lambda r: r.report.residual)
     if blocked:
         result = replace(result, report=replace(result.report, status=Status.BLOCKED))
     return result
-
-
-def _by_zones(
-    work: Solve,
-    failed: NewtonResult,
-    left: BoolArray,
-    guesses: Sequence[FloatArray],
-    attempts: int | None,
-    before: Kinematics | None,
-) -> NewtonResult:
-    """Solve for the zones that the first guess has left, from the others first; what has converged waits."""
-    inner, guesses = work.within(left), [work.behind(u, failed) for u in guesses]
-    result = replace(failed, left=None)
-    for attempt, guess in enumerate(() if work.patient else guesses[1:], start=1):
-        result = inner.iterate(inner.guess(inner.behind(guess, result)), 0.0, attempt, most=PATIENCE)
-        if result.report.status.success:
-            break
-    else:
-        inner.patient = True
-        result = _attempts(inner, [inner.behind(u, result) for u in guesses], 0.0, attempts, before)
-    work.factorizations += inner.factorizations
-    if not result.report.status.success:
-        return result
-    whole = work.iterate(Point(work, result.kin.q - work.equations.q_star, result.mu), 0.0, result.report.attempt)
-    done = result.report
-    return replace(whole, report=whole.report.behind(done.iterations, 0, np.asarray(done.history[:-1])))
 
 
 def _by_faces(
