@@ -13,7 +13,7 @@ from add.equations.system import BranchEquations
 from add.equations.term import AllCandidates
 from add.errors import SolverError
 from add.solve.hybrid_friction import at_rest, solve_hybrid, still_sticking
-from add.solve.newton import PATIENCE, Point, Solve
+from add.solve.newton import PATIENCE, SMALLER, Point, Solve
 from add.solve.proximal import flow
 from add.solve.step_equations import NewtonOptions, NewtonResult, Status, StepEquations
 from add.solve.step_matrix import Assembler
@@ -115,6 +115,7 @@ def solve(
         Also when it failed: ``report.status`` says so, and the point is that of the regularised steps.
     """
     work = Solve(assembler, equations, theta, options, replay, candidates, before.q if before else None)
+    work.patient = attempts == 0  # no other first guess follows
     # Without velocities nothing can stick: static equilibrium knows no friction.
     if not assembler.system.sticking or replay is not None or not equations.c:
         return _attempts(work, guesses, 0.0, attempts, before)
@@ -147,7 +148,7 @@ class Ends(NamedTuple):
     result : the first that succeeded, or the last one
     all : of all attempts but the regularised one
     points : first iterates
-    guesses : first guesses (n,), no two the same; zones that have been solved are so in all of them
+    guesses : first guesses (n,), no two the same
     """
 
     result: NewtonResult
@@ -156,10 +157,8 @@ class Ends(NamedTuple):
     guesses: list[FloatArray]
 
 
-def _from_guesses(
-    work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None, apart: bool = True
-) -> Ends:
-    """Try one guess after another, proximal steps from where they ended, and regularised steps; zones ``apart``."""
+def _from_guesses(work: Solve, guesses: Sequence[FloatArray], share: float, attempts: int | None) -> Ends:
+    """Try one guess after another, proximal steps from where they ended, and regularised steps."""
     equations = work.equations
     # Where a run begins, or behind an impact, some are the same: they would end in the same place.
     guesses = [u for k, u in enumerate(guesses) if not any(np.array_equal(u, earlier) for earlier in guesses[:k])]
@@ -168,8 +167,14 @@ def _from_guesses(
     ends = [result]
     if result.report.status.success or attempts == 0:
         return Ends(result, ends, points, guesses)
-    if apart and result.left is not None and not share and not (work.patient and result.left.all()):
-        return _by_zones(work, result, result.left, guesses)
+    if result.left is not None:
+        if np.count_nonzero(result.left) <= SMALLER * result.left.size:
+            found = _by_zones(work, result, result.left, guesses, attempts)
+            if found.report.status.success:
+                return Ends(found, [found], points, guesses)
+        # Zones that meet and part while they are sought, or one that has no solution by itself: all as one.
+        work.together = True
+        return _from_guesses(work, guesses, share, attempts)
     for attempt, guess in enumerate(guesses[1:], start=1):
         points.append(work.guess(guess))
         result = work.iterate(points[-1], 0.0, attempt, share)
@@ -194,29 +199,26 @@ def _from_guesses(
     return Ends(result, ends, points, guesses)
 
 
-def _by_zones(work: Solve, failed: NewtonResult, left: BoolArray, guesses: Sequence[FloatArray]) -> Ends:
+def _by_zones(
+    work: Solve, failed: NewtonResult, left: BoolArray, guesses: Sequence[FloatArray], attempts: int | None
+) -> NewtonResult:
     """Try for the zones that the first guess has left, from the others first; what has converged waits."""
     inner, guesses = work.within(left), [work.behind(u, failed) for u in guesses]
     result = replace(failed, left=None)
-    for attempt, guess in enumerate(() if work.patient else guesses[1:], start=1):
+    for attempt, guess in enumerate(guesses[1:], start=1):
         result = inner.iterate(inner.guess(inner.behind(guess, result)), 0.0, attempt, most=PATIENCE)
         if result.report.status.success:
             break
     else:
         inner.patient = True
-        result, _, _, guesses = _from_guesses(inner, [inner.behind(u, result) for u in guesses], 0.0, None)
+        result = _from_guesses(inner, [inner.behind(u, result) for u in guesses], 0.0, attempts).result
     work.factorizations += inner.factorizations
-    work.patient = True  # all short ways have been gone
+    if not result.report.status.success:
+        return result
+    work.patient = True
     point, done = Point(work, result.kin.q - work.equations.q_star, result.mu), result.report
-    if done.status.success:
-        result = work.iterate(point, 0.0, done.attempt)
-        if not result.report.status.success:  # zones that waited are in the way
-            return _from_guesses(work, guesses, 0.0, None, apart=False)
-        history = np.asarray(done.history[:-1])
-        result = replace(result, report=result.report.behind(done.iterations, 0, history))
-    else:
-        result = work.result(point, done.status, work.tolerance(point), done.attempt, list(done.history))
-    return Ends(result, [result], [work.guess(u) for u in guesses], list(guesses))
+    whole = work.iterate(point, 0.0, done.attempt)
+    return replace(whole, report=whole.report.behind(done.iterations, 0, np.asarray(done.history[:-1])))
 
 
 def _attempts(

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 SIEVE = 100.0
 
 #: Iterations after which zones that have not converged try the other first guesses.
-PATIENCE = 8
+PATIENCE = 16
 
 #: The share of so many coordinates that may be left for a solve to go on with these alone.
 SMALLER, MANY = 0.5, 90
@@ -80,6 +80,8 @@ class Solve:
         Its stick constraints hold from the first iterate on, and what has faces in it keeps them.
     factorizations : int
         Done so far.
+    together, patient : bool
+        Whether all zones are one, with one length; whether they go on beyond `PATIENCE`.
     """
 
     def __init__(
@@ -98,7 +100,9 @@ class Solve:
         self.free = assembler.free
         self.factorizations = 0
         self.kept: BranchEquations | None = None
-        self.patient = bool(self.system.n_multipliers or self.system.sticking)
+        # Rows of constraints and of what sticks, and ways that are free for all at once, would have to be divided, too.
+        self.together = bool(self.system.n_multipliers or self.system.sticking or self.system.limit is not None)
+        self.patient = False
         self._stuck: BoolArray = np.zeros(self.free.size, dtype=bool)
         self._zones = Zones(1, np.zeros(self._stuck.size, dtype=np.int64), options.norm)
         self._rows: float | None = None
@@ -212,7 +216,7 @@ class Solve:
                     point.kin, point.mu, self.theta, self.equations.weights, point.branch, damping
                 )
                 self.factorizations += 1
-                self._zones = self.assembler.zones(point.branch, self.options.norm)
+                self._zones = self.assembler.zones(point.branch, self.options.norm, self.together)
             step = self.linear.increment(rhs)
         except SolverError as error:
             _log.debug("step %d: %s", self.equations.step, error)
@@ -222,9 +226,9 @@ class Solve:
     def _rest(self, point: Point, tolerance: float) -> Solve | None:
         """Return the solve of the zones that have not converged where they are the smaller part."""
         zones = self._zones
-        if zones.number == 1 or self.free.size < MANY or self.system.n_multipliers or self.system.sticking:
+        if zones.number == 1 or self.free.size < MANY:
             return None
-        left = (self.merits(point, zones) > zones.settled(tolerance))[zones.labels]
+        left = ~(self.merits(point, zones) <= zones.settled(tolerance))[zones.labels]
         return self.within(left) if 0 < np.count_nonzero(left) <= SMALLER * left.size else None
 
     def within(self, left: BoolArray) -> Solve:
@@ -233,7 +237,7 @@ class Solve:
         options = replace(o, atol=0.5 * o.atol, rtol=0.5 * o.rtol)
         assembler, candidates = self.assembler.within(self.free[left], self.candidates)
         inner = Solve(assembler, self.equations, self.theta, options, self.replay, candidates, self.origin)
-        inner._scale, inner.kept, inner.patient = self._scale, self.kept, self.patient
+        inner._scale, inner.kept = self._scale, self.kept
         return inner
 
     def iterate(
@@ -300,7 +304,7 @@ class Solve:
         zones = self._zones
         if status.success or zones.number == 1:
             return result
-        left = self.merits(point, zones) > zones.settled(tolerance)
+        left = ~(self.merits(point, zones) <= zones.settled(tolerance))
         return replace(result, left=left[zones.labels[: self.free.size]])
 
     def behind(self, u: FloatArray, result: NewtonResult) -> FloatArray:
@@ -337,7 +341,7 @@ class Solve:
         """
         zones, step = self._zones, np.concatenate([step, mu_step])
         before, stuck = self.merits(point, zones), zones.norms(~self._stuck) == 0.0
-        searched = (before > zones.settled(tolerance)) & ~stuck
+        searched = ~(before <= zones.settled(tolerance)) & ~stuck  # of what is no number, too
         lengths = np.where(searched, self.length(point, step[: self.free.size]), 0.0)
         looking, natural, trials = searched, np.zeros_like(searched), list[tuple[FloatArray, Point]]()
         for halving in range(MAX_HALVINGS):

@@ -245,13 +245,13 @@ class Assembler:
         part = replace(system, deciding=tuple([term for term, _ in parts]))
         return Assembler(part, within=free), tuple([keys for _, keys in parts])
 
-    def zones(self, branch: BranchEquations, order: int) -> Zones:
-        """Return the zones of the last matrix, that of a branch; one where rows that are no unknowns hold what sticks.
+    def zones(self, branch: BranchEquations, order: int, together: bool = False) -> Zones:
+        """Return the zones of the last matrix, that of a branch; one of all that is taken ``together``.
 
         A body is never divided: what is asked is which others it pushes now.
         """
         number = int(self._owners[-1]) + 1 if self._owners.size else 1
-        if number == 1 or branch.stick_constraints:
+        if number == 1 or together:
             return Zones(1, np.zeros(self.free.size + branch.n_rows, dtype=np.int64), order)
         pattern = self.pattern(branch)
         if self._between[0] is not pattern:
@@ -264,8 +264,9 @@ class Assembler:
         _, entries, rows, columns = self._between
         joined = self._data[entries] != 0.0
         pairs = sp.coo_array((joined[joined], (rows[joined], columns[joined])), shape=(number, number))
-        found, labels = connected_components(pairs, directed=False)
-        return Zones(int(found), labels.astype(np.int64)[self._owners], order)
+        _, parts = connected_components(pairs, directed=False)
+        _, labels = np.unique(parts[self._owners], return_inverse=True)  # bodies without unknowns are none
+        return Zones(int(labels.max()) + 1, labels.astype(np.int64), order)
 
     def rounding(
         self,

@@ -47,7 +47,7 @@ def factors(run: Trajectory) -> float:
     return float(np.mean([record.report.factorizations for record in run.records]))
 
 
-def one_zone(assembler: Assembler, branch: BranchEquations, order: int) -> Zones:
+def one_zone(assembler: Assembler, branch: BranchEquations, order: int, _together: bool) -> Zones:
     """Return all unknowns as one zone."""
     return Zones(1, np.zeros(assembler.free.size + branch.n_rows, dtype=np.int64), order)
 
