@@ -37,13 +37,8 @@ BESIDE, MANY_BESIDE = 27, 81
 FLUSH = 1e-3
 #: Radius with which faces go on beyond edges, in sizes 1/(1/s_0 + 1/s_1 + 1/s_2) or 1/(1/r + 1/l).
 FALL = 0.75
-#: Share of that radius, and of the least size, down to which a corner meets the face it looks at. Deeper, where it may
-#: have come from the side, the nearest face decides.
-DEEP, DEEPEST = 0.8, 0.2
-#: That share of the least size where that face is not parallel to one of the corner's.
-SHALLOW = 0.08
-#: By how much the sum of a corner's normals, along a face's, may differ from that of parallel faces: some 6 degrees.
-ALIGNED = 0.1
+#: Share of that radius down to which a corner beside a face meets it where that goes on.
+DEEP = 0.8
 #: The sum of a corner's normals along a face's from which on the corner looks away from that face.
 AWAY = 0.75
 
@@ -183,9 +178,9 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
     pile of equal bricks or where one tips over the end of another, the nearest face would let it pass. Beyond an edge
     to such a face, where a corner of this body takes over, the face that it meets goes on and falls away with
     `fall_radius`, halved until it is no more than about ``widest`` [m], so that forces end smoothly. Where it looks
-    away from none, and deep inside, distance alone decides.
+    away from none, and deeper than half of the thinnest way through, distance alone decides.
     """
-    nearest, feature, faced, outside, past, away, parallel = -math.inf, -1, 0, 0, 0, False, False
+    nearest, feature, faced, outside, past, away = -math.inf, -1, 0, 0, 0, False
     rho = math.sqrt(X0 * X0 + X1 * X1)
     for axis in range(3 if kind == BOX else 2):
         if kind == BOX:
@@ -203,14 +198,14 @@ def facing_feature(kind, size, X0, X1, X2, M0, M1, M2, widest):
             continue
         outside += beyond > 0.0
         if beyond > nearest:
-            nearest, feature, faced, parallel = beyond, face if way < 0.0 else -1, axis, abs(way + 1.0) < ALIGNED
+            nearest, feature, faced = beyond, face if way < 0.0 else -1, axis
     if feature < 0 or outside > 1 or not away:
         return distance_feature(kind, size, X0, X1, X2)
     radius, level = fall_radius(kind, size), 0
     while radius > math.sqrt(2.0) * widest and level < 60:
         radius, level = 0.5 * radius, level + 1
     least = min(size[0], size[1], size[2]) if kind == BOX else min(size[0], size[1])
-    if nearest < -min(DEEP * radius, (DEEPEST if parallel else SHALLOW) * least):
+    if nearest < -(DEEP * radius if past > 0 else least):
         return distance_feature(kind, size, X0, X1, X2)
     if past == 0:
         return feature

@@ -12,13 +12,10 @@ from support.small_models import RoughObjective
 from add.errors import SolverError
 from add.kernels.contact_pairs import BITS, FACE, FEATURE, PAIR
 from add.kernels.distance import (
-    ALIGNED,
     AWAY,
     BESIDE,
     BOTTOM,
-    DEEPEST,
     FLUSH,
-    SHALLOW,
     SIDE,
     TOP,
     distance_branch,
@@ -221,8 +218,31 @@ def test_a_wall_is_knocked_apart(speed: float) -> None:
     assert max(total) < 1.001 * total[0]
 
 
+@pytest.mark.parametrize("law", ["tanh", "hybrid", "linear"])
+@pytest.mark.parametrize(("beside", "speed"), [((9e-5, -7e-5), 1.2), ((0.0, 2e-3), 1.8), ((0.0, 0.0), 2.9)])
+def test_a_brick_falls_on_an_equal_one(law: str, beside: tuple[float, float], speed: float) -> None:
+    """Almost flush, by up to two fifths of its thickness a step: it comes to lie on the other one."""
+    size, dt = [0.06, 0.03, 0.018], 0.0025
+    brick = {"type": "rigid", "geometry": {"shape": "box", "size": size}, "density": 1500}
+    bodies = {
+        "below": brick | {"position": [0, 0, 0.009]},
+        "above": brick | {"position": [*beside, 0.0324], "velocity": [0, 0, -speed], "angular_velocity": [0.02, 0, 0]},
+    }
+    floor = {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": dt, "steps": 160},
+        "contact": {"friction": 0.5, "friction_law": law},
+        "obstacles": {"floor": floor},
+        "bodies": bodies,
+    }
+    run = scene_from_dict(raw).build().run()
+    apart = run.q[:, 8] - run.q[:, 2]
+    assert apart.min() > 0.6 * size[2] and abs(apart[-1] - size[2]) < 0.02 * size[2]
+
+
 def test_a_corner_meets_the_nearest_face_it_looks_at() -> None:
-    """Of those that it does not look away from, however it is turned; with a way against it, and not deep inside."""
+    """Of those that it does not look away from, however it is turned and how deep, down to half of the thinnest way."""
     size, rng, changed = np.array([0.3, 0.2, 0.1]), np.random.default_rng(2), 0
     for k in range(4000):
         X, M = rng.uniform(-1.0, 1.0, 3) * size, rng.normal(size=3)
@@ -230,8 +250,7 @@ def test_a_corner_meets_the_nearest_face_it_looks_at() -> None:
         found = facing_feature(BOX, size, *X, *M, 1.0)
         beyond, against = np.abs(X) - size, -np.sign(X) * M
         axis = int(np.argmax(np.where(against > -AWAY, beyond, -np.inf)))
-        deepest = 0.1 * (DEEPEST if abs(against[axis] - 1.0) < ALIGNED else SHALLOW)
-        if against[axis] <= 0.0 or beyond[axis] < -deepest or against.min() > -AWAY:
+        if against[axis] <= 0.0 or beyond[axis] < -size.min() or against.min() > -AWAY:
             assert found == distance_feature(BOX, size, *X)
             continue
         assert found == 13 + int(np.sign(X[axis])) * (9, 3, 1)[axis]
