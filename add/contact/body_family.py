@@ -24,7 +24,7 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
-from add.kernels.mesh_pairs import near_pairs
+from add.kernels.mesh_near import near_pairs
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -195,7 +195,8 @@ MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameter
 def nothing_near(n_bodies: int) -> Near:
     """Return pairs that cover nothing."""
     none, widths, gaps = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies), np.zeros(0)
-    return Near(np.zeros((0, 3)), widths, widths, widths, none, none, gaps, gaps)
+    runs = np.zeros(1, dtype=np.int64)
+    return Near(np.zeros((0, 3)), widths, widths, widths, none, none, gaps, gaps, runs, runs, gaps, gaps)
 
 
 def mesh_family(near: Near, meshes: Meshes, law: Law, keys: IntArray) -> Family:
