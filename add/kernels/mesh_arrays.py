@@ -103,32 +103,31 @@ class Near(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def nearer(near, x, half, meshes):
-    """Return what each body (n_bodies,) may have used of the gaps of its pairs since they were looked for [m].
+    """Return how far each body (n_bodies,) has moved since pairs were looked for, and how much thicker it is [m].
 
-    That is how far it has moved and how much thicker it is: a pair has come nearer by no more than the sum of both.
-    Second, whether all that may touch by now is among the pairs.
+    A pair has used of its gap the ways of both bodies, and of what they have grown by the share that its reach has of
+    both half-thicknesses. Last, whether all that may touch by now is among the pairs.
     """
-    used, moved = np.zeros(half.size), np.zeros(half.size)
+    moved, grown = np.zeros(half.size), np.zeros(half.size)
     if near.x.shape[0] != x.shape[0]:
-        return used, False
+        return moved, grown, False
     for i in range(x.shape[0]):
         b = meshes.body[i]
         square = (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
         if not square < np.inf:
-            return used, False
+            return moved, grown, False
         moved[b] = max(moved[b], square)
     for b in range(half.size):
-        moved[b] = np.sqrt(moved[b])
-        used[b] = moved[b] + max(half[b] - near.half[b], 0.0)
+        moved[b], grown[b] = np.sqrt(moved[b]), half[b] - near.half[b]
         if half[b] < near.least[b]:
-            return used, False
+            return moved, grown, False
     for b in range(half.size):  # what one moves less, another one may move more
         over = half[b] + moved[b] - near.wide[b]
         if over > 0.0:
             for c in range(half.size):
                 if meshes.meets[b, c] and over + half[c] + moved[c] - near.wide[c] > 0.0:
-                    return used, False
-    return used, True
+                    return moved, grown, False
+    return moved, grown, True
 
 
 @njit(cache=True, error_model="numpy")

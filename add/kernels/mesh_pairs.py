@@ -190,13 +190,13 @@ def _vertices_and_faces(pairs, used, x, half, meshes, rows, n_rows, first):
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, near, n = np.zeros(4, dtype=np.int64), np.empty((16, 2), dtype=np.int64), 0
     faces, body, rest, factor = meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
-    vf, gaps, runs, least = pairs
+    (vf, gaps, runs, least), (moved, grown) = pairs, used
     for run in range(least.size):
         begin, stop = runs[run], runs[run + 1]
         v, other = vf[begin, 0], body[faces[vf[begin, 1], 0]]
-        closer = used[body[v]] + used[other]
-        whole = half[body[v]] + half[other]
-        reach = meshes.vertex_reach[body[v], other] * whole
+        share, whole = meshes.vertex_reach[body[v], other], half[body[v]] + half[other]
+        reach = share * whole
+        closer = moved[body[v]] + moved[other] + share * (grown[body[v]] + grown[other])
         if least[run] > closer:
             stop = begin
         for k in range(begin, stop):
@@ -233,10 +233,11 @@ def _edges_and_edges(pairs, used, x, half, meshes, rows, n_rows, first):
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, edges, body, squares = np.zeros(4, dtype=np.int64), meshes.edges, meshes.body, meshes.squares
     n_e, begin, rest, factor = edges.shape[0], n_rows, meshes.rest, meshes.numbers[REST_FACTOR]
-    ee, gaps, runs, least = pairs
+    (ee, gaps, runs, least), (moved, grown) = pairs, used
     for run in range(least.size):
         one, two = body[edges[ee[runs[run], 0], 0]], body[edges[ee[runs[run], 1], 0]]
-        closer, whole = used[one] + used[two], half[one] + half[two]
+        more, whole = grown[one] + grown[two], half[one] + half[two]
+        closer = moved[one] + moved[two] + (more if more > 0.0 else meshes.numbers[EDGE_REACH] * more)
         if least[run] > closer:
             continue
         for k in range(runs[run], runs[run + 1]):
@@ -336,7 +337,7 @@ def _nearest_on_edge(w, e, x, edges, X):
 def touching_rows(near, used, x, half, meshes):
     """Return the rows (k, 3) of all pairs nearer than their reach, without bits of the law, sorted.
 
-    ``near`` has all that may touch, ``used`` is what bodies have used of gaps (`add.kernels.mesh_arrays.nearer`).
+    ``near`` has all that may touch, ``used`` are moves and growth of bodies since (`add.kernels.mesh_arrays.nearer`).
     ``half`` are the half-thicknesses of the bodies [m].
     """
     first = first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])
