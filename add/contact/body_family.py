@@ -142,7 +142,7 @@ call_mesh_force = when_called(
     (*[_ROW] * 3, _MESHES, typeof(Law(0, 0)), _NEAR, _ROWS, _ROW),
     types.Tuple((_ROWS, types.boolean)),
 )
-call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES), _NEAR)
+call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES, types.float64), _NEAR)
 
 
 @njit(**FAMILY)
@@ -160,10 +160,10 @@ def _mesh_forces(arena, k, at, replay, rows, out):
         return rows
     meshes, law, given = contact.meshes, _law_of(contact), rows[:0]
     found, covered = call_mesh_force((at.q, at.v, at.theta, meshes, law, contact.near, given, out))
-    if not covered:  # look for pairs where too few are near
+    if not covered:  # look for pairs where too few are near, for this trial alone
         x, half = places_and_halves(at.q, at.v, at.theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
-            near = call_near_pairs((x, half, meshes))
+            near = call_near_pairs((x, half, meshes, 0.0))
             found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, given, out))
     return found
 

@@ -33,14 +33,14 @@ def greatest_skin(half, meshes):
 
 
 @njit(cache=True, error_model="numpy")
-def _with_gaps(pairs, kind, x, half, least, meshes):
+def _with_gaps(pairs, kind, x, half, least, most, meshes):
     """Return the pairs (k, 2) without those of one body that are near at rest, and gaps, runs, least gaps of `Near`.
 
-    Gaps are those of boxes; where boxes are less than a margin apart, those of the primitives themselves.
+    Gaps are those of boxes; where these are less than ``most``, those of the primitives themselves [m].
     """
     kept, gaps, n = np.empty_like(pairs), np.empty(pairs.shape[0]), 0
     runs, of_runs, m, last = np.empty(pairs.shape[0] + 1, dtype=np.int64), np.empty(pairs.shape[0]), 0, -1
-    size, margin, i_last = 1 if kind == VERTEX_FACE else 2, MARGIN * greatest_skin(half, meshes), -1
+    size, i_last = 1 if kind == VERTEX_FACE else 2, -1
     p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
     edges, faces, body, rest, factor = meshes.edges, meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
     for k in range(pairs.shape[0]):
@@ -55,7 +55,7 @@ def _with_gaps(pairs, kind, x, half, least, meshes):
         share = meshes.vertex_reach[one, two] if kind == VERTEX_FACE else reach_share(EDGE_EDGE, i, j, meshes)
         reach = share * (half[one] + half[two])
         gap = box_gap(x, p, size) - reach
-        if gap < margin:
+        if gap < most:
             gather(x, p, 4, X)
             d, _ = stencil(face_region(X) if kind == VERTEX_FACE else edges_region(X), X, 4, 1, c, g, P)
             gap = max(gap, ROUNDED * d - reach)
@@ -70,10 +70,14 @@ def _with_gaps(pairs, kind, x, half, least, meshes):
 
 
 @njit(cache=True)
-def near_pairs(x, half, meshes):
-    """Return the `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m]."""
-    wide, least = half + MARGIN * greatest_skin(half, meshes), half / THINNER
+def near_pairs(x, half, meshes, margin):
+    """Return the `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m].
+
+    Bodies may move by ``margin`` of the greatest of these until pairs are looked for again.
+    """
+    skin = greatest_skin(half, meshes)
+    wide, least = half + margin * skin, half / THINNER
     vf, ee = near_primitives(meshes, x, x, wide, wide)
-    vf, vf_gaps, vf_runs, vf_least = _with_gaps(vf, VERTEX_FACE, x, half, least, meshes)
-    ee, ee_gaps, ee_runs, ee_least = _with_gaps(ee, EDGE_EDGE, x, half, least, meshes)
+    vf, vf_gaps, vf_runs, vf_least = _with_gaps(vf, VERTEX_FACE, x, half, least, skin, meshes)
+    ee, ee_gaps, ee_runs, ee_least = _with_gaps(ee, EDGE_EDGE, x, half, least, skin, meshes)
     return Near(x, wide, half, least, vf, ee, vf_gaps, ee_gaps, vf_runs, ee_runs, vf_least, ee_least)

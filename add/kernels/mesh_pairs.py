@@ -185,13 +185,16 @@ def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
 def _vertices_and_faces(pairs, used, x, half, meshes, rows, n_rows, first):
     """Add the rows of vertices; ``pairs`` are those of `Near` (k, 2), their gaps, runs and least gaps.
 
-    Runs and pairs with greater gaps are left out first: of those that are kept for many iterates nearly all have.
+    Runs and pairs with greater gaps are left out first: of those that are kept for many iterates nearly all have. What
+    bodies have ``used`` are their moves, what they have grown by, and the greatest sum of both of two bodies.
     """
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, near, n = np.zeros(4, dtype=np.int64), np.empty((16, 2), dtype=np.int64), 0
     faces, body, rest, factor = meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
-    (vf, gaps, runs, least), (moved, grown) = pairs, used
+    (vf, gaps, runs, least), (moved, grown, most) = pairs, used
     for run in range(least.size):
+        if least[run] > most and n == 0:
+            continue
         begin, stop = runs[run], runs[run + 1]
         v, other = vf[begin, 0], body[faces[vf[begin, 1], 0]]
         share, whole = meshes.vertex_reach[body[v], other], half[body[v]] + half[other]
@@ -233,8 +236,10 @@ def _edges_and_edges(pairs, used, x, half, meshes, rows, n_rows, first):
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, edges, body, squares = np.zeros(4, dtype=np.int64), meshes.edges, meshes.body, meshes.squares
     n_e, begin, rest, factor = edges.shape[0], n_rows, meshes.rest, meshes.numbers[REST_FACTOR]
-    (ee, gaps, runs, least), (moved, grown) = pairs, used
+    (ee, gaps, runs, least), (moved, grown, most) = pairs, used
     for run in range(least.size):
+        if least[run] > most:
+            continue
         one, two = body[edges[ee[runs[run], 0], 0]], body[edges[ee[runs[run], 1], 0]]
         more, whole = grown[one] + grown[two], half[one] + half[two]
         closer = moved[one] + moved[two] + (more if more > 0.0 else meshes.numbers[EDGE_REACH] * more)
@@ -340,6 +345,10 @@ def touching_rows(near, used, x, half, meshes):
     ``near`` has all that may touch, ``used`` are moves and growth of bodies since (`add.kernels.mesh_arrays.nearer`).
     ``half`` are the half-thicknesses of the bodies [m].
     """
+    (moved, grown), most = used, 0.0
+    for b in range(half.size):
+        most = max(most, 2.0 * (moved[b] + max(grown[b], 0.0)))
+    used = moved, grown, most
     first = first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])
     rows = np.empty((16, 3), dtype=np.int64)
     vf, ee = (near.vf, near.vf_gaps, near.vf_runs, near.vf_least), (near.ee, near.ee_gaps, near.ee_runs, near.ee_least)
