@@ -165,8 +165,7 @@ CONVERGENCE = "discretisation.json"
 FORMAT = "add-convergence/1"
 #: How often steps and meshes are halved where nobody says it.
 TIME_LEVELS, MESH_LEVELS = 2, 1
-#: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over: they take as long as one to
-#: nine simulations.
+#: A refit takes about as long as so many evaluations of the fit, which are mostly slopes: those it takes over.
 REFIT = 1.5
 #: Simulations of a refit, mostly; up to six.
 RUNS = 3.0
