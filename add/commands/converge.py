@@ -75,7 +75,8 @@ def converge_scene(
     say = progress or (lambda text: None)
     problem, x, result = fitted_problem(scene, folder)
     begin = time.perf_counter()
-    seconds = convergence_file.cost(scene, folder, levels.time, len(levels.finer) or levels.mesh)
+    refined = levels.time, len(levels.finer) or levels.mesh
+    seconds = convergence_file.cost(scene, folder, *refined)
     if seconds is not None:
         say(f"about {duration(seconds)} by the evaluations of the fit; a study that is stopped goes on")
     # The scene with the numbers found is that of every refinement: a clock that was fitted decides which frames count,
@@ -88,10 +89,14 @@ def converge_scene(
     )
     rows = derivatives(found_there, found_there.x0)
     # A fit ends a little before its minimum: changes count from where steps of this kind end.
-    base, _ = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
+    clock = time.perf_counter()
+    base, before = kept.refit("as fitted", lambda: refit(found_there, found_there.x0, rows))
+    each = (time.perf_counter() - clock) / base.runs
     say(f"as fitted: objective {base.value:.4g}")
     estimated = estimate(at_fit, found_there, base, rows)
     say(convergence_file.estimate_text(estimated))
+    if not before:
+        say(f"about {duration(convergence_file.rest(scene, each, *refined))} more, by the simulations of this fit")
     sequences: dict[str, tuple[float, list[Refit], list[str]]] = {}
     steps: list[tuple[str, Scene]] = [
         (f"dt {scene.time.dt / 2**k:g} s", convergence_file.with_shorter_steps(at_fit, 2**k))

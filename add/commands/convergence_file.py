@@ -165,8 +165,10 @@ CONVERGENCE = "discretisation.json"
 FORMAT = "add-convergence/1"
 #: How often steps and meshes are halved where nobody says it.
 TIME_LEVELS, MESH_LEVELS = 2, 1
-#: A refit takes about as long as so many evaluations of the fit, whose slopes it takes over.
+#: A refit takes about as long as so many evaluations of the fit, which are mostly slopes: those it takes over.
 REFIT = 1.5
+#: Simulations of a refit, mostly; up to six.
+RUNS = 3.0
 #: Power of the number of coordinates with which the time of a step grows.
 GROWS = 1.2
 
@@ -189,9 +191,18 @@ def cost(scene: Scene, folder: RunFolder, time: int = TIME_LEVELS, mesh: int = M
     if not lines:
         return None
     each = [float(line["seconds"]) for line in lines if line["phase"] == lines[-1]["phase"]]
+    return float(np.median(each)) * (1.0 + REFIT * (1.0 + _longer(scene, time, mesh)))
+
+
+def _longer(scene: Scene, time: int, mesh: int) -> float:
+    """Return how long one simulation with each refinement takes, all together, in those of the fit."""
     finer = [2.0**k for k in range(1, time + 1)]
-    finer += [8.0 ** (GROWS * k) for k in range(1, mesh + 1) if meshed(scene)]
-    return float(np.median(each)) * (1.0 + REFIT * (1.0 + sum(finer)))
+    return sum(finer + [8.0 ** (GROWS * k) for k in range(1, mesh + 1) if meshed(scene)])
+
+
+def rest(scene: Scene, each: float, time: int, mesh: int) -> float:
+    """Return about how long refinements take [s] where a simulation of the fit has taken ``each`` [s]."""
+    return each * RUNS * _longer(scene, time, mesh)
 
 
 def refined_text(found: Mapping[str, Any], scene: Scene) -> str:

@@ -24,7 +24,7 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
-from add.kernels.mesh_pairs import near_pairs
+from add.kernels.mesh_near import near_pairs
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -142,7 +142,7 @@ call_mesh_force = when_called(
     (*[_ROW] * 3, _MESHES, typeof(Law(0, 0)), _NEAR, _ROWS, _ROW),
     types.Tuple((_ROWS, types.boolean)),
 )
-call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES), _NEAR)
+call_near_pairs = when_called(near_pairs, (types.float64[:, ::1], _ROW, _MESHES, types.float64), _NEAR)
 
 
 @njit(**FAMILY)
@@ -160,10 +160,10 @@ def _mesh_forces(arena, k, at, replay, rows, out):
         return rows
     meshes, law, given = contact.meshes, _law_of(contact), rows[:0]
     found, covered = call_mesh_force((at.q, at.v, at.theta, meshes, law, contact.near, given, out))
-    if not covered:  # look for pairs where too few are near
+    if not covered:  # look for pairs where too few are near, for this trial alone
         x, half = places_and_halves(at.q, at.v, at.theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
-            near = call_near_pairs((x, half, meshes))
+            near = call_near_pairs((x, half, meshes, 0.0))
             found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, given, out))
     return found
 
@@ -195,7 +195,8 @@ MESH_KIND = Kind("contact_of_meshes", _MeshArrays, _mesh_forces, _mesh_parameter
 def nothing_near(n_bodies: int) -> Near:
     """Return pairs that cover nothing."""
     none, widths, gaps = np.zeros((0, 2), dtype=np.int64), np.zeros(n_bodies), np.zeros(0)
-    return Near(np.zeros((0, 3)), widths, widths, widths, none, none, gaps, gaps)
+    runs = np.zeros(1, dtype=np.int64)
+    return Near(np.zeros((0, 3)), widths, widths, widths, none, none, gaps, gaps, runs, runs, gaps, gaps)
 
 
 def mesh_family(near: Near, meshes: Meshes, law: Law, keys: IntArray) -> Family:

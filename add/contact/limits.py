@@ -20,7 +20,7 @@ from add.contact.branches import PairContact
 from add.contact.crossings import Candidates, Primitives, candidates
 from add.contact.surfaces import ContactSurface
 from add.equations.lifted import StepLimit
-from add.kernels.primitives import box_gaps, may_collide, way_from
+from add.kernels.primitives import box_gaps, greatest_sum, may_collide, pairs_within, ways_from
 from add.typing import FloatArray, IntArray
 
 
@@ -95,9 +95,9 @@ def _shortened(q0: FloatArray, q1: FloatArray, turning: IntArray, free: Callable
 
 
 class _Near(NamedTuple):
-    """Pairs that come near each other on ways that lead no further than ``room`` from places ``x`` [m].
+    """Pairs that come near each other on ways of two bodies that lead no further than ``room`` from places ``x`` [m].
 
-    They are sorted by the gaps between their boxes there, ``of_vf`` and ``of_ee`` [m].
+    They are sorted by the gaps between their boxes there, ``of_vf`` and ``of_ee`` [m]; ``bodies`` are both of each.
     """
 
     x: FloatArray
@@ -105,21 +105,29 @@ class _Near(NamedTuple):
     pairs: Candidates
     of_vf: FloatArray
     of_ee: FloatArray
+    bodies: Candidates
 
     @classmethod
     def around(cls, primitives: Primitives, x: FloatArray, room: float, least: float) -> _Near:
         """Look for pairs whose boxes are no more than ``least`` apart somewhere on such ways."""
-        near = candidates(primitives, x, None, 2.0 * room + least)
-        corners = primitives.edges[near.ee]
+        near = candidates(primitives, x, None, room + least)
+        corners, body = primitives.edges[near.ee], primitives.body
+        bodies = (
+            np.column_stack([body[near.vf[:, 0]], body[primitives.faces[near.vf[:, 1], 0]]]),
+            body[corners[:, :, 0]],
+        )
         of_vf = box_gaps(x, np.column_stack([near.vf[:, 0], primitives.faces[near.vf[:, 1]]]), 1)
         of_ee = box_gaps(x, corners.reshape(-1, 4), 2)
         vf, ee = np.argsort(of_vf), np.argsort(of_ee)
-        return cls(x, room, Candidates(near.vf[vf], near.ee[ee]), of_vf[vf], of_ee[ee])
+        kept = Candidates(bodies[0][vf], bodies[1][ee])
+        return cls(x, room, Candidates(near.vf[vf], near.ee[ee]), of_vf[vf], of_ee[ee], kept)
 
-    def within(self, gap: float) -> Candidates:
-        """Return the pairs of which the boxes are at most this far apart [m]."""
-        vf, ee = (int(np.searchsorted(gaps, gap, side="right")) for gaps in (self.of_vf, self.of_ee))
-        return Candidates(self.pairs.vf[:vf], self.pairs.ee[:ee])
+    def within(self, ways: FloatArray, most: float, more: float) -> Candidates:
+        """Return the pairs of which the boxes are no further apart than by ``more`` beyond the ways of bodies [m]."""
+        return Candidates(
+            pairs_within(self.pairs.vf, self.of_vf, self.bodies.vf, ways, most, more),
+            pairs_within(self.pairs.ee, self.of_ee, self.bodies.ee, ways, most, more),
+        )
 
 
 @final
@@ -190,15 +198,20 @@ class CollisionLimit(StepLimit):
 
     def _pairs(self, x0: FloatArray, x1: FloatArray) -> Candidates:
         """Return all pairs whose ways come near each other, and more; which ones are kept changes no number."""
+        primitives, more = self.primitives, 2.0 * self.least  # once more for round-off
+        body, meets = primitives.body, primitives.meets
         for near in self._near:
-            if near.x.shape == x0.shape and (way := way_from(near.x, x0, x1)) <= near.room:
-                return near.within(2.0 * way + 2.0 * self.least)  # once more for round-off
-        way = way_from(x0, x1, x1)
+            if near.x.shape == x0.shape:
+                ways = ways_from(near.x, x0, x1, body, len(meets))
+                if (most := greatest_sum(ways, meets)) <= near.room:
+                    return near.within(ways, most, more)
+        way = float(ways_from(x0, x1, x1, body, len(meets)).max(initial=0.0))
         if not way <= self.length:  # what is near where a long way begins says little about what is near on it
-            return candidates(self.primitives, x0, x1, self.least)
-        around = _Near.around(self.primitives, x0, way + MARGIN * self.length, self.least)
+            return candidates(primitives, x0, x1, self.least)
+        around = _Near.around(primitives, x0, 2.0 * (way + MARGIN * self.length), self.least)
         self._near[:] = [around]
-        return around.within(2.0 * way + 2.0 * self.least)
+        ways = ways_from(x0, x0, x1, body, len(meets))
+        return around.within(ways, greatest_sum(ways, meets), more)
 
 
 def point_runs(

@@ -21,7 +21,7 @@ from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near, holdable_rows
 from add.kernels.mesh_derivatives import block_entries, carrier_keys
-from add.kernels.mesh_pairs import greatest_skin, near_pairs
+from add.kernels.mesh_near import MARGIN, greatest_skin, near_pairs
 from add.kernels.mesh_sticking import dense_places, stick_dofs, stick_rows_of_primitives
 from add.kernels.stencil import edges_region, face_region, stencil
 from add.kernels.sticking import StickRows, new_stick_rows
@@ -176,7 +176,7 @@ class MeshContact(RowContact):
         x, half = kernel.places_and_halves(kin.q, kin.v, theta, self.arrays)
         if not np.isfinite(x).all():
             return None
-        near = Near(*near_pairs(x, half, self.arrays))
+        near = Near(*near_pairs(x, half, self.arrays, MARGIN))
         self._near[:] = [near]
         return near
 

@@ -82,7 +82,9 @@ class Near(NamedTuple):
 
     They are all of which the distance is at most the sum of ``wide`` (n_bodies,) of both bodies, pairs of one body left
     out that stand too near each other at rest to meet even with half-thicknesses ``least`` (n_bodies,) [m]. Of each
-    pair ``vf_gaps`` (k,) and ``ee_gaps`` (m,) say how far its boxes are apart beyond its ``half`` (n_bodies,) [m].
+    pair ``vf_gaps`` (k,) and ``ee_gaps`` (m,) say by how much at least it is further apart than the reach at which it
+    touches with ``half`` (n_bodies,) [m]. Pairs of one vertex, or of one edge, with one body are a run: ``vf_runs`` and
+    ``ee_runs`` say where each begins, and where the last one ends, ``vf_least`` and ``ee_least`` the least gap of each.
     """
 
     x: Floats2
@@ -93,24 +95,39 @@ class Near(NamedTuple):
     ee: Ints2
     vf_gaps: Floats
     ee_gaps: Floats
+    vf_runs: Ints
+    ee_runs: Ints
+    vf_least: Floats
+    ee_least: Floats
 
 
 @njit(cache=True, error_model="numpy")
-def nearer(near, x, half):
-    """Return by how much pairs may have come nearer since they were looked for [m]; infinite if any may be missing."""
+def nearer(near, x, half, meshes):
+    """Return how far each body (n_bodies,) has moved since pairs were looked for, and how much thicker it is [m].
+
+    A pair has used of its gap the ways of both bodies, and of what they have grown by the share that its reach has of
+    both half-thicknesses. Last, whether all that may touch by now is among the pairs.
+    """
+    moved, grown = np.zeros(half.size), np.zeros(half.size)
     if near.x.shape[0] != x.shape[0]:
-        return np.inf
-    moved = 0.0
+        return moved, grown, False
     for i in range(x.shape[0]):
-        moved = max(
-            moved, (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
-        )
-    moved, thicker = np.sqrt(moved), 0.0
+        b = meshes.body[i]
+        square = (x[i, 0] - near.x[i, 0]) ** 2 + (x[i, 1] - near.x[i, 1]) ** 2 + (x[i, 2] - near.x[i, 2]) ** 2
+        if not square < np.inf:
+            return moved, grown, False
+        moved[b] = max(moved[b], square)
     for b in range(half.size):
-        if half[b] + moved > near.wide[b] or half[b] < near.least[b]:
-            return np.inf
-        thicker = max(thicker, half[b] - near.half[b])
-    return 2.0 * (moved + thicker)
+        moved[b], grown[b] = np.sqrt(moved[b]), half[b] - near.half[b]
+        if half[b] < near.least[b]:
+            return moved, grown, False
+    for b in range(half.size):  # what one moves less, another one may move more
+        over = half[b] + moved[b] - near.wide[b]
+        if over > 0.0:
+            for c in range(half.size):
+                if meshes.meets[b, c] and over + half[c] + moved[c] - near.wide[c] > 0.0:
+                    return moved, grown, False
+    return moved, grown, True
 
 
 @njit(cache=True, error_model="numpy")

@@ -286,10 +286,10 @@ def decided_mesh_contact_force(q, v, theta, meshes, law, near, given, out):
     If candidates were not near enough, nothing is added, and there are no rows.
     """
     places, half = places_of(1, q, v, theta, meshes), half_thicknesses(theta, meshes)
-    closer = nearer(near, places.x, half)
-    if not closer < np.inf:
+    moved, grown, covered = nearer(near, places.x, half, meshes)
+    if not covered:
         return np.zeros((0, 3), dtype=np.int64), False
-    rows = with_given_rows(touching_rows(near, closer, places.x, half, meshes), given, places.x, half, meshes)
+    rows = with_given_rows(touching_rows(near, (moved, grown), places.x, half, meshes), given, places.x, half, meshes)
     if rows.shape[0]:
         _add_force(places, theta, meshes, law, False, rows, half, q, out, new_store())
     return rows, True

@@ -28,7 +28,6 @@ and not asked at every iterate.
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.boxes import near_primitives
 from add.kernels.caching import njit
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR
 from add.kernels.mesh_arrays import (
@@ -41,12 +40,10 @@ from add.kernels.mesh_arrays import (
     VERTEX_EDGE,
     VERTEX_FACE,
     VERTEX_VERTEX,
-    Near,
     first_pairs,
     reach_share,
 )
 from add.kernels.ordering import order_of, rows_by
-from add.kernels.primitives import box_gap
 from add.kernels.stencil import (
     EDGE_END,
     END_EDGE,
@@ -73,7 +70,8 @@ def _room(rows, n):
 
 
 @njit(cache=True)
-def _gather(x, p, n_points, X):
+def gather(x, p, n_points, X):
+    """Fill X (4, 3) with the places of the points p of a pair."""
     for k in range(n_points):
         X[k, 0], X[k, 1], X[k, 2] = x[p[k], 0], x[p[k], 1], x[p[k], 2]
 
@@ -96,7 +94,7 @@ def _beside(X, reach):
 @njit(cache=True, error_model="numpy")
 def apart_at_rest(kind, p, reach, rest, X, c, g, P):
     """Whether two primitives of one body, four points p, stand at least ``reach`` apart at rest."""
-    _gather(rest, p, 4, X)
+    gather(rest, p, 4, X)
     if kind == EDGE_EDGE and _beside(X, reach):
         return True
     region = edges_region(X) if kind == EDGE_EDGE else face_region(X)
@@ -184,95 +182,99 @@ def _counted(v, n, near, rows, n_rows, x, half, meshes, first, X):
 
 
 @njit(cache=True, error_model="numpy")
-def _vertices_and_faces(near_now, x, half, meshes, rows, n_rows, first):
-    """Add the rows of vertices; ``near_now`` are pairs (k, 2) sorted by vertex, their gaps, how much nearer they are.
+def _vertices_and_faces(pairs, used, x, half, meshes, rows, n_rows, first):
+    """Add the rows of vertices; ``pairs`` are those of `Near` (k, 2), their gaps, runs and least gaps.
 
-    Pairs with a greater gap are left out first: of those that are kept for many iterates nearly all have one.
+    Runs and pairs with greater gaps are left out first: of those that are kept for many iterates nearly all have. What
+    bodies have ``used`` are their moves, what they have grown by, and the greatest sum of both of two bodies.
     """
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, near, n = np.zeros(4, dtype=np.int64), np.empty((16, 2), dtype=np.int64), 0
     faces, body, rest, factor = meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
-    vf, gaps, closer = near_now
-    for k in range(vf.shape[0]):
-        v, f = vf[k, 0], vf[k, 1]
-        near_enough, other = gaps[k] <= closer, 0
-        if near_enough:
-            other = body[faces[f, 0]]
-            near_enough = meshes.meets[body[v], other] != 0
-        if near_enough and body[v] == other:
-            near_enough = v != faces[f, 0] and v != faces[f, 1] and v != faces[f, 2]
-        if near_enough:
-            whole = half[body[v]] + half[other]
-            reach = meshes.vertex_reach[body[v], other] * whole
+    (vf, gaps, runs, least), (moved, grown, most) = pairs, used
+    for run in range(least.size):
+        if least[run] > most and n == 0:
+            continue
+        begin, stop = runs[run], runs[run + 1]
+        v, other = vf[begin, 0], body[faces[vf[begin, 1], 0]]
+        share, whole = meshes.vertex_reach[body[v], other], half[body[v]] + half[other]
+        reach = share * whole
+        closer = moved[body[v]] + moved[other] + share * (grown[body[v]] + grown[other])
+        if least[run] > closer:
+            stop = begin
+        for k in range(begin, stop):
+            if gaps[k] > closer:
+                continue
+            f, near_enough = vf[k, 1], True
             p[0], p[1], p[2], p[3] = v, faces[f, 0], faces[f, 1], faces[f, 2]
             for a in range(3):  # boxes first
                 low = min(x[p[1], a], x[p[2], a], x[p[3], a])
                 high = max(x[p[1], a], x[p[2], a], x[p[3], a])
                 if x[v, a] < low - reach or x[v, a] > high + reach:
                     near_enough = False
-            if near_enough:
-                _gather(x, p, 4, X)
-                region = face_region(X)
-                d, _ = stencil(region, X, 4, 1, c, g, P)
-                if d < reach and (body[v] != other or apart_at_rest(VERTEX_FACE, p, factor * whole, rest, X, c, g, P)):
-                    if n == near.shape[0]:
-                        more = np.empty((2 * n, 2), dtype=np.int64)
-                        put(near, more)
-                        near = more
-                    near[n, 0], near[n, 1] = f, region
-                    n += 1
-        if n > 0 and (k + 1 == vf.shape[0] or vf[k + 1, 0] != v):
+            if not near_enough:
+                continue
+            gather(x, p, 4, X)
+            region = face_region(X)
+            d, _ = stencil(region, X, 4, 1, c, g, P)
+            if d < reach and (body[v] != other or apart_at_rest(VERTEX_FACE, p, factor * whole, rest, X, c, g, P)):
+                if n == near.shape[0]:
+                    more = np.empty((2 * n, 2), dtype=np.int64)
+                    put(near, more)
+                    near = more
+                near[n, 0], near[n, 1] = f, region
+                n += 1
+        if n > 0 and (run + 1 == least.size or vf[runs[run + 1], 0] != v):
             rows, n_rows = _counted(v, n, near, rows, n_rows, x, half, meshes, first, X)
             n = 0
     return rows, n_rows
 
 
 @njit(cache=True, error_model="numpy")
-def _edges_and_edges(near_now, x, half, meshes, rows, n_rows, first):
+def _edges_and_edges(pairs, used, x, half, meshes, rows, n_rows, first):
     """Add the rows of edges; see `_vertices_and_faces`."""
     X, P, c, g = np.zeros((4, 3)), np.zeros((9, 3)), np.zeros(4), np.zeros((4, 4))
     p, edges, body, squares = np.zeros(4, dtype=np.int64), meshes.edges, meshes.body, meshes.squares
     n_e, begin, rest, factor = edges.shape[0], n_rows, meshes.rest, meshes.numbers[REST_FACTOR]
-    ee, gaps, closer = near_now
-    for k in range(ee.shape[0]):
-        if gaps[k] > closer:
+    (ee, gaps, runs, least), (moved, grown, most) = pairs, used
+    for run in range(least.size):
+        if least[run] > most:
             continue
-        i, j = min(ee[k, 0], ee[k, 1]), max(ee[k, 0], ee[k, 1])
-        p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
-        one, two = body[p[0]], body[p[2]]
-        if not (meshes.sharp[i] and meshes.sharp[j] and meshes.meets[one, two]):
+        one, two = body[edges[ee[runs[run], 0], 0]], body[edges[ee[runs[run], 1], 0]]
+        more, whole = grown[one] + grown[two], half[one] + half[two]
+        closer = moved[one] + moved[two] + (more if more > 0.0 else meshes.numbers[EDGE_REACH] * more)
+        if least[run] > closer:
             continue
-        if p[0] == p[2] or p[0] == p[3] or p[1] == p[2] or p[1] == p[3]:
-            continue
-        whole, away = half[one] + half[two], False
-        reach = reach_share(EDGE_EDGE, i, j, meshes) * whole
-        for a in range(3):
-            gap = max(
-                min(x[p[0], a], x[p[1], a]) - max(x[p[2], a], x[p[3], a]),
-                min(x[p[2], a], x[p[3], a]) - max(x[p[0], a], x[p[1], a]),
-            )
-            away |= gap > reach
-        if away:
-            continue
-        _gather(x, p, 4, X)
-        if _beside(X, reach):
-            continue
-        region = edges_region(X)
-        d, _ = stencil(region, X, 4, 1, c, g, P)
-        if d >= reach:
-            continue
-        bits = ACTIVE
-        if edge_cross_square(X) < MOLLIFIED_BELOW * squares[i] * squares[j]:
-            bits |= MOLLIFIED
-        if one == two and not apart_at_rest(EDGE_EDGE, p, factor * whole, rest, X, c, g, P):
-            continue
-        rows = _room(rows, n_rows)
-        rows[n_rows, PAIR], rows[n_rows, FEATURE], rows[n_rows, BITS] = (
-            first[EDGE_EDGE] + i * n_e + j,
-            region + 16,
-            bits,
-        )
-        n_rows += 1
+        for k in range(runs[run], runs[run + 1]):
+            if gaps[k] > closer:
+                continue
+            i, j, away = ee[k, 0], ee[k, 1], False
+            p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
+            reach = reach_share(EDGE_EDGE, i, j, meshes) * whole
+            for a in range(3):
+                gap = max(
+                    min(x[p[0], a], x[p[1], a]) - max(x[p[2], a], x[p[3], a]),
+                    min(x[p[2], a], x[p[3], a]) - max(x[p[0], a], x[p[1], a]),
+                )
+                away |= gap > reach
+            if away:
+                continue
+            gather(x, p, 4, X)
+            if _beside(X, reach):
+                continue
+            region = edges_region(X)
+            d, _ = stencil(region, X, 4, 1, c, g, P)
+            if d >= reach:
+                continue
+            bits = ACTIVE
+            if edge_cross_square(X) < MOLLIFIED_BELOW * squares[i] * squares[j]:
+                bits |= MOLLIFIED
+            if one == two and not apart_at_rest(EDGE_EDGE, p, factor * whole, rest, X, c, g, P):
+                continue
+            rows = _room(rows, n_rows)
+            rows[n_rows, PAIR], rows[n_rows, FEATURE] = first[EDGE_EDGE] + i * n_e + j, region + 16
+            rows[n_rows, BITS] = bits
+            n_rows += 1
     return _ends_of_edges(x, half, meshes, rows, begin, n_rows, first)
 
 
@@ -337,62 +339,19 @@ def _nearest_on_edge(w, e, x, edges, X):
 
 
 @njit(cache=True, error_model="numpy")
-def touching_rows(near, closer, x, half, meshes):
+def touching_rows(near, used, x, half, meshes):
     """Return the rows (k, 3) of all pairs nearer than their reach, without bits of the law, sorted.
 
-    ``near`` has all that may touch, ``closer`` is by how much they came nearer (`add.kernels.mesh_arrays.nearer`).
+    ``near`` has all that may touch, ``used`` are moves and growth of bodies since (`add.kernels.mesh_arrays.nearer`).
     ``half`` are the half-thicknesses of the bodies [m].
     """
+    (moved, grown), most = used, 0.0
+    for b in range(half.size):
+        most = max(most, 2.0 * (moved[b] + max(grown[b], 0.0)))
+    used = moved, grown, most
     first = first_pairs(x.shape[0], meshes.edges.shape[0], meshes.faces.shape[0])
     rows = np.empty((16, 3), dtype=np.int64)
-    rows, n = _vertices_and_faces((near.vf, near.vf_gaps, closer), x, half, meshes, rows, 0, first)
-    rows, n = _edges_and_edges((near.ee, near.ee_gaps, closer), x, half, meshes, rows, n, first)
+    vf, ee = (near.vf, near.vf_gaps, near.vf_runs, near.vf_least), (near.ee, near.ee_gaps, near.ee_runs, near.ee_least)
+    rows, n = _vertices_and_faces(vf, used, x, half, meshes, rows, 0, first)
+    rows, n = _edges_and_edges(ee, used, x, half, meshes, rows, n, first)
     return rows_by(rows[:n], PAIR)
-
-
-#: Pairs are looked for again when points have moved by this share of the reach at which primitives touch.
-MARGIN = 1.0
-#: Half-thicknesses of a search may shrink by this factor until pairs are looked for again; see `Near.least`.
-THINNER = 1.6
-
-
-@njit(cache=True)
-def greatest_skin(half, meshes):
-    """Return the greatest half-thickness (n_bodies,) of what is not round; of all if that is zero [m]."""
-    flat, most = 0.0, 0.0
-    for b in range(half.size):
-        most = max(most, half[b])
-        if not meshes.round[b]:
-            flat = max(flat, half[b])
-    return flat if flat > 0.0 else most
-
-
-@njit(cache=True, error_model="numpy")
-def _with_gaps(pairs, kind, x, half, least, meshes):
-    """Return the pairs (k, 2) without those of one body that are near at rest, and the gaps of those left."""
-    kept, gaps, n = np.empty_like(pairs), np.empty(pairs.shape[0]), 0
-    size = 1 if kind == VERTEX_FACE else 2
-    p, X, c, g, P = np.zeros(4, dtype=np.int64), np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros((9, 3))
-    edges, faces, body, rest, factor = meshes.edges, meshes.faces, meshes.body, meshes.rest, meshes.numbers[REST_FACTOR]
-    for k in range(pairs.shape[0]):
-        i, j = pairs[k]
-        if kind == VERTEX_FACE:
-            p[0], p[1], p[2], p[3] = i, faces[j, 0], faces[j, 1], faces[j, 2]
-        else:
-            p[0], p[1], p[2], p[3] = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
-        if body[p[0]] == body[p[3]] and not apart_at_rest(kind, p, 2.0 * factor * least[body[p[0]]], rest, X, c, g, P):
-            continue
-        kept[n, 0], kept[n, 1] = i, j
-        gaps[n] = box_gap(x, p, size) - half[body[p[0]]] - half[body[p[3]]]
-        n += 1
-    return kept[:n].copy(), gaps[:n].copy()
-
-
-@njit(cache=True)
-def near_pairs(x, half, meshes):
-    """Return the `Near` at places x (n_p, 3), which must be finite, with half-thicknesses (n_bodies,) [m]."""
-    wide, least = half + MARGIN * greatest_skin(half, meshes), half / THINNER
-    vf, ee = near_primitives(meshes, x, x, wide, wide)
-    vf, vf_gaps = _with_gaps(vf, VERTEX_FACE, x, half, least, meshes)
-    ee, ee_gaps = _with_gaps(ee, EDGE_EDGE, x, half, least, meshes)
-    return Near(x, wide, half, least, vf, ee, vf_gaps, ee_gaps)

@@ -157,13 +157,49 @@ def _ways_apart(points, first, stop, last, x0, x1, least):
 
 
 @njit(cache=True, error_model="numpy")
-def way_from(x, x0, x1):
-    """Return the greatest change of a coordinate of all points (n_points, 3) from x to x0 or x1 [m]."""
-    most = 0.0
+def ways_from(x, x0, x1, body, n_bodies):
+    """Return the greatest change of a coordinate of each body's points (n_points, 3) from x to x0 or x1 [m].
+
+    Infinite where one is not a number.
+    """
+    out = np.zeros(n_bodies)
     for i in range(x.shape[0]):
         for a in range(3):
-            most = max(most, abs(x0[i, a] - x[i, a]), abs(x1[i, a] - x[i, a]))
+            way, other = abs(x0[i, a] - x[i, a]), abs(x1[i, a] - x[i, a])
+            if not (way < np.inf and other < np.inf):
+                way = np.inf
+            out[body[i]] = max(out[body[i]], way, other)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def greatest_sum(ways, meets):
+    """Return the greatest sum of the ways (n_bodies,) of two bodies that meet, zero if none do [m]."""
+    most = 0.0
+    for b in range(ways.size):
+        if 2.0 * ways[b] > most:  # the longer one of a pair that counts
+            for c in range(ways.size):
+                if meets[b, c] and ways[c] <= ways[b]:
+                    most = max(most, ways[b] + ways[c])
     return most
+
+
+@njit(cache=True, error_model="numpy")
+def pairs_within(pairs, gaps, bodies, ways, most, more):
+    """Return the pairs (k, 2) whose gaps, sorted, are at most ``more`` beyond the ways of both ``bodies`` (k, 2) [m].
+
+    No sum of ways of two bodies that meet is greater than ``most``.
+    """
+    stop, n = 0, 0
+    while stop < pairs.shape[0] and gaps[stop] <= most + more:
+        n += gaps[stop] <= ways[bodies[stop, 0]] + ways[bodies[stop, 1]] + more
+        stop += 1
+    out, n = np.empty((n, 2), dtype=np.int64), 0
+    for k in range(stop):
+        if gaps[k] <= ways[bodies[k, 0]] + ways[bodies[k, 1]] + more:
+            out[n, 0], out[n, 1] = pairs[k, 0], pairs[k, 1]
+            n += 1
+    return out
 
 
 @njit(cache=True, error_model="numpy")

@@ -124,11 +124,13 @@ def test_a_study_that_was_stopped_goes_on(tmp_path, monkeypatch):
         return made(*arguments)
 
     monkeypatch.setattr(converge, "refit", stopped)
-    assert run("converge", path, "-o", folder, "--mesh-levels", 0).exit_code != 0
+    first = run("converge", path, "-o", folder, "--mesh-levels", 0)
+    assert first.exit_code != 0 and "more, by the simulations of this fit" in first.output
     assert not (folder / "discretisation.json").exists()
     again = run("converge", path, "-o", folder, "--mesh-levels", 0)
     assert again.exit_code == 0 and len(calls) == 4
     assert "about " in again.output and "kept from before" in again.output
+    assert "more, by the simulations of this fit" not in again.output  # it was kept: nothing was measured
     found = json.loads((folder / "discretisation.json").read_text())
     (folder / "refits.jsonl").unlink()
     assert run("converge", path, "-o", folder, "--mesh-levels", 0).exit_code == 0

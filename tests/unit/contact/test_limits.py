@@ -122,6 +122,29 @@ def test_a_vertex_that_moves_far_stops_before_the_sheet(monkeypatch):
     assert len(ends) == 1 and np.abs(ends[0]).max() < 2.0 * FARTHEST
 
 
+def test_pairs_that_are_kept_bound_ways_as_all_pairs_do():
+    """Random steps of three bodies, one of which stands still: what was near before finds the same shares."""
+    rng = np.random.default_rng(8)
+    parts = [sheet(4, (0.0, 0.0, 0.25)), sheet(4, (0.07, 0.03, 0.12)), sheet(4, (0.03, 0.06, -0.1))]
+    begins = [-1, 0, 3 * len(parts[1][0])]
+    nodes = [None, *(np.arange(len(x)) for x, _ in parts[1:])]
+    surface = surfaces([(*part, begin, own) for part, begin, own in zip(parts, begins, nodes, strict=True)])
+    limit, theta = CollisionLimit(surface), np.zeros(3)
+    kept = shortened = 0
+    for run in range(12):
+        q = np.concatenate([parts[1][0].ravel(), parts[2][0].ravel()])
+        for _ in range(6):
+            aim = q.copy()
+            aim[q.size // 2 :] += np.tile(rng.normal(size=3) * 0.02 + [0.0, 0.0, 0.07 * (run % 2)], q.size // 6)
+            aim[: q.size // 2] -= np.tile([0.0, 0.0, 0.07 * (run % 2)], q.size // 6)
+            before, share = limit._near[:], limit.share(q, aim, theta)
+            assert share == CollisionLimit(surface).share(q, aim, theta)
+            kept += bool(before) and before[0] is limit._near[0]
+            shortened += share < 1.0
+            q += 0.9 * share * (aim - q)
+    assert kept > 20 and shortened > 10
+
+
 def test_a_rod_that_turns_stops_before_the_wall():
     """A blade turns towards a sheet: every shortened way is tested again on its own chord."""
     flat, faces = sheet(4, (-0.5, -0.5, 0.0), wave=0.0)

@@ -139,13 +139,20 @@ def test_sets_and_weights(case: str) -> None:
         assert min(wanted.values()) < -1e-3 * largest
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_pairs_that_were_near_have_all_that_touch_later(case: str) -> None:
-    """Bodies that met each other, each by nearly the margin, and skins that grew: what is kept finds the same pairs."""
+def test_pairs_that_were_near_have_all_that_touch_later(case: str, alone: bool) -> None:
+    """Bodies that met each other by nearly the margin, both or one alone, and skins that grew: the same pairs.
+
+    Where they move by more than both margins, pairs are looked for again.
+    """
     contact, kin, theta, _ = contact_of(case)
+    if alone:  # a body that meets itself uses its own margin twice
+        others = ~np.eye(len(contact.surface.meets), dtype=bool)
+        contact = replace(contact, surface=replace(contact.surface, meets=contact.surface.meets & others))
     body, skin, nodes = contact.surface.body, theta[6], contact.surface.carrier // 3
     x = kin.q.reshape(-1, 3)[nodes]
-    side = np.where(body == 0, -0.5, 0.5)[:, None]
+    side = np.where(body == 0, 0.0 if alone else -0.5, 1.0 if alone else 0.5)[:, None]
     away = x[body != 0].mean(axis=0) - x[body == 0].mean(axis=0)
     away /= np.linalg.norm(away)
 
@@ -158,14 +165,15 @@ def test_pairs_that_were_near_have_all_that_touch_later(case: str) -> None:
     thicker[6] *= 1.1
     more = 0
     for begin in np.linspace(1.0, 3.0, 9) * skin:
-        apart = replace(contact)  # nothing is near yet
-        before = apart.decide(at(begin), theta)
-        (near,) = apart._near
-        rows = apart.decide(at(begin - 1.75 * skin), thicker)
-        assert apart._near[0] is near
-        np.testing.assert_array_equal(rows, replace(contact).decide(at(begin - 1.75 * skin), thicker))
-        more += len(set(rows[:, 0].tolist()) - set(before[:, 0].tolist()))
-    assert more > 10
+        for way in (1.75 * skin, 2.5 * skin):
+            apart = replace(contact)  # nothing is near yet
+            before = apart.decide(at(begin), theta)
+            (near,) = apart._near
+            rows = apart.decide(at(begin - way), thicker)
+            assert (apart._near[0] is near) == (way < 2.0 * skin)
+            np.testing.assert_array_equal(rows, replace(contact).decide(at(begin - way), thicker))
+            more += len(set(rows[:, 0].tolist()) - set(before[:, 0].tolist()))
+    assert more > 20
 
 
 def _key(name: str, ids: list[int]) -> tuple:
