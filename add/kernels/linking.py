@@ -2,29 +2,42 @@
 
 Numba makes machine code of each function that it compiles, a wrapper for Python, and passes over all that it calls,
 level by level, though most functions are called by compiled ones alone, which link them and optimise the whole anew: a
-third of the time went there. Here a function is the intermediate code of LLVM at first (`Linked`). When Python calls
-it, or its address is asked for, it gets its machine code, in which all that it calls is linked and optimised once
-(`machine_code`).
+third of the time went there. Here a function is the intermediate code of LLVM at first (`Linked`), as are those of
+numba's own that it calls, `np.empty` for one. When Python calls it, or its address is asked for, it gets its machine
+code, in which all that it calls is linked and optimised once (`machine_code`).
 """
 
 import copy
 import functools
+from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
 from llvmlite.binding import parse_assembly, parse_bitcode  # type: ignore[import-untyped]
-from numba.core import cgutils, codegen
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core import cgutils, codegen, ir, types
+from numba.core.compiler import Compiler, CompilerBase, CompileResult, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import Environment, lookup_environment
 from numba.core.lowering import Lower
+from numba.core.rewrites import rewrite_registry
 from numba.core.runtime import nrtdynmod
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+
+from add.kernels.quickened import quicken
 
 #: How the symbols of environments begin, in which a function finds objects of Python.
 _ENVIRONMENT = "_ZN08NumbaEnv"
 #: Functions by which numba counts references to arrays.
 _COUNTING = ("NRT_incref", "NRT_decref", "nrt_atomic_add", "nrt_atomic_sub")
+
+#: Whether a function of `njit` is being compiled, and not numba's own for another.
+_COMPILING: ContextVar[bool] = ContextVar("compiling", default=False)
+_NAME = types.StringLiteral  # type: ignore[attr-defined]
+#: Numba's rewrites of typed functions that `_has_to_rewrite` knows.
+_REWRITES = {
+    "RewriteStringLiteralGetitems", "RewriteStringLiteralSetitems", "RewriteArrayExprs", "RewriteArrayOfConsts",
+}  # fmt: skip
 
 
 class Linked(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -102,20 +115,88 @@ class _Lowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InnerLowering(_Lowering):
+    _name = "lowering_of_numba_for_linking"
+
+    def run_pass(self, state: Any) -> bool:
+        """Make intermediate code of one of numba's own functions, which a dispatcher takes for what Python calls."""
+        super().run_pass(state)
+        nobody_calls: Any = [].pop
+        state.targetctx.insert_user_function(nobody_calls, state.cr.fndesc, [state.library])
+        state.cr = state.cr._replace(cfunc=nobody_calls)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Rewriting(NopythonRewrites):  # type: ignore[misc]
+    _name = "rewriting_of_arrays"
+
+    def run_pass(self, state: Any) -> bool:
+        """Merge expressions of arrays, where there are any: numba looks for them in each function, four times."""
+        return bool(_has_to_rewrite(state) and super().run_pass(state))
+
+
+def _has_to_rewrite(state: Any) -> bool:
+    """Return whether numba's rewrites may match a statement: values of arrays, and names of fields as indices."""
+    kinds = state.typemap
+    for block in state.func_ir.blocks.values():
+        for statement in block.body:
+            value = getattr(statement, "value", None)
+            if isinstance(statement, ir.SetItem) and isinstance(kinds[statement.index.name], _NAME):
+                return True
+            if not isinstance(value, ir.Expr):
+                continue
+            if value.op == "getitem" and isinstance(kinds[value.index.name], _NAME):
+                return True
+            if value.op == "call":
+                called = getattr(kinds[value.func.name], "typing_key", None)
+                if isinstance(called, np.ufunc) or called is np.array:
+                    return True
+            elif value.op.endswith(("binop", "unary")) and isinstance(kinds[statement.target.name], types.Array):
+                return True
+    return any(one.__name__ not in _REWRITES for one in rewrite_registry.rewrites["after-inference"])
+
+
 class Pipeline(CompilerBase):  # type: ignore[misc]
     """Numba's steps of compilation up to intermediate code."""
 
     def _compile_core(self) -> Any:
         """Compile as if Python's lock were kept: else numba's own functions are compiled anew for those that do not."""
+        quicken()
+        _link_inner()
         self.state.flags.release_gil = False
-        return super()._compile_core()
+        before = _COMPILING.set(True)
+        try:
+            return super()._compile_core()
+        finally:
+            _COMPILING.reset(before)
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba's own with another last step."""
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.passes = [(_Lowering if one is NativeLowering else one, text) for one, text in steps.passes]
-        steps.finalize()
-        return [steps]
+        """Return numba's own with another last step, and one that looks whether it has anything to do."""
+        return _steps(self.state, _Lowering)
+
+
+def _steps(state: Any, lowering: type) -> list[Any]:
+    steps = DefaultPassBuilder.define_nopython_pipeline(state)
+    others = {NativeLowering: lowering, NopythonRewrites: _Rewriting}
+    steps.passes = [(others.get(one, one), text) for one, text in steps.passes]
+    steps.finalize()
+    return [steps]
+
+
+@functools.cache
+def _link_inner() -> None:
+    """Let numba's own functions that are compiled for ours be linked alone, too: nobody calls their machine code."""
+    own = Compiler.define_pipelines
+
+    def define_pipelines(self: Any) -> list[Any]:
+        inner = _COMPILING.get() and (self.state.func_id.func.__module__ or "").startswith("numba.")
+        if inner and not self.state.flags.force_pyobject:
+            return _steps(self.state, _InnerLowering)
+        return own(self)
+
+    Compiler.define_pipelines = define_pipelines
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator]
