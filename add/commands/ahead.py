@@ -28,9 +28,8 @@ from add.compiled.impulses import at_hand
 from add.compiled.stages import pull_back_stages
 from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
-from add.contact.body_family import KIND, MESH_KIND, call_near_pairs
+from add.contact.body_family import KIND, MESH_KIND, call_near_pairs, functions_of_contact
 from add.contact.meshes import functions_of_meshes
-from add.contact.penalty_bodies import functions_of_contact
 from add.equations.family_term import OverFamily
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -41,7 +40,6 @@ from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
 from add.kernels.cones import eigenvalues, singular_values
 from add.kernels.contact_arrays import Motion, nothing
-from add.kernels.contact_bodies import body_contact_energy, body_contact_places
 from add.kernels.contact_lines import call_cross, call_crossing_features
 from add.kernels.contact_pairs import STICKS, Law
 from add.kernels.contact_places import call_roll, call_rolled
@@ -130,7 +128,14 @@ def _of_contact(scene: Scene) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions that take longest, with the types of their arguments."""
     if scene.contact.friction_law in ("exact", "impulse"):
         return [one.callee[:2] for one in (call_cones, call_polish, call_finish, eigenvalues)]
-    return (functions_of_meshes() if _meshes_meet(scene) else []) + (functions_of_contact() if scene.obstacles else [])
+    given, of_contact = signatures()[JACOBIAN][0], []
+    for meets, functions_of_force, kind in (
+        (_meshes_meet(scene), functions_of_meshes, MESH_KIND),
+        (bool(scene.obstacles), functions_of_contact, KIND),
+    ):
+        if meets:
+            of_contact += [*functions_of_force(), (kind.functions[JACOBIAN], given)]
+    return of_contact
 
 
 def _meshes_meet(scene: Scene) -> bool:
@@ -190,7 +195,7 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     contact = (
         *functions_of_meshes(),
         *functions_of_contact(),
-        *_of_results(),
+        *_of_sticking(),
         *(one.callee[:2] for one in _WHEN_CALLED),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
@@ -198,16 +203,11 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))
 
 
-def _of_results() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return what keeps energies and places of contact between bodies, and holds what sticks."""
+def _of_sticking() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+    """Return what holds points of bodies that stick."""
     x, places, none = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
-    given = Motion(0.0, x, x, x), nothing(), Law(0, 0)
-    calls = (
-        (body_contact_energy, given),
-        (body_contact_places, (*given, none, places, places)),
-        (stick_rows_of_bodies, (*given, none, places, new_stick_rows(0, 12, 6))),
-    )
-    return tuple((function, tuple(map(typeof, arguments))) for function, arguments in calls)
+    arguments = Motion(0.0, x, x, x), nothing(), Law(0, 0), none, places, new_stick_rows(0, 12, 6)
+    return ((stick_rows_of_bodies, tuple(map(typeof, arguments))),)
 
 
 def warmed() -> bool:

@@ -9,12 +9,13 @@ from numba import from_dtype, typeof, types
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
 from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpacker
+from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth
 from add.kernels.contact_blocks import Slots
 from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian, body_contact_parameters
-from add.kernels.contact_detection import meeting_pairs
+from add.kernels.contact_detection import call_detect, meeting_pairs
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near
 from add.kernels.mesh_contact import decided_mesh_contact_force, mesh_contact_force, places_and_halves
@@ -24,7 +25,6 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
-from add.kernels.mesh_near import near_pairs
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -51,7 +51,9 @@ _own = unpacker(_Arrays)
 _ROW, _INTS, _ROWS = types.float64[::1], types.int64[::1], types.int64[:, ::1]
 #: Python calls it, too, with decisions to make: both have one machine code.
 call_force = when_called(
-    body_contact_force, (types.float64, *[_ROW] * 3, _INTS, _ROW, _ROWS, types.boolean, _ROWS, _ROW), _ROWS
+    body_contact_force,
+    (types.float64, *[_ROW] * 3, _INTS, _ROW, _ROWS, types.boolean, _ROWS, types.UniTuple(_ROW, 2)),
+    _ROWS,
 )
 
 
@@ -60,7 +62,7 @@ def _forces(arena, k, at, replay, rows, out):
     if replay and not rows.size:
         return rows
     c, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
-    return call_force((at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, out))
+    return call_force((at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, (out, out[:0])))
 
 
 @njit(**FAMILY)
@@ -84,6 +86,11 @@ def _parameters(arena, k, at, rows, forward, along, out):
 
 
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian, rates=True)
+
+
+def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the compiled functions beside the family, with the types of their arguments."""
+    return [one.callee[:2] for one in (call_detect, call_force)]
 
 
 def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:

@@ -17,11 +17,11 @@ from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
 from add.kernels import mesh_contact as kernel
+from add.kernels.boxes import MARGIN, greatest_skin, near_pairs
 from add.kernels.contact_blocks import WIDTH
 from add.kernels.contact_pairs import Law
 from add.kernels.mesh_arrays import Meshes, Near, holdable_rows
 from add.kernels.mesh_derivatives import block_entries, carrier_keys
-from add.kernels.mesh_near import MARGIN, greatest_skin, near_pairs
 from add.kernels.mesh_sticking import dense_places, stick_dofs, stick_rows_of_primitives
 from add.kernels.stencil import edges_region, face_region, stencil
 from add.kernels.sticking import StickRows, new_stick_rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
 
-from add.contact.body_family import body_family, call_force, family_with
+from add.contact.body_family import body_family, family_with
 from add.contact.branches import NO_CONTACT, ContactBranch, PairContact, StickingContacts
 from add.contact.formulas import (
     CONSTANT_FRICTION,
@@ -28,7 +28,7 @@ from add.equations.term import Candidates, Decision, Term
 from add.kernels import contact_bodies as kernel
 from add.kernels.contact_arrays import HALF, Contacts, Growth, Motion, Packed, Sizes, no_growth, packed as pack
 from add.kernels.contact_blocks import first_entries
-from add.kernels.contact_detection import call_detect, meeting_pairs
+from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
 from add.kernels.point_ways import free_points
@@ -262,8 +262,11 @@ class BodyContact(PairContact):
     ) -> Decision:
         """Decide and add minus the contact forces in one pass; ``sticking`` goes on sticking."""
         given = NO_CONTACT if sticking is None or not sticking.size else sticking
-        packed = self.at(theta).packed
-        return np.asarray(kernel.body_contact_force(kin.t, kin.q, kin.v, theta, *packed, False, given, out))
+        return self._force(kin, theta, False, given, out, out[:0])
+
+    def _force(self, kin: Kinematics, theta: FloatArray, replay: bool, given: Decision, *into: FloatArray) -> Decision:
+        given_by = *self.motion(kin, theta), *self.at(theta).packed
+        return np.asarray(kernel.body_contact_force(*given_by, replay, given, into))
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
@@ -299,8 +302,8 @@ class BodyContact(PairContact):
     ) -> ContactPlaces:
         """Return the places and forces of the touching pairs of a decision, ``reactions`` of sticking ones included."""
         rows = decision[decision[:, BITS] & ACTIVE != 0]
-        place, force = np.empty((rows.shape[0], 3)), np.empty((rows.shape[0], 3))
-        kernel.body_contact_places(self.motion(kin, theta), self.at(theta).arrays, self.kernel_law, rows, place, force)
+        self._force(kin, theta, True, rows, np.zeros(kin.q.size), seen := np.zeros(1 + 6 * rows.shape[0]))
+        place, force = np.moveaxis(seen[1:].reshape(-1, 2, 3), 1, 0).copy()
         constraint = self.stick_constraint(decision)
         if constraint is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
@@ -312,7 +315,8 @@ class BodyContact(PairContact):
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the elastic energy of all contacts [J]."""
-        return float(kernel.body_contact_energy(self.motion(kin, theta), self.at(theta).arrays, self.kernel_law))
+        self._force(kin, theta, False, NO_CONTACT, np.zeros(kin.q.size), energy := np.zeros(1))
+        return float(energy[0])
 
 
 @final
@@ -393,8 +397,3 @@ class StickingBodies(StickingContacts):
         contact, rows, out = self.contact, self.rows.copy(), new_stick_rows(self.rows.shape[0], 12, 6)
         stick_rows_of_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law, rows, reactions, out)
         return out
-
-
-def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the compiled functions beside the family, with the types of their arguments."""
-    return [one.callee[:2] for one in (call_detect, call_force)]

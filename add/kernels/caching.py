@@ -30,7 +30,7 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher, OmittedArg
 from numba.core.runtime import rtsys
 
-from add.kernels.linking import Linked, Pipeline, machine_code
+from add.kernels.linking import Linked, Pipeline, machine_code, roomy
 from add.kernels.stamps import stamp, types_text
 
 logger = logging.getLogger(__name__)
@@ -229,6 +229,7 @@ def _executable_kept(dispatcher: Any, signature: tuple[Any, ...]) -> CompileResu
     return kept
 
 
+@roomy
 def _executable_made(dispatcher: Any, signature: tuple[Any, ...], compiled: Callable[[], Any] | None) -> CompileResult:
     (compiled or functools.partial(dispatcher.compile, signature))()
     linked = dispatcher.overloads[tuple(map(types.unliteral, signature))]  # type: ignore[attr-defined]

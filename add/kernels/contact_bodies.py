@@ -7,7 +7,8 @@ Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common argume
     law        Law of `contact_pairs.py`
     rows       (k, 3) decision
 
-Nothing is overwritten but what `body_contact_places` fills. Arrays should be C-contiguous and writeable.
+Arrays should be C-contiguous and writeable. What is kept of a state, energies and places, `body_contact_force` says on
+the way: kernels of their own would compile all that a force is made of once more.
 """
 
 import numpy as np
@@ -30,7 +31,6 @@ from add.kernels.contact_blocks import (
     fill_rows,
     first_entry,
     force_columns,
-    hold,
     law_columns,
     law_slopes,
     new_store,
@@ -38,22 +38,19 @@ from add.kernels.contact_blocks import (
     room_in,
     scale_columns,
 )
-from add.kernels.contact_circles import CROSSES
-from add.kernels.contact_detection import call_detect, frames_of, reach_of
+from add.kernels.contact_detection import call_detect, frames_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
-from add.kernels.contact_lines import HALVES, OUTWARDS, ROWS, WEIGHT, call_cross
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, PAIR, has_faces, to_frame, with_given
-from add.kernels.contact_places import BEND, GROWN, ROLLS, call_roll, point_place, roll_way
+from add.kernels.contact_lines import HALVES, OUTWARDS, WEIGHT
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, has_faces, with_given
+from add.kernels.contact_places import BEND, GROWN, ROLLS, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
-    coefficients_of,
     coordinate_columns,
     evaluate,
     scratch_in,
     size_ways,
     way_column,
 )
-from add.kernels.distance import distance_branch
 from add.kernels.rotation import turn
 from add.kernels.shape_codes import BOX
 
@@ -93,15 +90,22 @@ def add_turned(wrench, q, bodies, k, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
-    """Add minus the generalised forces of the rows to out (n,)."""
-    motion, contacts, frames, rows, out, floats = uncounted((motion, contacts, frames, rows, out, floats))
+def _add_force(motion, contacts, frames, law, replay, rows, into, floats):
+    """Add minus the generalised forces of the rows; see `body_contact_force`."""
+    motion, contacts, frames, rows, (out, seen), floats = uncounted((motion, contacts, frames, rows, into, floats))
+    n = 1
     scratch, wrench, touching = scratch_in(floats), np.zeros((contacts.bodies.shape[0], 2, 3)), False
     F, Z, L = borrowed(floats, SCRATCH, (6,)), borrowed(floats, SCRATCH + 6, (5, 3)), scratch.L
     for k in range(rows.shape[0]):
         if rows[k, BITS] & (ACTIVE if replay else ACTIVE | FACE) == 0:
             continue
-        i, o, a, _, spin, _, values, pieces = evaluate(k, 1, motion, contacts, frames, law, replay, rows, scratch)
+        i, o, a, lever, spin, _, values, pieces, d = evaluate(
+            k, 1, motion, contacts, frames, law, replay, rows, scratch
+        )
+        if seen.size:
+            onset, r = values.onset, values.thickness
+            energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
+            seen[0] += L[WEIGHT, 1] * values.k_n * energy
         if rows[k, BITS] & ACTIVE == 0:
             rows[k, BITS] &= GIVEN
             continue
@@ -111,16 +115,24 @@ def _add_force(motion, contacts, frames, law, replay, rows, out, floats):
         for c in range(3):
             F[c], F[3 + c] = L[2, c], L[WEIGHT, 1] * pieces[1][0] * Z[0, c] if braked else 0.0
         add_wrenches(a, contacts.hosts[o], contacts.points[i, 0], L, F, wrench, out)
+        if n < seen.size:
+            for c in range(3):
+                seen[n + c], seen[n + 3 + c] = scratch.x[0, c] - lever * scratch.S[0, c], L[2, c]
+            n += 6
     if touching:
         add_turned(wrench, motion.q, contacts.bodies, frames.k, out)
 
 
 @njit(cache=True, error_model="numpy")
-def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out):
+def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, into):
     """Decide, with the bits `GIVEN` of ``given``, or take it as it is where ``replay`` is true.
 
-    Adds minus the generalised forces to out (n,) and returns the rows. Called at every residual, so that motion and the
-    arrays (`Packed`) come as their parts.
+    Adds minus the generalised forces to the first array (n,) of ``into`` and returns the rows. Called at every
+    residual, so that motion and the arrays (`Packed`) come as their parts.
+
+    The other array is empty; or the elastic energy of all rows [J] is added to its first entry, and as far as it is
+    longer, it is filled with place [m] and force on the point's body there [N] of each row that touches, six numbers a
+    row.
     """
     motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
     frames, rows = frames_of(0, motion, contacts), given
@@ -132,52 +144,8 @@ def body_contact_force(t, q, v, theta, ints, floats, places, replay, given, out)
         else:
             rows = with_given(call_detect((motion.q, theta, contacts, frames)), given)
     if rows.size:
-        _add_force(motion, contacts, frames, law, replay, rows, out, np.zeros(SCRATCH + 24))
+        _add_force(motion, contacts, frames, law, replay, rows, into, np.zeros(SCRATCH + 24))
     return rows
-
-
-@njit(cache=True, error_model="numpy")
-def body_contact_places(motion, contacts, law, rows, place, force):
-    """Fill place (k, 3) [m] and the force (k, 3) on the point's body there [N], of those of the rows that touch."""
-    (floats, integers), frames, n = new_store(), frames_of(0, motion, contacts), 0
-    scratch = scratch_in(floats)
-    for k in range(rows.shape[0]):
-        if rows[k, BITS] & ACTIVE == 0:
-            continue
-        _, _, _, lever, _, _, _, _ = evaluate(k, 1, motion, contacts, frames, law, True, rows, scratch)
-        for c in range(3):
-            place[n, c] = scratch.x[0, c] - lever * scratch.S[0, c]
-            force[n, c] = scratch.L[2, c]
-        n += 1
-    hold(floats, integers)
-
-
-@njit(cache=True, error_model="numpy")
-def body_contact_energy(motion, contacts, law):
-    """Elastic energy stored in all contacts [J]."""
-    frames = frames_of(0, motion, contacts)
-    rows, shapes = call_detect((motion.q, motion.theta, contacts, frames)), frames.shapes
-    n_shapes = contacts.kind.size
-    x, L, S = np.empty((1, 3)), np.empty((ROWS, 3)), np.empty((4, 3))
-    total = 0.0
-    for k in range(rows.shape[0]):
-        i, o = rows[k, PAIR] // n_shapes, rows[k, PAIR] % n_shapes
-        point_place(i, motion.q, contacts, frames.B, x, L)
-        feature, scale = rows[k, FEATURE], contacts.arms[i, 4]
-        if feature & CROSSES:
-            g, scale = call_cross((i, o, feature, contacts, frames, x, L, S[0])), L[WEIGHT, 1]
-        else:
-            if feature & ROLLS:
-                feature ^= ROLLS
-                call_roll((i, o, feature, 0.0, contacts, frames, x, L, S))
-            X0, X1, X2 = to_frame(0, o, x, shapes.R, shapes.p)
-            g = distance_branch(shapes.kind[o], shapes.size[o], X0, X1, X2, feature, 0, S[0], S)
-        d, values = contacts.arms[i, 3] - g, coefficients_of(i, o, motion.theta, contacts)
-        d += reach_of(contacts.points[i, 1], contacts.columns[o, 0], motion.theta, contacts)
-        onset, r = values.onset, values.thickness
-        energy, _ = normal_energy(law.elastic, d, r, onset, d < onset, 2.0 * d > r)
-        total += scale * values.k_n * energy
-    return total
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -204,7 +172,7 @@ def prepare(pair, motion, contacts, frames, law, rows, scratch, room):
 
     Returns point, shape, lever, whether the spin is braked, and what `penalty_law` found.
     """
-    i, o, a, lever, spin, v_n, values, pieces = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
+    i, o, a, lever, spin, v_n, values, pieces, _ = evaluate(pair, 2, motion, contacts, frames, law, True, rows, scratch)
     first, scale, braked = contacts.points[i, 0], scratch.L[WEIGHT, 1], a >= 0 and values.w_0 > 0.0
     set_ends(a, contacts.hosts[o], first, contacts.bodies, scratch.L, room.ends, room.dofs, room.arms)
     force_slopes(v_n, pieces[0], pieces[1], pieces[2], scale, scratch.S, room.W)

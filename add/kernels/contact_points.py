@@ -152,7 +152,7 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
 
 @njit(**_JIT, forceinline=True)
 def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
-    """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, then gap and law.
+    """Row k: completes its bits and returns point, shape, body of the point, lever r and Omega, the law, and the depth.
 
     Fills S as `gap` and `penalty_law`, and L.
     """
@@ -167,7 +167,7 @@ def evaluate(k, order, motion, contacts, frames, law, replay, rows, scratch):
     m = friction[0] * friction[1]
     for c in range(3):
         L[2, c] = scale * (normal[0] * S[0, c] - m * S[2, c])
-    return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k)
+    return i, o, a, lever, spin, v_n, values, (normal, coulomb, friction, by_k), d
 
 
 @njit(**_JIT, forceinline=True)

@@ -120,7 +120,7 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
             decision[k, FEATURE] = nearest(i, o, q, UPRIGHT, contacts, frames, x, L, S)
-        i, o, a, lever, spin, _, values, pieces = evaluate(
+        i, o, a, lever, spin, _, values, pieces, _ = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
         b, scale = contacts.hosts[o], L[WEIGHT, 1]
