@@ -139,7 +139,7 @@ def _formula(timing, k):
 
 @njit(**CALLED)
 def _reach(routines, layout, origin, q_star, point):
-    """Shorten u of a first guess to what is free of the way from ``origin``, as `add.solve.newton.reached`.
+    """Shorten u of a first guess to what is free of the way from ``origin``, as `StepEquations.reached`.
 
     Returns whether there is such a way: given motions go all of theirs.
     """
