@@ -253,8 +253,8 @@ def _nothing() -> bytes:
 #
 # Most of the time in which a kernel is compiled is Python's: numba types a function and writes its intermediate code
 # statement by statement. A quarter of that went to questions that had the same answer each time. Here numba asks them
-# once; what it compiles stays the same, to the bit. Only those methods are replaced that are known to do what they are
-# replaced for: with another numba, compilation takes longer, and nothing else changes.
+# once; what it compiles stays the same, to the letter (`tests/unit/kernels/test_linking.py`). The methods that are
+# replaced are those of the versions of numba that are allowed, all of which keep them.
 
 #: What a frame takes, in words of 8 bytes, so that a piece of 1 MB has as much left for others; none of it is touched.
 _ROOM = (1 << 16) + 1000

@@ -26,8 +26,8 @@ SIEVE = 100.0
 #: Iterations after which zones that have not converged try the other first guesses.
 PATIENCE = 16
 
-#: The share of so many coordinates that may be left for a solve to go on with these alone.
-SMALLER, MANY = 0.5, 90
+#: Fewer bodies are one zone; the share of so many coordinates that may be left for a solve to go on with them alone.
+FEW, SMALLER, MANY = 24, 0.5, 90
 
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
@@ -100,8 +100,9 @@ class Solve:
         self.free = assembler.free
         self.factorizations = 0
         self.kept: BranchEquations | None = None
-        # Rows of constraints and of what sticks, and ways that are free for all at once, would have to be divided, too.
-        self.together = bool(self.system.n_multipliers or self.system.sticking or self.system.limit is not None)
+        # Compiled steps have one length, and these their iterates; rows, and ways that are free, are those of all.
+        few, bound = len(self.system.dofs.entries) < FEW, self.system.limit is not None
+        self.together = few or bound or bool(self.system.n_multipliers or self.system.sticking)
         self.patient = False
         self._stuck: BoolArray = np.zeros(self.free.size, dtype=bool)
         self._zones = Zones(1, np.zeros(self._stuck.size, dtype=np.int64), options.norm)

