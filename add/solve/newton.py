@@ -136,10 +136,7 @@ class Solve:
         """Return the merit of each zone."""
         if zones.number == 1:
             return np.array([point.merit])
-        merits = zones.norms(point.r[self.free])
-        if point.rows.size and self._rows is not None:
-            merits += self._rows * zones.norms(point.rows, self.free.size)
-        return merits
+        return zones.norms(point.r[self.free])  # rows keep all together
 
     def tolerance(self, point: Point | NewtonResult) -> float:
         """Return the tolerance on |r| [N]."""

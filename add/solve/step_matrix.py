@@ -43,10 +43,10 @@ class Zones:
     labels: IntArray
     order: int
 
-    def norms(self, x: FloatArray | BoolArray, first: int = 0) -> FloatArray:
-        """Return the norm of each zone's entries of x, which are those of the unknowns from ``first`` on."""
+    def norms(self, x: FloatArray | BoolArray) -> FloatArray:
+        """Return the norm of each zone's entries of x, which are those of the first unknowns."""
         sizes = x * x if self.order == 2 else np.abs(x)
-        total = np.bincount(self.labels[first : first + x.size], sizes, self.number).astype(float)
+        total = np.bincount(self.labels[: x.size], sizes, self.number).astype(float)
         return np.sqrt(total) if self.order == 2 else total
 
     def settled(self, tolerance: float) -> float:
