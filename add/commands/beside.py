@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from add.machine.files import available_memory, cores
+from add.machine.files import available_memory, idle_cores
 
 #: Free memory from which on each of two processes may keep the 0.4 GB that compilation leaves [bytes].
 _PLENTY = 4e9
+#: Cores without work from which on two processes do not take each other's time, one of them asking.
+_IDLE = 1.5
 
 
 def nothing_kept() -> bool:
@@ -26,7 +28,7 @@ def nothing_kept() -> bool:
 def begin(path: str) -> subprocess.Popen[bytes] | None:
     """Start the process for the scene of a file; not where there is no idle core for it."""
     leave_garbage()
-    if os.getloadavg()[0] > cores() - 0.9:
+    if idle_cores() < _IDLE:
         return None
     silent: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
     try:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -19,6 +20,26 @@ _GROUP = Path("/sys/fs/cgroup")
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def idle_cores(seconds: float = 0.1) -> float:
+    """Return how many cores nobody uses while this process sleeps for a time [s], of those that it may use.
+
+    The load average remembers the last minute, so that a run just behind another would find no core. It is what is left
+    where the system does not count idle time, in ticks of 0.01 s.
+    """
+    try:
+        before, tick = _idle_ticks(), os.sysconf("SC_CLK_TCK")
+        time.sleep(seconds)
+        return min(float(cores()), (_idle_ticks() - before) / (tick * seconds))
+    except (OSError, ValueError, IndexError):
+        return cores() - os.getloadavg()[0]
+
+
+def _idle_ticks() -> int:
+    """Return the ticks of all cores without work, those that wait for a disk among them."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return sum(int(ticks) for ticks in file.readline().split()[4:6])
 
 
 def available_memory() -> float:

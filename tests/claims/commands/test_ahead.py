@@ -18,6 +18,7 @@ from add.kernels.arena import signatures
 from add.kernels.caching import is_kept
 from add.linalg.fronts import factorise
 from add.linalg.substitution import refine
+from add.machine import files
 from add.scene import load_scene
 
 
@@ -75,14 +76,30 @@ def test_explicit_steps_are_compiled_for_what_a_run_calls_them_with():
 
 
 def test_a_process_is_started_where_a_core_is_idle_and_ends_with_the_run(monkeypatch):
-    monkeypatch.setattr(os, "getloadavg", lambda: (1e9, 0.0, 0.0))
+    monkeypatch.setattr(beside, "idle_cores", lambda: 1.0)
     assert beside.begin(str(SCENES / "bouncing_throw.json")) is None
-    monkeypatch.setattr(os, "getloadavg", lambda: (-1e9, 0.0, 0.0))
+    monkeypatch.setattr(beside, "idle_cores", lambda: 2.0)
     process = beside.begin(str(SCENES / "bouncing_throw.json"))
     assert isinstance(process, subprocess.Popen)
     assert process.poll() is None
     beside.ended(process)
     assert process.poll() is not None
+
+
+def test_idle_cores_are_counted_while_the_process_sleeps(monkeypatch):
+    """Each answer takes two readings; where the system gives none, the load of the last minute counts."""
+    ticks = iter([1000, 1000 + int(0.013 * os.sysconf("SC_CLK_TCK")), 0, 10**6])
+    monkeypatch.setattr(files, "_idle_ticks", lambda: next(ticks))
+    monkeypatch.setattr(files, "cores", lambda: 2)
+    assert files.idle_cores(0.01) == pytest.approx(1.0)
+    assert files.idle_cores(0.01) == 2.0  # those of others on a large machine are not for this process
+
+    def nothing():
+        raise FileNotFoundError
+
+    monkeypatch.setattr(files, "_idle_ticks", nothing)
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.5, 0.0, 0.0))
+    assert files.idle_cores() == 1.5
 
 
 def test_where_nothing_is_kept_is_known_before_anything_heavy_is_loaded(monkeypatch, tmp_path):
