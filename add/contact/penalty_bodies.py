@@ -163,7 +163,7 @@ class BodyContact(PairContact):
     def half_lengths(self) -> FloatArray:
         """Half the lengths (n_points,) of the lines that points stand for, zero for others [m]."""
         rim = self.rim if self.rim.size else np.full(self.carrier.size, -1)
-        return np.where(rim >= 0, np.append(self.rims[:, HALF], 0.0)[rim], 0.0)
+        return np.where(rim >= 0, np.append(np.maximum(self.rims[:, HALF], 0.0), 0.0)[rim], 0.0)
 
     @cached_property
     def growth(self) -> Growth:

@@ -9,10 +9,9 @@ from typing import final
 import numpy as np
 
 from add.equations.term import Candidates, Decision
-from add.kernels.contact_arrays import Contacts, Motion
+from add.kernels.contact_arrays import CENTRE, OMEGA, VELOCITY, Contacts, Motion
 from add.kernels.contact_blocks import Slots, block_keys
 from add.kernels.contact_detection import detect, frames_of, meetings
-from add.kernels.contact_places import CENTRE, OMEGA, VELOCITY
 from add.kernels.shape_grid import BODY, FIRST, STOP
 from add.typing import BoolArray, IntArray
 

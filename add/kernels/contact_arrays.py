@@ -11,8 +11,11 @@ from add.kernels.contact_pairs import Law, Shapes
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 from add.typing import FloatArray, IntArray
 
-#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length.
+#: Columns of `rims` of a line: slot, number of the size that its half-length is, slenderness, half-length. The last one
+#: is -1 of points on a rim whose circle is a line, too.
 SLOT, NUMBER, SLENDER, HALF = 6, 7, 8, 9
+# Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
+PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 
 
 class Contacts(NamedTuple):

@@ -19,8 +19,8 @@ import numpy as np
 
 from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import TURN
 from add.kernels.contact_pairs import ACTIVE, BITS, PAIR, STICKS
-from add.kernels.contact_places import TURN
 from add.kernels.ordering import distinct, first_not_below
 from add.kernels.rotation import turn_derivative
 from add.typing import FloatArray, IntArray

@@ -1,6 +1,7 @@
-"""Lines of bodies as a shape sees them, and rims of cylinders: where they are nearest to edges of boxes.
+"""Lines of bodies as a shape sees them, and rims of cylinders: where they are nearest to edges, and to cores.
 
-Seen along a line through E along the axis e_k, a circle about C with the axis a is an ellipse,
+Seen along a line through E along the axis e_k, an edge of a box, or the core of a capsule or a cylinder, a circle about
+C with the axis a is an ellipse,
 
     y(phi) = P (C - E) + rho P (cos(phi) e_1 + sin(phi) e_2),   P = 1 - e_k e_k^T
 
@@ -10,16 +11,19 @@ psi from the first,
     y . y' = F(psi) = q cos psi - p sin psi - (A^2 - B^2) sin psi cos psi,   p = P (C - E) . A,  q = P (C - E) . B
 
 The ends of the axes and the places of tan^3 psi = -q/p, where F/(sin psi cos psi) turns round, bracket all of its
-zeros. Newton's method finds them within the brackets, to round-off, so that forces have derivatives there.
+zeros. Newton's method finds them within the brackets, to round-off, so that forces have derivatives there. At q = 0, as
+of a rod along a face, the ends of the long axis are zeros, and the others are where cos psi = -p/(A^2 - B^2).
 """
 
 import math
 
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import HALF, SLENDER, SLOT
-from add.kernels.contact_places import CENTRE, PLACE
+from add.kernels.contact_arrays import CENTRE, HALF, PLACE, SLENDER, SLOT
+from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX
 
+#: Sine of the angle between axis and normal from which on rims roll.
+UPRIGHT = 0.05
 #: Bit of a feature over which a line crosses one of a shape; below are the edge and the sign of n.
 CROSSES = 1 << 41
 #: Bit of a feature over which a line would cross if it were longer, or turned: it does not touch.
@@ -130,6 +134,11 @@ def nearest_angles(y_j, y_l, e_j, e_l, f_j, f_l):
     a_j, a_l, b_j, b_l = cos * e_j + sin * f_j, cos * e_l + sin * f_l, cos * f_j - sin * e_j, cos * f_l - sin * e_l
     p, q = y_j * a_j + y_l * a_l, y_j * b_j + y_l * b_l
     slim = a_j * a_j + a_l * a_l - b_j * b_j - b_l * b_l
+    if abs(q) <= 1e-14 * (abs(p) + slim):
+        if abs(p) >= slim:
+            return 1, (turn if p < 0.0 else turn + math.pi, second)
+        psi = math.acos(-p / slim)
+        return 2, (turn + psi, turn - psi)
     # Within a quarter, F/(sin psi cos psi) turns round at tan^3 psi = -q/p alone.
     ratio = -q / p if p != 0.0 else math.inf
     between = math.atan(math.copysign(abs(ratio) ** (1.0 / 3.0), ratio))
@@ -184,59 +193,91 @@ def is_circle(i, contacts):
 
 @njit(cache=True, error_model="numpy", inline="always")
 def angles_of(circle, k, y_j, y_l, rho):
-    """Return how many places of a rim are nearest to an edge along axis k, y away, and their angles."""
+    """Return how many places of a rim are nearest to a line along axis k, y away, and their angles."""
     (e, f), j, l = circle[2], (k + 1) % 3, (k + 2) % 3
     return nearest_angles(y_j, y_l, rho * e[j], rho * e[l], rho * f[j], rho * f[l])
 
 
+@njit(cache=True, error_model="numpy")
+def crosses_in_full(C, A, rho, slender):
+    """Whether a rim about C with axis A crosses the core in a shape's frame steeply, and out of all wedges."""
+    basis = basis_of(A)
+    n, angles = angles_of((C, A, basis), 2, C[0], C[1], rho)
+    for k in range(n):
+        U, D = at_angle(basis, angles[k])
+        X0, X1 = C[0] + rho * U[0], C[1] + rho * U[1]
+        bound, steep = (OVER - TURNS) * math.sqrt(X0 * X0 + X1 * X1), 3.0 * STEEP * slender
+        wedged = X0 * U[0] + X1 * U[1] <= bound and X0 * A[0] + X1 * A[1] <= bound
+        if wedged and D[0] * D[0] + D[1] * D[1] >= steep * steep:
+            return True
+    return False
+
+
 @njit(cache=True, error_model="numpy", inline="always")
-def rim_at(circle, rho, slender, k, s, size, side, phi):
+def half_lengths(kind, size):
+    """Return the half-lengths of a box, or of the core of another shape along its axis, and the radius of its lines."""
+    if kind == BOX:
+        return (size[0], size[1], size[2]), 0.0
+    return (0.0, 0.0, size[1]), size[0]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def rim_at(circle, rho, slender, k, s, shape, side, phi):
     """Return place, tangent, and direction from the middle of a rim at an angle, u, gap, and the way of its tangent.
 
-    That is over the edge along axis k of a box, with n to a side; ``s`` are its signs.
+    That is over the line along axis k of a shape, as `half_lengths` has it, with n to a side; ``s`` are its signs, zero
+    of a core: of the two that a core crosses, the side says the way.
     """
-    (C, A, basis), (s_j, s_l), (j, l) = circle, s, ((k + 1) % 3, (k + 2) % 3)
+    (C, A, basis), (s_j, s_l), (j, l), (size, radius) = circle, s, ((k + 1) % 3, (k + 2) % 3), shape
     U, D = at_angle(basis, phi)
     X = (C[0] + rho * U[0], C[1] + rho * U[1], C[2] + rho * U[2])
     m = math.sqrt(D[j] * D[j] + D[l] * D[l])
     n_j, n_l = (2 * side - 1) * D[l] / max(m, 1e-12), (1 - 2 * side) * D[j] / max(m, 1e-12)
     u = min((m - slender) / (2.0 * slender), (s_j * n_j + OVER) / TURNS, (s_l * n_l + OVER) / TURNS)
     u = min(u, (OVER - U[j] * n_j - U[l] * n_l) / TURNS, (OVER - A[j] * n_j - A[l] * n_l) / TURNS)
-    g, inside = n_j * (X[j] - s_j * size[j]) + n_l * (X[l] - s_l * size[l]), size[k] - abs(X[k])
+    g, inside = n_j * (X[j] - s_j * size[j]) + n_l * (X[l] - s_l * size[l]) - radius, size[k] - abs(X[k])
     u = min(u, inside / (END * size[k]))
     if g < 0.0:
         u = min(u, -2.0 * inside / g - 1.0)
+    if radius > 0.0:
+        # A core is passed on the side where the rim is.
+        return (X, D, U), u if g > -radius else 0.0, g, 2 * side - 1.0
     return (X, D, U), u, g, s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
 
 
 @njit(cache=True, error_model="numpy")
 def rim_features(i, o, Q, reach, least, contacts, frames):
-    """Return the features by which a rim, as line i, crosses box o: those of its first point and of its second.
+    """Return the features by which a rim, as line i, crosses shape o: those of its first point and of its second.
 
     -1 for none; and the u of both. See `add.kernels.contact_lines.crossing_features`.
     """
-    size, rim = contacts.size[o], contacts.rims[contacts.points[i, 3]]
+    kind, rim = contacts.kind[o], contacts.rims[contacts.points[i, 3]]
+    shape = half_lengths(kind, contacts.size[o])
+    size, radius = shape
     rho, slender, first, last, best_first, best_last = rim[HALF], STEEP * rim[SLENDER], -1, -1, least, least
     C, A = line_of(i, Q, contacts, frames)
     for c in range(3):
-        if abs(C[c]) - rho * math.sqrt(max(1.0 - A[c] * A[c], 0.0)) > size[c] + reach:
+        if abs(C[c]) - rho * math.sqrt(max(1.0 - A[c] * A[c], 0.0)) > size[c] + radius + reach:
             return first, last, best_first, best_last
     circle, weight = (C, A, basis_of(A)), (9, 3, 1)
-    deepest = -DEEPEST * min(size[0], size[1], size[2], rho)
-    for k in range(3):
+    deepest = -DEEPEST * min(size[0], size[1], size[2], rho) if kind == BOX else -radius
+    for k in range(0 if kind == BOX else 2, 3):
         j, l = (k + 1) % 3, (k + 2) % 3
-        for corner in range(4):
-            s_j, s_l = 2.0 * (corner % 2) - 1.0, 2.0 * (corner // 2) - 1.0
+        for corner in range(4 if kind == BOX else 1):
+            s_j, s_l = 0.0, 0.0
+            if kind == BOX:
+                s_j, s_l = 2.0 * (corner % 2) - 1.0, 2.0 * (corner // 2) - 1.0
             y_j, y_l = C[j] - s_j * size[j], C[l] - s_l * size[l]
-            if y_j * y_j + y_l * y_l > (rho + reach) * (rho + reach):
+            if y_j * y_j + y_l * y_l > (rho + radius + reach) * (rho + radius + reach):
                 continue
             n, angles = angles_of(circle, k, y_j, y_l, rho)
             for place in range(2 * n):
                 side = place % 2
-                _, u, g, way = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[place // 2])
+                _, u, g, way = rim_at(circle, rho, slender, k, (s_j, s_l), shape, side, angles[place // 2])
                 if g >= reach or g <= deepest or u <= (best_last if way >= 0.0 else best_first):
                     continue
-                feature = CROSSES | 2 * int(13 + s_j * weight[j] + s_l * weight[l]) | side
+                code = int(13 + s_j * weight[j] + s_l * weight[l]) if kind == BOX else SIDE
+                feature = CROSSES | 2 * code | side
                 if way >= 0.0:
                     best_last, last = min(u, 1.0), feature
                 else:
@@ -246,20 +287,21 @@ def rim_features(i, o, Q, reach, least, contacts, frames):
 
 @njit(cache=True, error_model="numpy")
 def rim_place(i, o, Q, feature, contacts, frames):
-    """Return place, tangent and direction from the middle of the rim of line i where it crosses box o over a feature.
+    """Return place, tangent and direction from the middle of the rim of line i where it crosses shape o over a feature.
 
     Of two places it is the one that counts more.
     """
-    rim, size, side = contacts.rims[contacts.points[i, 3]], contacts.size[o], feature & 1
-    rho, slender = rim[HALF], STEEP * rim[SLENDER]
-    k, s_j, s_l = axis_of(BOX, (feature & WHICH) // 2)
+    rim, kind, side = contacts.rims[contacts.points[i, 3]], contacts.kind[o], feature & 1
+    rho, slender, shape = rim[HALF], STEEP * rim[SLENDER], half_lengths(kind, contacts.size[o])
+    k, s_j, s_l = axis_of(kind, (feature & WHICH) // 2)
+    size = shape[0]
     C, A = line_of(i, Q, contacts, frames)
     circle = C, A, basis_of(A)
     n, angles = angles_of(
         circle, k, C[(k + 1) % 3] - s_j * size[(k + 1) % 3], C[(k + 2) % 3] - s_l * size[(k + 2) % 3], rho
     )
-    found, best, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[0])
+    found, best, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), shape, side, angles[0])
     if n > 1:
-        other, u, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), size, side, angles[1])
+        other, u, _, _ = rim_at(circle, rho, slender, k, (s_j, s_l), shape, side, angles[1])
         found = other if u > best else found
     return found

@@ -11,22 +11,10 @@ from numba import types
 from add.kernels.borrowed import borrowed, uncounted
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Frames
+from add.kernels.contact_arrays import CENTRE, OMEGA, PLACE, TURN, TURN_RATE, VELOCITY, Frames
 from add.kernels.contact_lines import ROWS, call_crossing_features
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
-from add.kernels.contact_places import (
-    CENTRE,
-    CLEAR,
-    OMEGA,
-    PLACE,
-    ROLLS,
-    TURN,
-    TURN_RATE,
-    VELOCITY,
-    feature_at,
-    has_corner,
-    with_rim,
-)
+from add.kernels.contact_places import CLEAR, ROLLS, feature_at, has_corner, with_rim
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import call_rows_by, first_not_below
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative

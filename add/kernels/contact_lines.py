@@ -173,13 +173,13 @@ def _crosses(is_edge, i, o, contacts):
     """Whether line i may cross shape o.
 
     Of two bodies that both have lines, cores cross edges, and otherwise the lines of the first one those of the other.
-    Rims cross edges of boxes.
+    Rims cross all of them.
     """
     kind, b = contacts.kind[o], contacts.hosts[o]
     if not (kind == BOX or kind == CAPSULE or kind == CYLINDER):
         return False
     if is_circle(i, contacts):
-        return kind == BOX
+        return True
     both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
     if both and is_edge != (kind == BOX):
         return not is_edge
@@ -325,8 +325,9 @@ def may_cross(point, shape, contacts):
     for k in range(point.size):
         i, o = point[k], shape[k]
         if is_line(i, contacts):
-            # Of two points of a line the second one crosses round sides.
-            second = contacts.kind[o] == BOX or contacts.rims[contacts.points[i, 3], SLOT] > 0.0
+            # Of two points of a straight line the second one crosses round sides.
+            straight = not is_circle(i, contacts)
+            second = contacts.kind[o] == BOX or not straight or contacts.rims[contacts.points[i, 3], SLOT] > 0.0
             out[k] = second and _crosses(has_corner(i, contacts), i, o, contacts)
     return out
 

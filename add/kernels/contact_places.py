@@ -15,7 +15,9 @@ the way ds of the first point's material, seen from the shape's,
 
 of what body a does not carry along. The first point has the least gap of the circle, whose gradient is that of the
 material there (the envelope theorem). Three points and more bear a cylinder that stands on its end alike however they
-are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the body has them.
+are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the body has them. Where a rim crosses the
+core of a round side in full, as a line does (`contact_lines.py`), none of its points touch that side: a wide rim
+crosses a rod at two places, between its points.
 """
 
 import math
@@ -25,7 +27,8 @@ from numba import typeof, types
 
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_arrays import CENTRE, HALF, PLACE, Frames, nothing
+from add.kernels.contact_circles import UPRIGHT, crosses_in_full
 from add.kernels.contact_pairs import Shapes, to_frame
 from add.kernels.distance import (
     BESIDE,
@@ -40,14 +43,10 @@ from add.kernels.distance import (
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH
 
-# Rows of the state of a body, B (nb, 13, 3): R (0-2), x, velocity of x, omega, X_c, J (7-9), d(omega)/dw (10-12).
-PLACE, VELOCITY, OMEGA, CENTRE, TURN, TURN_RATE = 3, 4, 5, 6, 7, 10
 #: Rows of L that a point of a rim fills: P; h less the arm from c to the first point x w; cos psi, sin psi and the gap
 #: of the first point, infinite where a point meets another face than the middle; w; and w for a way that grows with
 #: the rim, as y, turned to y.
 MOVED, BY, ANGLE, BEND, GROWN = 5, 6, 7, 8, 9
-#: Sine of the angle between axis and normal from which on rims roll.
-UPRIGHT = 0.05
 #: Bit of a feature over which a point rolls with its rim.
 ROLLS = 1 << 40
 #: Radii by which a place on an edge of a mesh is looked at beside it.
@@ -251,6 +250,10 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         z = -math.copysign(min(fall, abs(z)), z)
         X0, X1, X2 = _turned_back(shapes.R[o], y0 + z * a0, y1 + z * a1, y2 + z * a2)
         below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
+    if below == SIDE and (kind == CAPSULE or kind == CYLINDER):
+        axis = _turned_back(shapes.R[o], a0, a1, a2)
+        if rim[HALF] < 0.0 and least < math.inf and crosses_in_full((X0, X1, X2), axis, radius, fall / radius):
+            return CLEAR
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
     # What is convex is on one side of its faces and within its sides and balls.

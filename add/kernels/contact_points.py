@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import OMEGA, PLACE, TURN, TURN_RATE, VELOCITY as MOVING
 from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SCALE, SPIN, VELOCITY, WAY
 from add.kernels.contact_circles import CROSSES, WHICH
 from add.kernels.contact_detection import reach_of
@@ -44,19 +45,7 @@ from add.kernels.contact_pairs import (
     penalty_law,
     relative_velocity,
 )
-from add.kernels.contact_places import (
-    BEND,
-    BY,
-    MOVED,
-    OMEGA,
-    PLACE,
-    ROLLS,
-    TURN,
-    TURN_RATE,
-    VELOCITY as MOVING,
-    call_roll,
-    point_place,
-)
+from add.kernels.contact_places import BEND, BY, MOVED, ROLLS, call_roll, point_place
 from add.kernels.distance import FALL, FLUSH, RIM_BOTTOM, RIM_TOP, SIDE, TOP, beside, fall_radius
 from add.kernels.shape_codes import BOX, CYLINDER, SPHERE
 from add.typing import FloatArray

@@ -17,7 +17,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Motion, unpacked
+from add.kernels.contact_arrays import OMEGA, PLACE, VELOCITY as SPEED, Motion, unpacked
 from add.kernels.contact_blocks import (
     ARM,
     BODY,
@@ -34,19 +34,10 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
-from add.kernels.contact_circles import CROSSES, OPEN, WHOLE, is_line
+from add.kernels.contact_circles import CROSSES, OPEN, UPRIGHT, WHOLE, is_line
 from add.kernels.contact_detection import frames_of, gap_of
 from add.kernels.contact_lines import crossing_of, nearest
-from add.kernels.contact_places import (
-    MOVED,
-    OMEGA,
-    PLACE,
-    ROLLS,
-    UPRIGHT,
-    VELOCITY as SPEED,
-    is_beside,
-    point_place,
-)
+from add.kernels.contact_places import MOVED, ROLLS, is_beside, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
 from add.kernels.shape_grid import BODY as OF_RUN, FIRST, STOP, ball_of
 

@@ -10,8 +10,8 @@ skin meets the other side there: that of a round body, or of what is held (`mesh
 """
 
 from add.kernels.caching import CALLED, njit
+from add.kernels.contact_arrays import OMEGA, TURN, TURN_RATE
 from add.kernels.contact_blocks import ARM, BODY, COUNT, DEPTH, FIRST, NODES, NORMAL, OTHER, SHARE, VELOCITY, WAY
-from add.kernels.contact_places import OMEGA, TURN, TURN_RATE
 from add.kernels.mesh_arrays import EDGE_EDGE
 from add.kernels.rotation import turn_derivative
 from add.kernels.stencil import WAYS

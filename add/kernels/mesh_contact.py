@@ -29,11 +29,11 @@ import numpy as np
 
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import CENTRE, OMEGA, PLACE, VELOCITY
 from add.kernels.contact_blocks import OWN, hold, new_store
 from add.kernels.contact_detection import body_states
 from add.kernels.contact_laws import normal_energy
 from add.kernels.contact_pairs import ACTIVE, BEYOND, BITS, FEATURE, PAIR, QUADRATIC, STICKS, Coefficients, penalty_law
-from add.kernels.contact_places import CENTRE, OMEGA, PLACE, VELOCITY
 from add.kernels.mesh_arrays import (
     EDGE_EDGE,
     MOLLIFIED,

@@ -23,6 +23,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import njit
+from add.kernels.contact_arrays import OMEGA, TURN
 from add.kernels.contact_blocks import (
     BODY,
     COUNT,
@@ -38,7 +39,6 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, static_coefficient
-from add.kernels.contact_places import OMEGA, TURN
 from add.kernels.mesh_arrays import EDGE_EDGE, REGION_MASK, SAME_NORMAL, points_of, unnumbered
 from add.kernels.mesh_columns import centre_column, coordinate_columns, set_ends
 from add.kernels.mesh_contact import evaluate, half_thicknesses, places_of, round_side, work_in

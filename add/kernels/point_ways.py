@@ -10,10 +10,10 @@ import math
 import numpy as np
 
 from add.kernels.caching import njit
-from add.kernels.contact_circles import is_line
+from add.kernels.contact_circles import UPRIGHT, is_line
 from add.kernels.contact_detection import frames_of, meets, reach_of
 from add.kernels.contact_pairs import to_frame
-from add.kernels.contact_places import UPRIGHT, call_rolled, point_place
+from add.kernels.contact_places import call_rolled, point_place
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.shape_codes import MESH

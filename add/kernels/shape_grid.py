@@ -11,9 +11,8 @@ from numba import typeof, types
 from add.kernels.borrowed import put
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Frames, nothing
+from add.kernels.contact_arrays import CENTRE, PLACE, Frames, nothing
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import CENTRE, PLACE
 
 #: Columns of `runs`.
 FIRST, STOP, GROUP, BODY, OWNER, LINES = 0, 1, 2, 3, 4, 5

@@ -35,12 +35,12 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import set_ends
-from add.kernels.contact_circles import CROSSES
+from add.kernels.contact_circles import CROSSES, UPRIGHT
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_lines import GAP, WEIGHT, nearest
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS, Law, static_coefficient, to_frame
-from add.kernels.contact_places import ROLLS, UPRIGHT, point_place
+from add.kernels.contact_places import ROLLS, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, evaluate, scratch_in
 from add.kernels.distance import distance_branch
 from add.typing import FloatArray

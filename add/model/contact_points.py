@@ -93,6 +93,7 @@ def rims_of(
         numbers[-1][points.radii.size - len(rows) :] = n + np.arange(len(rows))
         rims.append(rows)
         n += len(rows)
+        of_circles = shapes_of(points)[points.radii.size - len(rows) :][np.abs(rows[:, SLOT]) > 1.0]
         for k, shape in enumerate(body.shapes if body.has_frame else ()):
             if shape.kind != CYLINDER:
                 continue
@@ -103,7 +104,7 @@ def rims_of(
                 if end.any():
                     numbers[-1][end] = n
                     towards = shape.rotation[:, :2] @ local[end][0, :2] / np.hypot(*local[end][0, :2])
-                    rims.append(np.array([[*shape.position, *shape.rotation[:, 2], *towards, 0.0]]))
+                    rims.append(np.array([[*shape.position, *shape.rotation[:, 2], *towards, -float(k in of_circles)]]))
                     n += 1
     return np.concatenate(numbers), np.concatenate(rims)
 

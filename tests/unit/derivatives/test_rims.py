@@ -17,12 +17,13 @@ from support.small_models import RoughObjective
 from add.contact import BodyContact, FrictionLaw
 from add.hard_contact import CarriedContacts
 from add.hard_contact.geometry import ContactPairs, contact_term, touches
+from add.kernels.contact_arrays import HALF
 from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_pairs import ACTIVE, BITS, FEATURE, PAIR, SLIP, STICKS
 from add.kernels.contact_places import ROLLS
 from add.kernels.contact_rows import KEEPS, STANDS
-from add.kernels.distance import SIDE
 from add.kernels.rotation import rotation_matrix
+from add.kernels.shape_codes import CAPSULE, CYLINDER
 from add.scene import scene_from_dict
 from add.simulation.run import Simulation
 from add.testing import check_constraint, check_deciding_term, check_term
@@ -136,9 +137,9 @@ def heap(tmp_path: Path) -> dict[str, Any]:
 
 def test_all_points_of_a_rim_are_where_each_would_be(tmp_path: Path) -> None:
     """Detection looks at a rim once: it finds the pairs, and their places, that points find one by one."""
-    built, rng, rolling = scene_from_dict(heap(tmp_path)).build(), np.random.default_rng(3), 0
+    built, rng, rolling, left_out = scene_from_dict(heap(tmp_path)).build(), np.random.default_rng(3), 0, 0
     term, kin = of_points(built.simulation), built.run().kinematics(0)
-    pairs = ContactPairs.of(term)
+    pairs, arrays = ContactPairs.of(term), term.at(built.theta).arrays
     pairs = pairs.select(term.half_lengths[pairs.point] == 0.0)
     for _ in range(30):
         q = np.column_stack([rng.uniform(-0.8, 0.8, (6, 3)) * [1, 1, 0.4], rng.normal(size=(6, 3))]).ravel()
@@ -146,11 +147,17 @@ def test_all_points_of_a_rim_are_where_each_would_be(tmp_path: Path) -> None:
         rows = term.decide(near, built.theta)
         rows = rows[rows[:, FEATURE] & CROSSES == 0]
         found = touches(pairs, near, built.theta)
-        assert rows[:, PAIR].tolist() == pairs.number[found.gap < 0.0].tolist()
+        meets = np.isin(pairs.number, rows[:, PAIR])
+        assert meets.sum() == len(rows) and (found.gap[meets] < 0.0).all()
+        point, shape = np.divmod(pairs.number[(found.gap < 0.0) & ~meets], term.n_shapes)
+        # What a penalty leaves out is of rims that cross a round side as lines; hard contact has these points, too.
+        assert (arrays.rims[arrays.points[point, 3], HALF] < 0.0).all()
+        assert np.isin(arrays.kind[shape], (CAPSULE, CYLINDER)).all()
+        left_out += point.size
         places = term.places(near, built.theta, rows).place
-        np.testing.assert_allclose(places, found.place[found.gap < 0.0], atol=1e-12)
+        np.testing.assert_allclose(places, found.place[meets], atol=1e-12)
         rolling += np.count_nonzero(rows[:, FEATURE] & ROLLS)
-    assert rolling > 50
+    assert rolling > 50 and left_out > 10
 
 
 def of_points(simulation: Simulation) -> BodyContact:
@@ -230,7 +237,7 @@ def test_gradients_of_crossed_logs(law: str) -> None:
     by_points = scene_from_dict(scene | {"contact": {"friction": 0.5}, "time": {"dt": 0.004, "steps": 1}}).build()
     end = run.kinematics(4)
     rows = of_points(by_points.simulation).decide(replace(end, q=end.q - 1e-3 * np.eye(12)[2]), by_points.theta)
-    assert rows.size and (rows[:, FEATURE] == ROLLS | SIDE).all()
+    assert rows.size and (rows[:, FEATURE] & CROSSES != 0).all()
     momenta = [800 * 0.05**2 * 0.04 * v[:3] + 400 * 0.08**2 * 0.4 * v[6:9] for v in run.v]
     np.testing.assert_allclose(momenta[-1], momenta[0], rtol=1e-9, atol=1e-14)
     assert np.abs(run.v[-1] - run.v[0]).min() > 1e-3
