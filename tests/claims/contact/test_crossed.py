@@ -225,6 +225,70 @@ def test_gradients_of_a_rim_on_an_edge(law: str) -> None:
     assert bool(sticks.any() and not sticks.all()) is (law == "hybrid")
 
 
+def rod_on_tin(shape: str, axis: list[float], place: list[float], law: str, steps: int, **more: Any) -> dict[str, Any]:
+    """A rod along an axis over a still tin, radius and half height of which are 0.2 and 0.1."""
+    lies = Rotation.align_vectors([axis], [[0, 0, 1]])[0].as_quat(scalar_first=True).tolist()
+    rod = {"type": "rigid", "geometry": {"shape": shape, "radius": 0.04, "half_length": 0.2}, "density": 600}
+    return {
+        "schema": "add-scene/1", "contact": {"friction": 0.5, "friction_law": law},
+        "time": {"dt": 0.004, "steps": steps} | ({"integrator": "bdf1"} if law == "impulse" else {}),
+        "bodies": {"rod": rod | {"position": place, "orientation": lies} | more},
+        "obstacles": {"tin": {"shape": "cylinder", "radius": 0.2, "half_length": 0.1, "center": [0, 0, 0]}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rod_falls_across_the_rim_of_a_tin(seed: int, shape: str) -> None:
+    """Between the points of the rim, which are farther apart than the rod is thick: 12 of these 16 went deep."""
+    rng = np.random.default_rng(seed)
+    (yaw, tilt), angle = rng.uniform([0.0, -0.6], [np.pi, 0.6]), rng.uniform(0.0, 2.0 * np.pi)
+    axis = np.array([np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)])
+    place = [0.2 * np.cos(angle), 0.2 * np.sin(angle), 0.35] - rng.uniform(-0.12, 0.12) * axis
+    built = scene_from_dict(rod_on_tin(shape, axis.tolist(), place.tolist(), "tanh", 100, velocity=[0, 0, -1])).build()
+    run = built.run()
+    cores = run.q[:, None, :3] + np.linspace(-0.2, 0.2, 201)[:, None] * Rotation.from_rotvec(run.q[:, 3:6]).apply(
+        [0, 0, 1])[:, None]  # fmt: skip
+    beyond = np.stack([np.hypot(cores[..., 0], cores[..., 1]) - 0.2, np.abs(cores[..., 2]) - 0.1])
+    depth = 0.04 - np.linalg.norm(np.maximum(beyond, 0.0), axis=0)
+    within = slice(None) if shape == "capsule" else slice(20, -20)  # the ends of a cylinder are flat
+    assert 0.0 < depth[:, within].max() < 0.2 * 0.04
+    energies = np.array([sum(Energies(built, built.theta).at(run.kinematics(k)).values()) for k in range(len(run.q))])
+    assert energies.max() < energies[0] + 0.01 * np.ptp(energies)
+
+
+@pytest.mark.parametrize(("law", "yaw"), [("tanh", 0.0), ("hybrid", 0.3), ("impulse", 0.5 * np.pi), ("exact", 1.0)])
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_a_rod_lies_across_a_tin(shape: str, law: str, yaw: float) -> None:
+    """Seen along the rod the rim has no width: it bears at two places."""
+    axis, across = [np.cos(yaw), np.sin(yaw), 0.0], np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    raw = rod_on_tin(shape, axis, (0.15 * across + [0.0, 0.0, 0.14]).tolist(), law, 60)
+    raw["bodies"]["rod"]["geometry"]["half_length"] = 0.3
+    run = scene_from_dict(raw).build().run()
+    assert run.q[-1, 2] == pytest.approx(0.14, abs=0.01 * 0.08)
+    assert np.abs(run.q[-1] - run.q[0])[:2].max() < 0.01 * 0.08
+
+
+@pytest.mark.parametrize("law", ["tanh", "linear", "hybrid", "impulse"])
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_gradients_of_a_rod_on_a_rim(shape: str, law: str) -> None:
+    """It lands on the rim, slides or sticks there, and leaves it."""
+    axis = np.array([0.8, 0.3, -0.35]) / np.linalg.norm([0.8, 0.3, -0.35])
+    up = np.eye(3)[2] - axis[2] * axis
+    place = np.array([0.2, 0.0, 0.1]) + 0.0412 / np.linalg.norm(up) * up + 0.05 * axis
+    raw = rod_on_tin(shape, axis.tolist(), place.tolist(), law, 12, velocity=[0.3, 0.1, -0.5])
+    simulation = scene_from_dict(raw).build().simulation
+    term, _ = contact_term(simulation.system)
+    simulation = simulation if law == "impulse" else tight(simulation)
+    run = check_gradient_of_run(simulation, RoughObjective(np.random.default_rng(5).normal(size=6)))
+    assert run.v[:, 2].max() > -0.3  # it was stopped
+    if law != "impulse":
+        assert term is not None
+        rows = np.concatenate([np.asarray(record.decisions[0]).reshape(-1, 3) for record in run.records])
+        rims = term.arrays.points[rows[:, PAIR] // term.n_shapes, 3]
+        assert ((rows[:, FEATURE] & CROSSES != 0) & (np.abs(term.arrays.rims[rims, SLOT]) > 1.0)).any()
+
+
 #: Posts narrower than the plate that lies on them, of half a height 0.1.
 POSTS: dict[str, dict[str, Any]] = {
     "box": {"shape": "box", "half_size": [0.06, 0.05, 0.1]},
