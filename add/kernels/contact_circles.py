@@ -198,21 +198,6 @@ def angles_of(circle, k, y_j, y_l, rho):
     return nearest_angles(y_j, y_l, rho * e[j], rho * e[l], rho * f[j], rho * f[l])
 
 
-@njit(cache=True, error_model="numpy")
-def crosses_in_full(C, A, rho, slender):
-    """Whether a rim about C with axis A crosses the core in a shape's frame steeply, and out of all wedges."""
-    basis = basis_of(A)
-    n, angles = angles_of((C, A, basis), 2, C[0], C[1], rho)
-    for k in range(n):
-        U, D = at_angle(basis, angles[k])
-        X0, X1 = C[0] + rho * U[0], C[1] + rho * U[1]
-        bound, steep = (OVER - TURNS) * math.sqrt(X0 * X0 + X1 * X1), 3.0 * STEEP * slender
-        wedged = X0 * U[0] + X1 * U[1] <= bound and X0 * A[0] + X1 * A[1] <= bound
-        if wedged and D[0] * D[0] + D[1] * D[1] >= steep * steep:
-            return True
-    return False
-
-
 @njit(cache=True, error_model="numpy", inline="always")
 def half_lengths(kind, size):
     """Return the half-lengths of a box, or of the core of another shape along its axis, and the radius of its lines."""
@@ -243,6 +228,18 @@ def rim_at(circle, rho, slender, k, s, shape, side, phi):
         # A core is passed on the side where the rim is.
         return (X, D, U), u if g > -radius else 0.0, g, 2 * side - 1.0
     return (X, D, U), u, g, s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
+
+
+@njit(cache=True, error_model="numpy")
+def crosses_in_full(C, A, rho, slender, kind, size):
+    """Whether a rim about C with axis A, of a slenderness, crosses the core of a shape and counts in full somewhere."""
+    circle, shape = (C, A, basis_of(A)), half_lengths(kind, size)
+    n, angles = angles_of(circle, 2, C[0], C[1], rho)
+    for place in range(2 * n):
+        _, u, _, _ = rim_at(circle, rho, STEEP * slender, 2, (0.0, 0.0), shape, place % 2, angles[place // 2])
+        if u >= 1.0:
+            return True
+    return False
 
 
 @njit(cache=True, error_model="numpy")

@@ -250,9 +250,10 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         z = -math.copysign(min(fall, abs(z)), z)
         X0, X1, X2 = _turned_back(shapes.R[o], y0 + z * a0, y1 + z * a1, y2 + z * a2)
         below = _nearest_face(kind, size, X0, X1, X2, ASIDE * radius)
-    if below == SIDE and (kind == CAPSULE or kind == CYLINDER):
-        axis = _turned_back(shapes.R[o], a0, a1, a2)
-        if rim[HALF] < 0.0 and least < math.inf and crosses_in_full((X0, X1, X2), axis, radius, fall / radius):
+    is_core = below == SIDE and (kind == CAPSULE or kind == CYLINDER)
+    if is_core and rim[HALF] < 0.0 and least < math.inf:
+        middle, axis = (X0, X1, X2), _turned_back(shapes.R[o], a0, a1, a2)
+        if crosses_in_full(middle, axis, radius, fall / radius, kind, size):
             return CLEAR
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
