@@ -226,7 +226,7 @@ def rim_at(circle, rho, slender, k, s, shape, side, phi):
         u = min(u, -2.0 * inside / g - 1.0)
     if radius > 0.0:
         # A core is passed on the side where the rim is.
-        return (X, D, U), u if g > -radius else 0.0, g, 2 * side - 1.0
+        return (X, D, U), u if g > -radius else -math.inf, g, 2 * side - 1.0
     return (X, D, U), u, g, s_j * D[j] if s_l * n_l > s_j * n_j else s_l * D[l]
 
 

@@ -60,7 +60,7 @@ from add.kernels.contact_circles import (
     seen,
 )
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import BEND, BY, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
@@ -72,6 +72,8 @@ TWIST, TURNED, ALONG, WEIGHT, HALVES, GAP = 10, 13, 14, 15, 16, 17
 BENT, OUTWARDS = 18, 19
 #: Rows of L.
 ROWS = 20
+#: An edge of a box, and no line of another shape: what a line would cross that crosses none.
+AN_EDGE = 22
 #: Half the length of a rim [m]: it has no ends.
 ENDLESS = 1e9
 
@@ -344,13 +346,15 @@ def crossing_of(i, o, least, contacts, frames, found):
 def nearest(i, o, q, least, contacts, frames, x, L, S):
     """Return the feature of shape o that is nearest to point i at x: with `ROLLS` where its rim does, see `rolled`.
 
-    That of a line is the one it crosses, or would: with `OPEN`.
+    That of a line is the one it crosses, or would: with `OPEN`, as that of a point whose rim crosses as a line.
     """
     if is_line(i, contacts):
         feature = crossing_of(i, o, -math.inf, contacts, frames, np.empty(2, dtype=np.int64))
-        return feature if feature >= 0 else CROSSES | OPEN | 2 * (22 if contacts.kind[o] == BOX else SIDE)
+        return feature if feature >= 0 else CROSSES | OPEN | 2 * AN_EDGE
     if contacts.points[i, 3] >= 0:
         feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
         if feature >= 0:
             return feature | ROLLS
+        if feature == CLEAR:
+            return feature_at(i, o, contacts, frames, x, L, False) | OPEN
     return feature_at(i, o, contacts, frames, x, L, False)

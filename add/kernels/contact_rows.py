@@ -34,11 +34,12 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import add_turned, add_wrenches, set_ends
-from add.kernels.contact_circles import CROSSES, OPEN, UPRIGHT, WHOLE, is_line
+from add.kernels.contact_circles import CROSSES, OPEN, UPRIGHT, WHICH, WHOLE, is_line
 from add.kernels.contact_detection import frames_of, gap_of
-from add.kernels.contact_lines import crossing_of, nearest
+from add.kernels.contact_lines import AN_EDGE, ENDLESS, crossing_of, nearest
 from add.kernels.contact_places import MOVED, ROLLS, is_beside, point_place
 from add.kernels.contact_points import centre_columns, coordinate_columns, meet, scratch_in
+from add.kernels.shape_codes import BOX
 from add.kernels.shape_grid import BODY as OF_RUN, FIRST, STOP, ball_of
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -64,8 +65,11 @@ def _met(number, order, motion, contacts, frames, scratch):
     least = math.inf if number & STANDS else 0.5 * UPRIGHT if number & KEEPS else UPRIGHT
     point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
     feature = nearest(i, o, motion.q, least, contacts, frames, scratch.x, scratch.L, scratch.S)
-    a, lever, _, d, _ = meet(i, o, feature, order, motion, contacts, frames, scratch)
-    d = -math.inf if feature & CROSSES and number & STANDS else d
+    met = feature if feature & CROSSES else feature & ~OPEN
+    a, lever, _, d, _ = meet(i, o, met, order, motion, contacts, frames, scratch)
+    d = -math.inf if number & STANDS and (feature & CROSSES or number & KEEPS) else d
+    if feature & CROSSES and contacts.kind[o] != BOX and feature & WHICH == 2 * AN_EDGE:
+        d = -ENDLESS  # a rim that was nearest to a core at two places is so at one
     return i, o, a, contacts.hosts[o], lever, -d, feature & OPEN != 0 and number & KEEPS == 0
 
 
@@ -80,6 +84,8 @@ def decide_rims(motion, packed, number):
             point_place(i, motion.q, contacts, frames.B, scratch.x, scratch.L)
             feature = nearest(i, o, motion.q, UPRIGHT, contacts, frames, scratch.x, scratch.L, scratch.S)
             number[k] |= KEEPS if feature & ROLLS or feature & (CROSSES | OPEN) == CROSSES else STANDS
+            if feature & (CROSSES | OPEN) == OPEN:  # its rim crosses as a line
+                number[k] |= KEEPS
     hold(floats, integers)
 
 

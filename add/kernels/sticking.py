@@ -35,7 +35,7 @@ from add.kernels.contact_blocks import (
     room_in,
 )
 from add.kernels.contact_bodies import set_ends
-from add.kernels.contact_circles import CROSSES, UPRIGHT
+from add.kernels.contact_circles import CROSSES, OPEN, UPRIGHT
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_laws import NONE
 from add.kernels.contact_lines import GAP, WEIGHT, nearest
@@ -120,6 +120,8 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
             i, o = decision[k, PAIR] // n_shapes, decision[k, PAIR] % n_shapes
             point_place(i, q, contacts, B, x, L)
             decision[k, FEATURE] = nearest(i, o, q, UPRIGHT, contacts, frames, x, L, S)
+            if decision[k, FEATURE] & (CROSSES | OPEN) == OPEN:
+                decision[k, FEATURE] &= ~OPEN
         i, o, a, lever, spin, _, values, pieces, _ = evaluate(
             k, 2, motion, contacts, frames, alone, True, decision, scratch
         )
