@@ -31,8 +31,8 @@ FEW, SMALLER, MANY = 24, 0.5, 90
 
 #: |r| within this many units of round-off of the largest force family cannot be improved.
 ROUND_OFF = 64.0
-#: Share of the largest force family that is no rounding, however stiff the matrix: of a node on the axis of a capsule it
-#: is 1e17 N/m.
+#: Share of the largest force family that is no rounding, however stiff the matrix: 1e17 N/m of a node on the axis of a
+#: capsule.
 UNSOLVED = 1e-2
 
 
