@@ -3,6 +3,7 @@
 import numpy as np
 
 import add
+from add.commands.check_gradient import check_gradients
 
 
 def test_a_step_is_not_solved_where_the_matrix_alone_is_huge() -> None:
@@ -31,3 +32,30 @@ def test_a_step_is_not_solved_where_the_matrix_alone_is_huge() -> None:
     }
     run = add.scene_from_dict(scene).build().run()
     assert max(record.report.residual for record in run.records) < 1e-6
+
+
+def test_a_number_that_is_zero_does_not_outweigh_the_others_in_a_check() -> None:
+    """The bending damping of a cloth is 0, and 1 N m s beyond all: by that the check failed, and hid all others."""
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 4},
+        "bodies": {
+            "sheet": {
+                "type": "cloth",
+                "mesh": {"shape": "rectangle", "size": [0.2, 0.2], "cells": [2, 2]},
+                "material": {
+                    "density": 0.2,
+                    "membrane": {"model": "orthotropic", "k11": 100, "k22": 100, "k12": 10, "k33": 40},
+                    "bending": {"model": "plate", "rigidity": 2e-5},
+                },
+                "pins": [{"where": {"box": {"min": [None, 0.099, None]}}}],
+            }
+        },
+        "markers": {"corner": {"body": "sheet", "nodes": [0]}},
+        "objective": [{"type": "point", "marker": "corner", "target": [0, 0, 0.1], "time": "end"}],
+    }
+    (found,) = check_gradients(add.scene_from_dict(scene), free=False)
+    slopes = {p.name: abs(p.adjoint) for p in found.parameters}
+    damping = slopes.pop("bodies.sheet.material.bending.damping")
+    assert 0.0 < damping <= 1.01 * np.linalg.norm(list(slopes.values()))
+    assert max(p.replayed_error for p in found.parameters) < 1e-6
