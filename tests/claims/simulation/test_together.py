@@ -1,6 +1,7 @@
 """Features that are each tested alone, together."""
 
 import numpy as np
+import pytest
 
 import add
 from add.commands.check_gradient import check_gradients
@@ -59,3 +60,25 @@ def test_a_number_that_is_zero_does_not_outweigh_the_others_in_a_check() -> None
     damping = slopes.pop("bodies.sheet.material.bending.damping")
     assert 0.0 < damping <= 1.01 * np.linalg.norm(list(slopes.values()))
     assert max(p.replayed_error for p in found.parameters) < 1e-6
+
+
+def test_what_was_tried_is_no_remedy() -> None:
+    """A block of one element that no iteration solves: its steps were divided, so that to divide them is no advice."""
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 1, "newton": {"max_iterations": 1}},
+        "bodies": {
+            "block": {
+                "type": "soft",
+                "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]},
+                "material": {"young": 1e4, "poisson": 0.3, "density": 500},
+                "angular_velocity": [3000, 20, 10],
+            }
+        },
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, -0.06], "normal": [0, 0, 1]}},
+        "contact": {"stiffness": 2e3},
+    }
+    with pytest.raises(add.SolverError, match="its parts, up to 64, found none either") as error:
+        add.scene_from_dict(scene).build().run()
+    assert "substeps" not in str(error.value)
+    assert "contact.damping_ramp" in str(error.value)
