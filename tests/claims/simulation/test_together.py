@@ -5,6 +5,7 @@ import pytest
 
 import add
 from add.commands.check_gradient import check_gradients
+from add.scene.build.unread import open_joints
 
 
 def test_a_step_is_not_solved_where_the_matrix_alone_is_huge() -> None:
@@ -82,3 +83,32 @@ def test_what_was_tried_is_no_remedy() -> None:
         add.scene_from_dict(scene).build().run()
     assert "substeps" not in str(error.value)
     assert "contact.damping_ramp" in str(error.value)
+
+
+def test_attachments_say_where_a_loop_that_closes_moves_their_link() -> None:
+    """A rope on a bar of two slides that a loop moves by 20 mm: its node starts that far from its place on the bar."""
+    scene = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 1},
+        "bodies": {
+            "bar": {
+                "type": "articulated",
+                "links": {"a": {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}},
+                "joints": {"a": {"type": "slide", "axis": [1, 0, 0]}},
+                "loops": {"stop": {"type": "joints", "joint": "a", "other": "b", "coefficients": [0.02, 0]}},
+            },
+            "rope": {
+                "type": "rod",
+                "mesh": {"points": [[0, 0, 0], [0, 0, -0.1]]},
+                "density": 0.05,
+                "stretching": 200,
+            },
+        },
+        "couplings": {
+            "knot": {"type": "attachment", "nodes": "rope", "where": {"nodes": [0]}, "body": "bar/a", "stiffness": 100}
+        },
+    }
+    scene["bodies"]["bar"]["links"]["b"] = scene["bodies"]["bar"]["links"]["a"]
+    scene["bodies"]["bar"]["joints"]["b"] = {"type": "slide", "axis": [0, 1, 0], "parent": "a"}
+    (said,) = open_joints(add.scene_from_dict(scene).build())
+    assert said.startswith("couplings.knot: nodes are attached where the link is before its loops close, up to 0.02 m")
