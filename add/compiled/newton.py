@@ -28,7 +28,7 @@ NATURAL_AFTER = 2
 #: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.
 MOST_SHORTENED = 8
 #: As in `add.solve.newton`.
-ROUND_OFF = 64.0
+ROUND_OFF, UNSOLVED = 64.0, 1e-2
 EPS = float(np.finfo(float).eps)
 
 #: Share of the largest force family below which a residual is small enough to judge what is to be held.
@@ -136,6 +136,8 @@ def _weighted_size(arrays, routines, data, free, x, order):
 def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
     free, u = point.free, point.u
+    if merit > UNSOLVED * scale:
+        return False
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, data))
     scale += _weighted_size(arrays, routines, data, free, u, order)
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))

@@ -307,7 +307,7 @@ def failure(
     if options.max_iterations < NewtonOptions.max_iterations:
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
-        remedy += ", time.substeps 'auto', a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
     if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
         remedy = JUMPS  # smaller steps end there, too
     lost = [text for term in assembler.system.terms if (text := term.lost(result.kin, theta))]
