@@ -14,6 +14,12 @@ matplotlib.use("Agg")
 # Kernels and modules are objects by the million that stay; to look at them again and again takes a tenth of the time.
 gc.set_threshold(100_000)
 
+
+def pytest_collection_finish() -> None:
+    """Leave out of every collection of cycles what was imported and collected: it stays until the end."""
+    gc.freeze()
+
+
 #: Imported by a process of its own: kernels with one more shape are compiled anew.
 collect_ignore = ["support/torus.py"]
 
