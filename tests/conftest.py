@@ -40,6 +40,15 @@ def undrawn() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def roughly_drawn() -> Iterator[None]:
+    """Diagrams in few pixels and not laid out, for modules that do not ask how they look: `tests/claims/plot` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("add.plot.files.DPI", 50)
+        patch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda self, drawn: None)
+        yield
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers that are the same in every run and do not depend on the order of the tests."""
