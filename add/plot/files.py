@@ -40,6 +40,9 @@ _STYLE = {
     "svg.hashsalt": "add",
 }
 
+#: Pixels of an inch of a picture; tests that do not look at it ask for fewer.
+DPI = 150
+
 
 @contextlib.contextmanager
 def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[tuple["Figure", Path]]:
@@ -58,7 +61,7 @@ def figure(path: str | PathLike[str], width: float, height: float) -> Iterator[t
     suffix = require_suffix(path, FORMATS)
     remove_killed(path.parent)
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
-        drawn = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        drawn = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn, path
         _write_powers_plainly(drawn)

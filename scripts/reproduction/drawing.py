@@ -28,10 +28,12 @@ STYLE = {
 def figure(path: Path, width: float, height: float) -> Iterator[Figure]:
     """Give an empty figure [inch]; on leaving, it is written."""
     with rc_context(STYLE):  # type: ignore[arg-type]
-        drawn = Figure(figsize=(width, height), layout="constrained")
+        drawn = Figure(figsize=(width, height), dpi=110, layout="constrained")
         FigureCanvasAgg(drawn)
         yield drawn
-        drawn.savefig(path, dpi=110)
+        drawn.get_layout_engine().execute(drawn)  # type: ignore[union-attr]
+        drawn.set_layout_engine(None)  # with one, savefig draws everything twice
+        drawn.savefig(path)
     _shrink(path)
 
 

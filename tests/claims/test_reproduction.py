@@ -20,6 +20,8 @@ from scripts.reproduction.running import LAWS, scene, with_law
 from scripts.reproduction.tasks import Tasks
 from scripts.reproduction.tennis_chain import arrival
 
+pytestmark = pytest.mark.usefixtures("roughly_drawn")
+
 
 def outcome_of(key, images, values):
     """Run an entry; its rows say something, and its pictures show something."""

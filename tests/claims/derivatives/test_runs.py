@@ -37,14 +37,13 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_gradient_of_run(case: str) -> None:
     model, simulation = CASES[case]()
-    counts = events(simulation, simulation.run())
+    objective = RoughObjective(np.random.default_rng(0).normal(size=model.system.n))
+    counts = events(simulation, check_gradient_of_run(simulation, objective))
     assert counts["touching"] > 0
     if "linear" in case:
         assert counts["sticking" if "stick" in case else "slipping"] > 0
     if "hybrid" in case:
         assert counts["sticking"] and counts["switches"]
-    objective = RoughObjective(np.random.default_rng(0).normal(size=model.system.n))
-    check_gradient_of_run(simulation, objective)
 
 
 def test_all_contact_branches_are_seen() -> None:

@@ -145,7 +145,7 @@ def growths() -> list[float]:
     simulation = by_terms(PAIRS["rigid-on-rigid"](FrictionLaw.LINEAR, STEPPERS["bdf2"])[1])
     found = []
     # Room that fills over the first hundreds of steps is no growth; beside whole records it does not show.
-    for schedule, n in ((States(), 400), (StoreAll(), 100)):
+    for schedule, n in ((States(), 200), (StoreAll(), 60)):
         # What is made once, in whichever run comes first, is none, either. Watching memory takes twice as long.
         value_and_gradient(simulation, RoughObjective(np.ones(simulation.system.n)), n_steps=2 * n, schedule=schedule)
         longer, shorter = (peak(simulation, k, schedule) for k in (2 * n, n))

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from fuzz.cases import Fuzz
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from add.scene import load_scene
 
@@ -24,11 +23,9 @@ def failures(fuzz, seeds):
 
 
 @pytest.fixture(scope="module")
-def fuzz(tmp_path_factory):
-    """Diagrams are drawn, but not laid out, which takes most of the time of a resumed fit."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ConstrainedLayoutEngine, "execute", lambda self, drawn: None)
-        yield Fuzz(tmp_path_factory.mktemp("fuzz"))
+def fuzz(tmp_path_factory, roughly_drawn):
+    """Diagrams are drawn roughly: the rest takes most of the time of a resumed fit."""
+    return Fuzz(tmp_path_factory.mktemp("fuzz"))
 
 
 def test_seeds_are_sound(fuzz):

@@ -15,6 +15,8 @@ from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
 from add.scene import scene_from_dict
 
+pytestmark = pytest.mark.usefixtures("roughly_drawn")
+
 VELOCITY = "bodies.p.velocity"
 SCENE = {
     "schema": "add-scene/1",

@@ -13,6 +13,8 @@ from add.io.runfolder import RunFolder
 from add.mocap import Recording, write_csv
 from add.scene import load_scene, scene_from_dict
 
+pytestmark = pytest.mark.usefixtures("roughly_drawn")
+
 VELOCITY, GRAVITY = "bodies.p.velocity", "gravity"
 G = 9.5
 
