@@ -351,10 +351,11 @@ def taylor_rates(f: Callable[[float], float], value: float, slope: float) -> tup
     """Return the orders of |f(h) - f(0) - h slope| over halvings of h, from a step at which round-off does not show.
 
     The largest step is lowered until the remainders fall in order, since replayed branches may end (inverted
-    elements) and higher terms may dominate at large steps.
+    elements, a stiff impact) and higher terms may dominate at large steps. What is wrong in a slope falls with the
+    first order, and shows the more the smaller the step.
     """
     best: tuple[float, ...] = (np.nan, np.nan)
-    for start in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5):
+    for start in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6):
         try:
             remainders = [abs(f(start * 0.5**k) - value - start * 0.5**k * slope) for k in range(3)]
         except SolverError:

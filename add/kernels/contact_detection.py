@@ -25,6 +25,8 @@ from add.kernels.shape_grid import ALL, BODY, FIRST, GROUP, LINES, MORE, OWNER, 
 NEVER, ALWAYS, BEHIND = 0, 1, 2
 #: Runs times shapes from which on a grid is quicker than testing all.
 MANY = 4096
+#: Depth by coordinates up to which a gap may be round-off of a thousand steps.
+ROUNDING = 1e-14
 
 
 @njit(cache=True, error_model="numpy")
@@ -264,6 +266,7 @@ def _touching(q, theta, contacts, frames, store):
         many = stop - first > 2
         reach = ball_of(run, q, contacts, frames.B, x) + layer
         c0, c1, c2 = x[0, 0], x[0, 1], x[0, 2]
+        rounding = ROUNDING * (abs(c0) + abs(c1) + abs(c2))
         of_obstacle = -2 - contacts.bodies[runs[run, BODY], 0] if runs[run, BODY] >= 0 else -1
         begin, end = (begins[run], begins[run + 1]) if use_grid else (0, n_shapes)
         for candidate in range(begin, end):
@@ -281,7 +284,8 @@ def _touching(q, theta, contacts, frames, store):
                 x[0, 0], x[0, 1], x[0, 2] = c0, c1, c2
                 if gap_of(o, x, kind, size, R, p, S) > reach:
                     continue
-            reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts)
+            # Bodies that fall together, flush, would touch by round-off: no force, but the slope of friction at rest.
+            reach_of_pair = reach_of(runs[run, GROUP], columns[o, 0], theta, contacts) - rounding
             known, angular = (-1, -1), kind[o] == BOX or kind[o] == CYLINDER
             crosses = lines < stop
             if crosses:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from add import scene_from_dict
-from add.commands.check_gradient import GROWTH, STRAIGHT, GradientCheck, check_gradients, trust
+from add.commands.check_gradient import GROWTH, STRAIGHT, GradientCheck, check_gradients, taylor_rates, trust
 from add.commands.report_texts import gradient_text
 from add.errors import SolverError
 
@@ -150,3 +150,15 @@ def test_links_that_are_turned_by_pi_have_no_targets_that_jump():
     assert max(abs(p.coarse - p.adjoint) for p in found.parameters) < found.norm
     turns = [p.adjoint for p in found.parameters if p.name.startswith("bodies.p.joints.upper.orientation")]
     assert len(turns) == 3 and all(turns)
+
+
+@pytest.mark.parametrize(("wrong", "order"), [(0.0, 2.0), (1e-3, 1.0)])
+def test_orders_are_found_where_replayed_branches_end_early(wrong: float, order: float) -> None:
+    """A stiff impact held 1e-5 away has no solution: the order is that of smaller steps, and a wrong slope is seen."""
+
+    def value(h: float) -> float:
+        if h > 4e-6:
+            raise SolverError("no solution on this branch")
+        return 1.0 + 2.0 * h + 3.0 * h * h
+
+    assert taylor_rates(value, 1.0, 2.0 * (1.0 + wrong)) == pytest.approx((order, order), abs=0.02)
