@@ -24,6 +24,7 @@ from typing import NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 
+from add.compiled.newton import ROUND_OFF
 from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.equations.system import BranchEquations
@@ -34,7 +35,6 @@ from add.hard_contact.law import Branch, Contacts, ExactOptions
 from add.kernels.contact_rows import staggered_projections
 from add.linalg import DENSE_LIMIT, DenseLU, Factorization, LinearSolve, SparseLU
 from add.linalg.pattern import Pattern
-from add.solve.newton import ROUND_OFF
 from add.solve.step_equations import StepEquations
 from add.solve.step_matrix import Assembler
 from add.typing import FloatArray, IntArray

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.newton import BLOCKED, MAX_HALVINGS, NATURAL_AFTER, SUFFICIENT_DECREASE
+from add.compiled.newton import BLOCKED, MAX_HALVINGS, NATURAL_AFTER, ROUND_OFF, SUFFICIENT_DECREASE, UNSOLVED
 from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
@@ -28,12 +28,6 @@ PATIENCE = 16
 
 #: Fewer bodies are one zone; the share of so many coordinates that may be left for a solve to go on with them alone.
 FEW, SMALLER, MANY = 24, 0.5, 90
-
-#: |r| within this many units of round-off of the largest force family cannot be improved.
-ROUND_OFF = 64.0
-#: Share of the largest force family that is no rounding, however stiff the matrix: 1e17 N/m of a node on the axis of a
-#: capsule.
-UNSOLVED = 1e-2
 
 
 def _norm(x: FloatArray, order: int) -> float:
