@@ -246,12 +246,11 @@ def _check(
         return ties.pullback(point, found.gradient) * scale
 
     value, trajectory = at(s)
-    replay = trajectory.replay
-    theta = ties.forward(s)
+    replay, theta = trajectory.replay, ties.forward(s)
     gradient = gradient_at(s)
     zero = np.concatenate([np.full(s[e.slice].size, not s[e.slice].any()) for e in layout.entries])
     others = float(np.linalg.norm(gradient[~zero]))
-    if others:  # of a cloth's damping 1e-6 N m s is much: what is zero counts for no more than the others
+    if others > 1e-12 * abs(value):  # a cloth's damping of 1e-6 N m s is much: zeros count for no more than others
         share = np.where(zero, others / np.maximum(np.abs(gradient), others), 1.0)
         scale, gradient = scale * share, gradient * share
     norm = float(np.linalg.norm(gradient)) or 1.0

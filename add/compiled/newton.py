@@ -27,9 +27,8 @@ BLOCKED = 1e-9
 NATURAL_AFTER = 2
 #: How often a guess is shortened where prescribed coordinates move, which go all their way whatever the others do.
 MOST_SHORTENED = 8
-#: |r| within this many units of round-off of the largest force family cannot be improved; and the share of that family
-#: that is no rounding, however stiff the matrix: 1e17 N/m of a node on the axis of a capsule.
-ROUND_OFF, UNSOLVED = 64.0, 1e-2
+#: |r| within this many units of round-off of the largest force family cannot be improved.
+ROUND_OFF = 64.0
 EPS = float(np.finfo(float).eps)
 
 #: Share of the largest force family below which a residual is small enough to judge what is to be held.
@@ -137,8 +136,6 @@ def _weighted_size(arrays, routines, data, free, x, order):
 def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
     free, u = point.free, point.u
-    if merit > UNSOLVED * scale:
-        return False
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, data))
     scale += _weighted_size(arrays, routines, data, free, u, order)
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from add.compiled.newton import BLOCKED, MAX_HALVINGS, NATURAL_AFTER, ROUND_OFF, SUFFICIENT_DECREASE, UNSOLVED
+from add.compiled.newton import BLOCKED, MAX_HALVINGS, NATURAL_AFTER, ROUND_OFF, SUFFICIENT_DECREASE
 from add.equations.lifted import StepLimit
 from add.equations.system import BranchEquations, largest_norm
 from add.equations.term import AllCandidates
@@ -318,8 +318,6 @@ class Solve:
     def at_round_off(self, point: Point) -> bool:
         """Whether the residual is as small as rounding allows."""
         limit = ROUND_OFF * np.finfo(float).eps
-        if point.merit > UNSOLVED * self.scale(point):
-            return False
         if self._round_off is not None and point.merit > SIEVE * limit * self._round_off:
             return False
         self._round_off = self.scale(point) + self.assembler.rounding(
