@@ -150,7 +150,7 @@ def test_all_points_of_a_rim_are_where_each_would_be(tmp_path: Path) -> None:
         meets = np.isin(pairs.number, rows[:, PAIR])
         assert meets.sum() == len(rows) and (found.gap[meets] < 0.0).all()
         point, shape = np.divmod(pairs.number[(found.gap < 0.0) & ~meets], term.n_shapes)
-        # What is left out is of rims that cross a round side as lines; a step of hard contact leaves it out when decided.
+        # What is left out is of rims that cross a round side as lines; steps of hard contact leave it out, too.
         assert (arrays.rims[arrays.points[point, 3], HALF] < 0.0).all()
         assert np.isin(arrays.kind[shape], (CAPSULE, CYLINDER)).all()
         left_out += point.size
