@@ -38,6 +38,7 @@ from add.kernels.contact_blocks import (
     room_in,
     scale_columns,
 )
+from add.kernels.contact_circles import CROSSES
 from add.kernels.contact_detection import call_detect, frames_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_lines import HALVES, OUTWARDS, WEIGHT
@@ -52,7 +53,6 @@ from add.kernels.contact_points import (
     way_column,
 )
 from add.kernels.rotation import turn
-from add.kernels.shape_codes import BOX
 
 
 @njit(cache=True, error_model="numpy")
@@ -299,8 +299,8 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:
-                    # A radius of a shape moves no normal, nor a place.
-                    still = 0.0 if cause == 3 and c == 0 and contacts.kind[o] != BOX else 1.0
+                    # A radius of a round side moves no normal, nor a place.
+                    still = 0.0 if cause == 3 and c == 0 and rows[pair, FEATURE] & CROSSES == 0 else 1.0
                     rolls = still * (M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2])
                     way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
             if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:  # half-lengths are what crossings fade by

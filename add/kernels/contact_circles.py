@@ -13,14 +13,22 @@ psi from the first,
 The ends of the axes and the places of tan^3 psi = -q/p, where F/(sin psi cos psi) turns round, bracket all of its
 zeros. Newton's method finds them within the brackets, to round-off, so that forces have derivatives there. At q = 0, as
 of a rod along a face, the ends of the long axis are zeros, and the others are where cos psi = -p/(A^2 - B^2).
+
+Two rims, of radii rho and r, cross where a place x of the smaller one and the place y of the other that is nearest to
+it, at the distance L r from its middle seen along its axis, are as near as any beside them, d and e being the tangents
+and u the direction from the middle to x:
+
+    F(phi) = (x - y) . d = 0,   F'(phi) = rho (1 - (d . e)^2/L) - (x - y) . u > 0
+
+Signs of F at `LOOKS` angles bracket these places.
 """
 
 import math
 
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import CENTRE, HALF, PLACE, SLENDER, SLOT
-from add.kernels.distance import SIDE
-from add.kernels.shape_codes import BOX
+from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE
+from add.kernels.shape_codes import BOX, CYLINDER
 
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
@@ -42,6 +50,9 @@ OVER, TURNS = 0.1, 0.06
 DEEPEST = 1.0
 #: Steps of Newton's method, which bisects where it would leave its bracket.
 MOST = 50
+#: Angles of a circle at which it is looked at for places that are nearest to another: two that are nearer together
+#: than these cross as good as parallel.
+LOOKS = 48
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -279,7 +290,105 @@ def rim_features(i, o, Q, reach, least, contacts, frames):
                     best_last, last = min(u, 1.0), feature
                 else:
                     best_first, first = min(u, 1.0), feature
+    for code in range(RIM_TOP, RIM_BOTTOM + 1 if _meets_rims(i, o, contacts) else RIM_TOP):
+        other, deepest = rim_of(code, size[2], radius), -min(rho, radius, size[2])
+        apart = abs(C[2] - other[0][2]) - rho * math.sqrt(max(1.0 - A[2] * A[2], 0.0))
+        if apart > max(reach, -deepest) or C[0] * C[0] + C[1] * C[1] > (rho + radius + reach) * (rho + radius + reach):
+            continue
+        one, two = rims_across((C, A, basis_of(A), rho), other, slender)
+        if one[0] > best_first and deepest < one[1] < reach:
+            best_first, first = min(one[0], 1.0), CROSSES | 2 * code
+        if two[0] > best_last and deepest < two[1] < reach:
+            best_last, last = min(two[0], 1.0), CROSSES | 2 * code | 1
     return first, last, best_first, best_last
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _meets_rims(i, o, contacts):
+    """Whether rim i crosses those of shape o: each pair of them once, and rims of obstacles none."""
+    a = contacts.points[i, 2]
+    if contacts.kind[o] != CYLINDER or contacts.bodies[a, 0] < 0:
+        return False
+    both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
+    return not both or a < contacts.hosts[o]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def rim_of(code, half, radius):
+    """Return middle, axis outwards, basis and radius of a rim of a cylinder, in its frame."""
+    sign = 1.0 if code == RIM_TOP else -1.0
+    return (0.0, 0.0, sign * half), (0.0, 0.0, sign), ((1.0, 0.0, 0.0), (0.0, sign, 0.0)), radius
+
+
+@njit(cache=True, error_model="numpy")
+def _beside(circle, other, phi):
+    """Return place, tangent and direction u of a circle at an angle, those of the other nearest to it, F and F'."""
+    (C, _, basis, rho), (O, N, _, radius) = circle, other
+    U, D = at_angle(basis, phi)
+    X = (C[0] + rho * U[0], C[1] + rho * U[1], C[2] + rho * U[2])
+    y0, y1, y2 = X[0] - O[0], X[1] - O[1], X[2] - O[2]
+    z = y0 * N[0] + y1 * N[1] + y2 * N[2]
+    y0, y1, y2 = y0 - z * N[0], y1 - z * N[1], y2 - z * N[2]
+    far = max(math.sqrt(y0 * y0 + y1 * y1 + y2 * y2), 1e-12 * radius)
+    W = (y0 / far, y1 / far, y2 / far)
+    E = (O[0] + radius * W[0], O[1] + radius * W[1], O[2] + radius * W[2])
+    T = (N[1] * W[2] - N[2] * W[1], N[2] * W[0] - N[0] * W[2], N[0] * W[1] - N[1] * W[0])
+    y0, y1, y2, along = X[0] - E[0], X[1] - E[1], X[2] - E[2], D[0] * T[0] + D[1] * T[1] + D[2] * T[2]
+    slope = rho * (1.0 - along * along * radius / far) - y0 * U[0] - y1 * U[1] - y2 * U[2]
+    return (X, D, U), (E, T, W), y0 * D[0] + y1 * D[1] + y2 * D[2], slope
+
+
+@njit(cache=True, error_model="numpy")
+def rims_across(one, two, slender):
+    """Return u, gap, and both places, as `rim_at` has them, where two rims cross with n along -d x e and along d x e.
+
+    Of several places it is the one that counts most, u is minus infinity where there is none. n leads from the second
+    rim to the first.
+    """
+    swapped = one[3] > two[3]
+    circle, other = (two, one) if swapped else (one, two)
+    mine, its, before, _ = _beside(circle, other, 0.0)
+    best = -math.inf, 0.0, mine, its
+    found = best, best
+    for k in range(1, LOOKS + 1):
+        high = 2.0 * math.pi * k / LOOKS
+        mine, its, value, _ = _beside(circle, other, high)
+        if before < 0.0 <= value:
+            low, psi = 2.0 * math.pi * (k - 1) / LOOKS, 2.0 * math.pi * (k - 0.5) / LOOKS
+            for _ in range(MOST):
+                mine, its, height, slope = _beside(circle, other, psi)
+                if height < 0.0:
+                    low = psi
+                else:
+                    high = psi
+                after = psi - height / slope if slope > 0.0 else low
+                if not low < after < high:
+                    after = 0.5 * (low + high)
+                still = abs(after - psi) <= 1e-15
+                psi = after
+                if still:
+                    break
+            mine, its, _, _ = _beside(circle, other, psi)
+            if swapped:
+                mine, its = its, mine
+            (X, D, U), (E, T, W), A, N = mine, its, one[1], two[1]
+            n0, n1, n2 = D[1] * T[2] - D[2] * T[1], D[2] * T[0] - D[0] * T[2], D[0] * T[1] - D[1] * T[0]
+            m = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+            n0, n1, n2 = n0 / max(m, 1e-12), n1 / max(m, 1e-12), n2 / max(m, 1e-12)
+            g = n0 * (X[0] - E[0]) + n1 * (X[1] - E[1]) + n2 * (X[2] - E[2])
+            steep = (m - slender) / (2.0 * slender)
+            own = max(n0 * U[0] + n1 * U[1] + n2 * U[2], n0 * A[0] + n1 * A[1] + n2 * A[2])
+            theirs = min(n0 * W[0] + n1 * W[1] + n2 * W[2], n0 * N[0] + n1 * N[1] + n2 * N[2])
+            u = min(steep, (OVER - own) / TURNS, (theirs + OVER) / TURNS)
+            if u > found[1][0]:
+                found = found[0], (u, g, mine, its)
+            own = min(n0 * U[0] + n1 * U[1] + n2 * U[2], n0 * A[0] + n1 * A[1] + n2 * A[2])
+            theirs = max(n0 * W[0] + n1 * W[1] + n2 * W[2], n0 * N[0] + n1 * N[1] + n2 * N[2])
+            u = min(steep, (OVER + own) / TURNS, (OVER - theirs) / TURNS)
+            if u > found[0][0]:
+                found = (u, -g, mine, its), found[1]
+        before = value
+    return found
 
 
 @njit(cache=True, error_model="numpy")
