@@ -32,8 +32,10 @@ from add.kernels.contact_circles import UPRIGHT, crosses_in_full
 from add.kernels.contact_pairs import Shapes, to_frame
 from add.kernels.distance import (
     BESIDE,
+    BOTTOM,
     FLUSH,
     SIDE,
+    TOP,
     distance_branch,
     distance_feature,
     facing_feature,
@@ -255,8 +257,22 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         middle, axis = (X0, X1, X2), _turned_back(shapes.R[o], a0, a1, a2)
         if crosses_in_full(middle, axis, radius, fall / radius, kind, size):
             return CLEAR
+    beyond = below < 0 and kind == CYLINDER
+    if beyond:
+        # The end that a rim is beside: where the rim is lowest over it may be above it.
+        X0, X1, X2 = _turned_back(shapes.R[o], y0, y1, y2)
+        below = TOP if X2 > 0.0 else BOTTOM
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
+    if beyond and L[ANGLE, 2] < reach:
+        e0, e1, e2 = _turned(B, rim[6], rim[7], rim[8])
+        p, r = radius * L[ANGLE, 0], radius * L[ANGLE, 1]
+        z0, z1, z2 = y0 + p * e0, y1 + p * e1, y2 + p * e2
+        z0, z1, z2 = z0 + r * (a1 * e2 - a2 * e1), z1 + r * (a2 * e0 - a0 * e2), z2 + r * (a0 * e1 - a1 * e0)
+        X0, X1, X2 = _turned_back(shapes.R[o], z0, z1, z2)
+        if distance_feature(kind, size, X0, X1, X2) != below:
+            point_place(i, q, contacts, frames.B, x, L)
+            return -1
     # What is convex is on one side of its faces and within its sides and balls.
     if L[ANGLE, 2] >= reach and (kind < CAPSULE or kind == CYLINDER or (kind == CAPSULE and below == SIDE)):
         return CLEAR
