@@ -69,7 +69,7 @@ from add.kernels.contact_circles import (
     seen,
 )
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, LEFT, MOVED, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
@@ -409,6 +409,6 @@ def nearest(i, o, q, least, contacts, frames, x, L, S):
         feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
         if feature >= 0:
             return feature | ROLLS
-        if feature == CLEAR:
+        if feature == CLEAR or feature == LEFT:
             return feature_at(i, o, contacts, frames, x, L, False) | OPEN
     return feature_at(i, o, contacts, frames, x, L, False)

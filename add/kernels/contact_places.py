@@ -57,8 +57,9 @@ ASIDE = 1e-6
 ALIKE = 0.9
 #: Newton steps towards the lowest place of a rim over a round face; a ball takes one.
 MOST = 20
-#: No point of a rim is near; or a point stays fixed, whatever the others of its rim do.
-CLEAR, ALONE = -2, -3
+#: No point of a rim is near; or a point stays fixed, whatever the others of its rim do; or it does not touch, whatever
+#: they do.
+CLEAR, ALONE, LEFT = -2, -3, -4
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -297,7 +298,8 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
             if kind != CAPSULE or distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) <= low:
                 return feature
             point_place(i, q, contacts, frames.B, x, L)
-    return ALONE
+    # What has turned away from a face that others of its rim turn over does not touch it where it has left.
+    return LEFT if kind != MESH and feature_at(i, o, contacts, frames, x, L, False) == below else ALONE
 
 
 _ROW, _ROWS, _CUBE, _NONE = types.float64[::1], types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))
@@ -338,7 +340,7 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
             return below, known
         point_place(i, q, contacts, frames.B, x, L)
     feature = call_rolled((i, o, q, reach, UPRIGHT, contacts, frames, x, L, S))
-    return feature, (rim, ALONE if feature >= 0 and L[ANGLE, 2] == math.inf else feature)
+    return feature, (rim, ALONE if feature == LEFT or (feature >= 0 and L[ANGLE, 2] == math.inf) else feature)
 
 
 @njit(cache=True, error_model="numpy")
