@@ -17,7 +17,8 @@ of what body a does not carry along. The first point has the least gap of the ci
 material there (the envelope theorem). Three points and more bear a cylinder that stands on its end alike however they
 are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the body has them. Where a rim crosses the
 core of a round side in full, as a line does (`contact_lines.py`), none of its points touch that side: a wide rim
-crosses a rod at two places, between its points.
+crosses a rod at two places, between its points. The face under the middle of a rim decides which way it turns; beside
+a cylinder that is the end nearer to it, if the place where the rim is lowest is over that.
 """
 
 import math

@@ -15,11 +15,11 @@ from add.kernels.contact_arrays import HALF, SLOT
 from add.kernels.contact_circles import CROSSES, OVER, TURNS, WHICH, nearest_angles
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
-from add.kernels.contact_pairs import FEATURE, PAIR
+from add.kernels.contact_pairs import BITS, FEATURE, PAIR, STICKS
 from add.kernels.contact_places import ROLLS, point_place
 from add.kernels.distance import SIDE
 from add.scene import scene_from_dict
-from add.testing import check_deciding_term, check_term
+from add.testing import check_constraint, check_deciding_term, check_term
 from add.typing import FloatArray
 
 LENGTH = 1.0
@@ -178,6 +178,11 @@ def test_derivatives_of_rims(which: str, lower: str) -> None:
     _, found = check_deciding_term(
         contact, kin, theta, rng=np.random.default_rng(1), scales={"q": 0.0005, "v": 0.05}, rtol=1e-6
     )
+    rows = np.asarray(contact.decide(kin, theta))
+    rows[:, BITS] |= STICKS
+    held = contact.stick_constraint(rows[rows[:, FEATURE] & CROSSES != 0])
+    reactions = np.random.default_rng(2).normal(size=held.evaluate(kin, theta).rows.size)
+    check_constraint(held, kin, reactions, theta, rng=np.random.default_rng(1), scales={"q": 0.0005}, rtol=1e-6)
     radius, half_length = contact.growth.points[0, :2]
     assert {radius, half_length} <= set(found.parameters)
     assert len(set(contact.growth.shapes[1]) & set(found.parameters)) >= (2 if lower in ("box", "tin") else 1)
