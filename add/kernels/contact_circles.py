@@ -26,7 +26,7 @@ Signs of F at `LOOKS` angles bracket these places.
 import math
 
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import CENTRE, HALF, PLACE, SLENDER, SLOT
+from add.kernels.contact_arrays import CENTRE, HALF, SLENDER, SLOT, seen
 from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE
 from add.kernels.shape_codes import BOX, CYLINDER
 
@@ -63,38 +63,6 @@ def is_line(i, contacts):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def relative(a, o, frames):
-    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
-    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
-    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
-    return (
-        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
-        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
-        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
-        (
-            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
-            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
-            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
-        ),
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _along(R, B, r, c):
-    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def seen(Q, X0, X1, X2):
-    """Return a direction of the body as the frame of the shape has it; Q as `relative` returns it."""
-    return (
-        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
-        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
-        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def axis_of(kind, code):
     """Return the axis along a line of a shape and the signs of the two that follow, zero for a core."""
     if kind != BOX:
@@ -110,6 +78,22 @@ def line_of(i, Q, contacts, frames):
     rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
     y = seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
     return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), seen(Q, rim[3], rim[4], rim[5])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def dot(a, b):
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def between(a, b, factor):
+    """Return factor a x b."""
+    return (
+        factor * (a[1] * b[2] - a[2] * b[1]),
+        factor * (a[2] * b[0] - a[0] * b[2]),
+        factor * (a[0] * b[1] - a[1] * b[0]),
+    )
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -326,16 +310,13 @@ def _beside(circle, other, phi):
     (C, _, basis, rho), (O, N, _, radius) = circle, other
     U, D = at_angle(basis, phi)
     X = (C[0] + rho * U[0], C[1] + rho * U[1], C[2] + rho * U[2])
-    y0, y1, y2 = X[0] - O[0], X[1] - O[1], X[2] - O[2]
-    z = y0 * N[0] + y1 * N[1] + y2 * N[2]
-    y0, y1, y2 = y0 - z * N[0], y1 - z * N[1], y2 - z * N[2]
-    far = max(math.sqrt(y0 * y0 + y1 * y1 + y2 * y2), 1e-12 * radius)
-    W = (y0 / far, y1 / far, y2 / far)
-    E = (O[0] + radius * W[0], O[1] + radius * W[1], O[2] + radius * W[2])
-    T = (N[1] * W[2] - N[2] * W[1], N[2] * W[0] - N[0] * W[2], N[0] * W[1] - N[1] * W[0])
-    y0, y1, y2, along = X[0] - E[0], X[1] - E[1], X[2] - E[2], D[0] * T[0] + D[1] * T[1] + D[2] * T[2]
-    slope = rho * (1.0 - along * along * radius / far) - y0 * U[0] - y1 * U[1] - y2 * U[2]
-    return (X, D, U), (E, T, W), y0 * D[0] + y1 * D[1] + y2 * D[2], slope
+    z = dot(X, N) - dot(O, N)
+    W = (X[0] - O[0] - z * N[0], X[1] - O[1] - z * N[1], X[2] - O[2] - z * N[2])
+    far = max(math.sqrt(dot(W, W)), 1e-12 * radius)
+    W = (W[0] / far, W[1] / far, W[2] / far)
+    E, T = (O[0] + radius * W[0], O[1] + radius * W[1], O[2] + radius * W[2]), between(N, W, 1.0)
+    Y, along = (X[0] - E[0], X[1] - E[1], X[2] - E[2]), dot(D, T)
+    return (X, D, U), (E, T, W), dot(Y, D), rho * (1.0 - along * along * radius / far) - dot(Y, U)
 
 
 @njit(cache=True, error_model="numpy")
@@ -372,21 +353,18 @@ def rims_across(one, two, slender):
             if swapped:
                 mine, its = its, mine
             (X, D, U), (E, T, W), A, N = mine, its, one[1], two[1]
-            n0, n1, n2 = D[1] * T[2] - D[2] * T[1], D[2] * T[0] - D[0] * T[2], D[0] * T[1] - D[1] * T[0]
-            m = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-            n0, n1, n2 = n0 / max(m, 1e-12), n1 / max(m, 1e-12), n2 / max(m, 1e-12)
-            g = n0 * (X[0] - E[0]) + n1 * (X[1] - E[1]) + n2 * (X[2] - E[2])
-            steep = (m - slender) / (2.0 * slender)
-            own = max(n0 * U[0] + n1 * U[1] + n2 * U[2], n0 * A[0] + n1 * A[1] + n2 * A[2])
-            theirs = min(n0 * W[0] + n1 * W[1] + n2 * W[2], n0 * N[0] + n1 * N[1] + n2 * N[2])
-            u = min(steep, (OVER - own) / TURNS, (theirs + OVER) / TURNS)
-            if u > found[1][0]:
-                found = found[0], (u, g, mine, its)
-            own = min(n0 * U[0] + n1 * U[1] + n2 * U[2], n0 * A[0] + n1 * A[1] + n2 * A[2])
-            theirs = max(n0 * W[0] + n1 * W[1] + n2 * W[2], n0 * N[0] + n1 * N[1] + n2 * N[2])
-            u = min(steep, (OVER + own) / TURNS, (OVER - theirs) / TURNS)
-            if u > found[0][0]:
-                found = (u, -g, mine, its), found[1]
+            n = between(D, T, 1.0)
+            m = math.sqrt(dot(n, n))
+            g = (dot(n, X) - dot(n, E)) / max(m, 1e-12)
+            to_u, to_a, to_w, to_n = (dot(n, U), dot(n, A), dot(n, W), dot(n, N))
+            for side in range(2):
+                sign = (2.0 * side - 1.0) / max(m, 1e-12)
+                u = min((m - slender) / (2.0 * slender), (OVER - max(sign * to_u, sign * to_a)) / TURNS)
+                u = min(u, (min(sign * to_w, sign * to_n) + OVER) / TURNS)
+                if side == 1 and u > found[1][0]:
+                    found = found[0], (u, g, mine, its)
+                elif side == 0 and u > found[0][0]:
+                    found = (u, -g, mine, its), found[1]
         before = value
     return found
 

@@ -45,7 +45,7 @@ from numba import typeof, types
 
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import HALF, NUMBER, SLENDER, SLOT, Frames, nothing
+from add.kernels.contact_arrays import HALF, NUMBER, SLENDER, SLOT, Frames, nothing, relative, seen
 from add.kernels.contact_circles import (
     CROSSES,
     DEEPEST,
@@ -58,15 +58,15 @@ from add.kernels.contact_circles import (
     WHOLE,
     axis_of,
     basis_of,
+    between,
+    dot,
     is_circle,
     is_line,
     line_of,
-    relative,
     rim_features,
     rim_of,
     rim_place,
     rims_across,
-    seen,
 )
 from add.kernels.contact_pairs import Shapes
 from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, LEFT, MOVED, ROLLS, call_rolled, feature_at, has_corner
@@ -106,13 +106,18 @@ def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _sum(x, a, y, b):
+    """Return x a + y b."""
+    return x * a[0] + y * b[0], x * a[1] + y * b[1], x * a[2] + y * b[2]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _faces(i, Q, D, contacts):
     """Return the normals of the faces that meet in line i, along D, in the frame of a shape; zeros of a core."""
     arms = contacts.arms
     M = seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
-    w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
-    one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
-    return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
+    w = between(D, M, 0.5)
+    return _sum(0.5, M, 1.0, w), _sum(0.5, M, -1.0, w)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -221,21 +226,6 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _between(a, b, factor):
-    """Return factor a x b."""
-    return (
-        factor * (a[1] * b[2] - a[2] * b[1]),
-        factor * (a[2] * b[0] - a[0] * b[2]),
-        factor * (a[0] * b[1] - a[1] * b[0]),
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def _turned(R, a):
     """Return R a."""
     return (
@@ -285,17 +275,17 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     slender = STEEP * rim[SLENDER]
     half, h_b = ENDLESS if curved else rim[HALF], size[long] if long >= 0 else ENDLESS
     # A crossing that is kept where its lines have become parallel weighs nothing there, whatever its normal is.
-    N = _between(D, T, sigma)
-    sine = math.sqrt(_dot(N, N))
+    N = between(D, T, sigma)
+    sine = math.sqrt(dot(N, N))
     m = max(sine, 0.5 * slender, 1e-12)
-    N, slope, along = (N[0] / m, N[1] / m, N[2] / m), sigma * m, _dot(D, T)
-    F, Y = _between(T, N, 1.0), (C[0] - E[0], C[1] - E[1], C[2] - E[2])
-    s, g = -_dot(F, Y) / slope, _dot(N, Y)
-    t, g_d = _dot(T, Y) + s * along, along / slope
+    N, slope, along = _sum(1.0 / m, N, 0.0, N), sigma * m, dot(D, T)
+    F, Y = between(T, N, 1.0), _sum(1.0, C, -1.0, E)
+    s, g = -dot(F, Y) / slope, dot(N, Y)
+    t, g_d = dot(T, Y) + s * along, along / slope
     # What the tangents of rims turn by per way along them, against n; how much less far the first place goes.
-    bends, its = _dot(U, N) / rim[HALF] if curved else 0.0, _dot(W, N) / size[0] if long < 0 else 0.0
+    bends, its = dot(U, N) / rim[HALF] if curved else 0.0, dot(W, N) / size[0] if long < 0 else 0.0
     farther = m * m / (m * m - g * bends + g * its * (1.0 - g * bends))
-    way = (C[0] + s * D[0] - middle[0], C[1] + s * D[1] - middle[1], C[2] + s * D[2] - middle[2])
+    way = _sum(1.0, _sum(1.0, C, -1.0, middle), s, D)
     way, d, u = _turned(R, way), _turned(R, D), _turned(R, U)
     e, f, normal = _turned(R, T), _turned(R, F), _turned(R, N)
     for r in range(3):
@@ -323,7 +313,7 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     by_m *= along / (2.0 * slender * m)
     depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
     if curved:
-        by_s += by_m * _dot(T, U) / rim[HALF]
+        by_s += by_m * dot(T, U) / rim[HALF]
     if depth > 0.0:
         part, by = _share(2.0 * (half - abs(s)) / depth - 1.0)
         weight, by = weight * part, 2.0 * by / depth
@@ -333,33 +323,29 @@ def cross(i, o, feature, contacts, frames, x, L, n):
         by_h_b, by_d, by_t = by_h_b + by, by_d - by * (h_b - abs(t)) / depth, by_t - math.copysign(by, t)
     v0, w0 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if long < 0 or contacts.kind[o] == BOX:
-        part, by = _share((_dot(first, N) + OVER) / TURNS)
+        part, by = _share((dot(first, N) + OVER) / TURNS)
         weight, by_1 = weight * part, by / TURNS
-        part, by = _share((_dot(second, N) + OVER) / TURNS)
+        part, by = _share((dot(second, N) + OVER) / TURNS)
         weight, by_2 = weight * part, by / TURNS
-        v0 = (
-            by_1 * first[0] + by_2 * second[0],
-            by_1 * first[1] + by_2 * second[1],
-            by_1 * first[2] + by_2 * second[2],
-        )
+        v0 = _sum(by_1, first, by_2, second)
     if has_corner(i, contacts):
-        part, by = _share((OVER - _dot(one, N)) / TURNS)
+        part, by = _share((OVER - dot(one, N)) / TURNS)
         weight, by_1 = weight * part, -by / TURNS
-        part, by = _share((OVER - _dot(two, N)) / TURNS)
+        part, by = _share((OVER - dot(two, N)) / TURNS)
         weight, by_2 = weight * part, -by / TURNS
-        w0 = (by_1 * one[0] + by_2 * two[0], by_1 * one[1] + by_2 * two[1], by_1 * one[2] + by_2 * two[2])
+        w0 = _sum(by_1, one, by_2, two)
     v0, w0 = _turned(R, v0), _turned(R, w0)
-    both = (v0[0] + w0[0], v0[1] + w0[1], v0[2] + w0[2])
+    both = _sum(1.0, v0, 1.0, w0)
     if long < 0:
-        by_t += by_m * _dot(D, W) / (size[0] * (1.0 + g * its)) + _dot(both, (L[LEANS, 0], L[LEANS, 1], L[LEANS, 2]))
-    turned = _between(n, w0, 1.0)
+        by_t += by_m * dot(D, W) / (size[0] * (1.0 + g * its)) + dot(both, (L[LEANS, 0], L[LEANS, 1], L[LEANS, 2]))
+    turned = between(n, w0, 1.0)
     for r in range(3):
         # n turns by T dphi against b, and by T dphi - dphi x n against a.
         L[TURNED, r] = -sigma * by_m * m * n[r] - turned[r]
         for c in range(3):
             L[TURNED, r] += L[TWIST + c, r] * both[c]
         L[ALONG, r] = by_t * e[r] - by_d * n[r]
-    by_s += _dot(both, f) * bends / slope
+    by_s += dot(both, f) * bends / slope
     L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -farther * by_s / slope, contacts.arms[i, 4] * weight, 1.0
     L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * int(rim[NUMBER]) + max(long, 0)
     return L[GAP, 0]
