@@ -70,7 +70,7 @@ def rims(radius: float, half: float) -> FloatArray:
 
 @pytest.mark.parametrize(
     ("seed", "law"),
-    [(seed, "tanh") for seed in (10, 13, 16, 26, 27, 39)]
+    [(seed, "tanh") for seed in (10, 13, 16, 27, 39, 44, 73)]
     + [(seed, law) for seed in (16, 39) for law in ("hybrid", "impulse", "exact")],
 )
 def test_a_tin_falls_with_its_rim_on_a_rim(seed: int, law: str) -> None:
