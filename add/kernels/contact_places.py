@@ -341,7 +341,7 @@ def with_rim(i, o, q, reach, known, contacts, frames, x, L, S):
             return below, known
         point_place(i, q, contacts, frames.B, x, L)
     feature = call_rolled((i, o, q, reach, UPRIGHT, contacts, frames, x, L, S))
-    return feature, (rim, ALONE if feature == LEFT or (feature >= 0 and L[ANGLE, 2] == math.inf) else feature)
+    return feature, (rim, ALONE if feature >= 0 and L[ANGLE, 2] == math.inf else feature)
 
 
 @njit(cache=True, error_model="numpy")
