@@ -31,7 +31,6 @@ from add.kernels.contact_blocks import first_entries
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
-from add.kernels.point_ways import free_points
 from add.kernels.shape_grid import FIRST
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
 from add.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -241,8 +240,8 @@ class BodyContact(PairContact):
 
     def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the ways that is free; see `PairContact.free_share`."""
-        none = np.zeros_like(q0)
-        return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.at(theta).arrays))
+        ends = [Motion(0.0, q, np.zeros_like(q), theta) for q in (q0, q1)]
+        return float(kernel.free_points(*ends, self.at(theta).arrays))
 
     @property
     def n_shapes(self) -> int:
