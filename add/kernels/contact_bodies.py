@@ -7,8 +7,7 @@ Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common argume
     law        Law of `contact_pairs.py`
     rows       (k, 3) decision
 
-Arrays should be C-contiguous and writeable. What is kept of a state, energies and places, `body_contact_force` says on
-the way: kernels of their own would compile all that a force is made of once more.
+Arrays should be C-contiguous and writeable. `body_contact_force` gives energies and places, too, on the way.
 """
 
 import math
