@@ -19,11 +19,11 @@ it, at the distance L r from its middle seen along its axis, are as near as any 
 and u the direction from the middle to x:
 
     F(phi) = (x - y) . d = 0,   F'(phi) = rho (1 - (d . e)^2/L) - (x - y) . u > 0
-
-Signs of F at `LOOKS` angles bracket these places.
 """
 
 import math
+
+import numpy as np
 
 from add.kernels.caching import njit
 from add.kernels.contact_arrays import CENTRE, HALF, SLENDER, SLOT, seen
@@ -48,11 +48,12 @@ STEEP = 0.4
 OVER, TURNS = 0.1, 0.06
 #: Least half-sizes of a box down to which its edges cross others.
 DEEPEST = 1.0
-#: Steps of Newton's method, which bisects where it would leave its bracket.
-MOST = 50
-#: Angles of a circle at which it is looked at for places that are nearest to another: two that are nearer together
-#: than these cross as good as parallel.
+#: Steps of Newton's method, which bisects where it would leave its bracket, and the one [rad] behind which it is at
+#: round-off: each is about the square of the one before.
+MOST, NEAR = 50, 1e-9
+#: Angles at which signs of F are looked at: two places that are nearer together cross as good as parallel.
 LOOKS = 48
+_ANGLES = np.column_stack([of(2.0 * np.pi * np.arange(LOOKS + 1) / LOOKS) for of in (np.cos, np.sin)])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -173,7 +174,7 @@ def _root(low, high, p, q, slim):
         after = psi - height / slope if slope > 0.0 else low
         if not low < after < high:
             after = 0.5 * (low + high)
-        still = abs(after - psi) <= 1e-15
+        still = abs(after - psi) <= NEAR
         psi = after
         if still:
             break
@@ -328,14 +329,22 @@ def rims_across(one, two, slender):
     """
     swapped = one[3] > two[3]
     circle, other = (two, one) if swapped else (one, two)
-    mine, its, before, _ = _beside(circle, other, 0.0)
+    mine, its, _, _ = _beside(circle, other, 0.0)
     best = -math.inf, 0.0, mine, its
     found = best, best
-    for k in range(1, LOOKS + 1):
-        high = 2.0 * math.pi * k / LOOKS
-        mine, its, value, _ = _beside(circle, other, high)
+    (C, _, (e, f), rho), (O, N, _, radius) = circle, other
+    Y = (C[0] - O[0], C[1] - O[1], C[2] - O[2])
+    y_e, y_f, y_n, n_e, n_f, square = dot(Y, e), dot(Y, f), dot(Y, N), dot(N, e), dot(N, f), dot(Y, Y) + rho * rho
+    before = math.inf
+    for k in range(LOOKS + 1):
+        # F in few operations, of which there are many: C . d = x . d, and y is along x less its part along the axis.
+        cos, sin = _ANGLES[k, 0], _ANGLES[k, 1]
+        y_d, z = cos * y_f - sin * y_e, y_n + rho * (cos * n_e + sin * n_f)
+        far = square + 2.0 * rho * (cos * y_e + sin * y_f) - z * z
+        value = y_d - radius * (y_d - z * (cos * n_f - sin * n_e)) / math.sqrt(max(far, 1e-24 * radius * radius))
         if before < 0.0 <= value:
-            low, psi = 2.0 * math.pi * (k - 1) / LOOKS, 2.0 * math.pi * (k - 0.5) / LOOKS
+            low, high = 2.0 * math.pi * (k - 1) / LOOKS, 2.0 * math.pi * k / LOOKS
+            psi = 0.5 * (low + high)
             for _ in range(MOST):
                 mine, its, height, slope = _beside(circle, other, psi)
                 if height < 0.0:
@@ -345,7 +354,7 @@ def rims_across(one, two, slender):
                 after = psi - height / slope if slope > 0.0 else low
                 if not low < after < high:
                     after = 0.5 * (low + high)
-                still = abs(after - psi) <= 1e-15
+                still = abs(after - psi) <= NEAR
                 psi = after
                 if still:
                     break
