@@ -171,11 +171,10 @@ def _root(low, high, p, q, slim):
             low = psi
         else:
             high = psi
-        after = psi - height / slope if slope > 0.0 else low
-        if not low < after < high:
-            after = 0.5 * (low + high)
-        still = abs(after - psi) <= NEAR
-        psi = after
+        after = psi - height / slope if slope > 0.0 else math.inf
+        within = low <= after <= high
+        still = within and abs(after - psi) <= NEAR
+        psi = after if within else 0.5 * (low + high)
         if still:
             break
     return psi
@@ -351,11 +350,10 @@ def rims_across(one, two, slender):
                     low = psi
                 else:
                     high = psi
-                after = psi - height / slope if slope > 0.0 else low
-                if not low < after < high:
-                    after = 0.5 * (low + high)
-                still = abs(after - psi) <= NEAR
-                psi = after
+                after = psi - height / slope if slope > 0.0 else math.inf
+                within = low <= after <= high
+                still = within and abs(after - psi) <= NEAR
+                psi = after if within else 0.5 * (low + high)
                 if still:
                     break
             mine, its, _, _ = _beside(circle, other, psi)
