@@ -126,11 +126,6 @@ class Inputs:
             return None
         for name in (STATE_Q, STATE_V):
             require_finite_rows(name, np.asarray(values[name])[None])
-        if len(self.state) == 2 and step == 0:
-            raise InputError(
-                "a state with a history has steps behind it", place=STATE_Q, found="step 0",
-                expected="its number of steps, or coordinates of one time",
-            )  # fmt: skip
         return self.simulation.state(values[STATE_Q], values[STATE_V], step=step)
 
     def tangent(self, dots: Mapping[str, FloatArray]) -> FloatArray:

@@ -130,9 +130,35 @@ def test_members_of_a_batch_are_named(built):
         built.rollouts({"bodies.ball.mass": [1.0, 0.0]})
 
 
-def test_a_state_with_a_history_has_steps_behind_it(built):
-    with pytest.raises(InputError, match="a state with a history has steps behind it"):
-        built.rollout(state_inputs(built, True), step=0)
+@pytest.mark.parametrize("step", [None, 0])
+def test_a_state_with_a_history_has_steps_behind_it(built, step):
+    """Without their number its time is not known, which signals are functions of."""
+    with pytest.raises(InputError, match=r"step: a state with a history has steps behind it \(found"):
+        built.rollout(state_inputs(built, True), step=step)
+    with pytest.raises(InputError, match=r"step: impossible number \(found -1"):
+        built.rollout(state_inputs(built, True), step=-1)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_coordinates_of_one_time_may_have_steps_behind_them(integrator, rng):
+    """Signals are then at their time, and the history that BDF2 makes of them moves with them."""
+    built = pushed_ball(time={"dt": 0.004, "steps": STEPS, "integrator": integrator})
+    whole, step, n_steps = built.run(), 3, 8
+    given = own_values(built) | {"state.q": whole.q[step], "state.v": whole.v[step]}
+    runs = built.rollout(given, n_steps=n_steps, step=step)
+    late = built.rollout(given, n_steps=n_steps)
+    assert np.array_equal(runs.t, whole.t[step : step + n_steps + 1]) and not np.allclose(runs.q, late.q, atol=1e-6)
+    if integrator == "bdf1":  # which does not look back
+        assert np.allclose(runs.q, whole.q[step : step + n_steps + 1], atol=1e-15)
+    q_bar, v_bar = rng.standard_normal((2, *runs.q.shape))
+    bars, h = runs.vjp(q_bar, v_bar), 1e-6
+    for name in ("state.q", "state.v"):
+        dot = rng.standard_normal(given[name].shape)
+        ends = [built.rollout(given | {name: given[name] + s * h * dot}, n_steps=n_steps, step=step) for s in (1, -1)]
+        slope = sum(np.vdot(bar, getattr(ends[0], x) - getattr(ends[1], x)) for x, bar in (("q", q_bar), ("v", v_bar)))
+        q_dot, v_dot = runs.jvp({name: dot})
+        assert np.vdot(bars[name], dot) == pytest.approx(slope / (2 * h), rel=1e-6)
+        assert np.vdot(q_bar, q_dot) + np.vdot(v_bar, v_dot) == pytest.approx(np.vdot(bars[name], dot), rel=1e-12)
 
 
 def test_bad_tangents_are_named(built):
