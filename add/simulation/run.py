@@ -168,8 +168,7 @@ class Simulation(Summarised):
         Returns
         -------
         State
-            For `step`, or for ``run(state=...)``. Without a history it is the start of a run; with steps behind it, its
-            history is a straight line, q - dt v and v, which makes the next step of BDF2 one of first order.
+            For `step`, or for ``run(state=...)``; without a history it is straight, which BDF2 follows by first order.
 
         Raises
         ------
@@ -184,17 +183,16 @@ class Simulation(Summarised):
                 found=f"shapes {np.shape(q)} and {np.shape(v)}",
                 expected=f"({n},) or ({m}, {n}) both",
             )
-        if step is not None:
-            require_count(step, "step")
+        require_count(0 if step is None else step, "step")
         if len(places) == 1:
             first = self.stepper.start(places[0], rates[0])
             if not step:
                 return replace(first, carry=carry)
             places, rates = first.q, first.v
         elif not step:
-            expected = "their number, so that t = step dt, or coordinates of one time"
+            wanted = "their number, t = step dt"
             raise InputError(
-                "a state with a history has steps behind it", place="step", found=f"{step}", expected=expected
+                "a state with a history has steps behind it", place="step", found=f"{step}", expected=wanted
             )
         return State(step * self.stepper.dt, step, places, rates, carry)
 

@@ -23,7 +23,7 @@ from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
-from add.scene.spec.couplings import AttachmentSpec, BallSpec, FixedSpec, HardeningSpringSpec, HingeSpec, SpringSpec
+from add.scene.spec.couplings import BallSpec, FixedSpec, HardeningSpringSpec, HingeSpec, SpringSpec
 from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
 from add.typing import FloatArray
@@ -224,13 +224,10 @@ CLOSED = 1e-9
 
 
 def open_joints(built: BuiltScene) -> Iterator[str]:
-    """Yield joints whose ends do not start together, and attachments to links that the closing of a loop has moved."""
+    """Yield joints whose ends do not start together."""
     kin = built.model.at_start(built.theta)
-    moved: dict[str, float] = {}
     for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
         item = built.scene.couplings.get(name)
-        if isinstance(item, AttachmentSpec):  # places follow from the pose that the scene gives
-            moved[name] = max(moved.get(name, 0.0), _distance(built, part, kin))
         of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
         if not of_points or not isinstance(item, BallSpec | FixedSpec | HingeSpec):
             continue
@@ -240,12 +237,6 @@ def open_joints(built: BuiltScene) -> Iterator[str]:
             yield (
                 f"couplings.{name}: its ends start {gap:.3g} m apart, and {gap * item.stiffness:.3g} N draw them "
                 "together at once; places are in the frames of the bodies"
-            )
-    for name, gap in moved.items():
-        if gap > CLOSED:
-            yield (
-                f"couplings.{name}: nodes are attached where the link is before its loops close, up to {gap:.3g} m "
-                "from where it starts: let the joints start where the loops close"
             )
 
 

@@ -1,11 +1,14 @@
 """Features that are each tested alone, together."""
 
+import json
+
 import numpy as np
 import pytest
+from support.places import SCENES
 
 import add
 from add.commands.check_gradient import check_gradients
-from add.scene.build.unread import open_joints
+from add.kernels.rotation import rotation_matrix
 
 
 def test_a_number_that_is_zero_does_not_outweigh_the_others_in_a_check() -> None:
@@ -57,14 +60,15 @@ def test_what_was_tried_is_no_remedy() -> None:
     assert "contact.damping_ramp" in str(error.value)
 
 
-def test_attachments_say_where_a_loop_that_closes_moves_their_link() -> None:
-    """A rope on a bar of two slides that a loop moves by 20 mm: its node starts that far from its place on the bar."""
+def test_couplings_read_where_links_start_with_their_loops_closed() -> None:
+    """A rope and springs on a bar of two slides that a loop moves by 20 mm as it closes."""
     scene = {
         "schema": "add-scene/1",
         "time": {"dt": 0.01, "steps": 1},
         "bodies": {
             "bar": {
                 "type": "articulated",
+                "position": [0, 0, 0],
                 "links": {"a": {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}},
                 "joints": {"a": {"type": "slide", "axis": [1, 0, 0]}},
                 "loops": {"stop": {"type": "joints", "joint": "a", "other": "b", "coefficients": [0.02, 0]}},
@@ -82,5 +86,33 @@ def test_attachments_say_where_a_loop_that_closes_moves_their_link() -> None:
     }
     scene["bodies"]["bar"]["links"]["b"] = scene["bodies"]["bar"]["links"]["a"]
     scene["bodies"]["bar"]["joints"]["b"] = {"type": "slide", "axis": [0, 1, 0], "parent": "a"}
-    (said,) = open_joints(add.scene_from_dict(scene).build())
-    assert said.startswith("couplings.knot: nodes are attached where the link is before its loops close, up to 0.02 m")
+    spring = {"type": "spring", "a": {"body": "bar/b", "at": [0, 0, 0]}, "stiffness": 50}
+    scene["couplings"] |= {"line": spring | {"b": {"at": [0.3, 0, 0]}}, "here": spring | {"length": 0, "b": {}}}
+    scene["parameters"] = [{"path": "bodies.bar.loops.stop.coefficients"}, {"path": "bodies.bar.position"}]
+    built = add.scene_from_dict(scene).build()
+    kin, theta = built.model.at_start(built.theta), built.model.system.parameters
+    x = kin.q[built.model.lift.rows["bar/b"].slice][:3]
+    assert np.abs(x).max() > 5e-3
+    assert theta.view(built.theta, "couplings.knot.places.0") == pytest.approx(-x, abs=1e-12)
+    assert theta.view(built.theta, "couplings.line.length") == pytest.approx(np.linalg.norm(x - [0.3, 0, 0]), abs=1e-12)
+    assert theta.view(built.theta, "couplings.here.b.at") == pytest.approx(x, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["coupler", "rocker"])
+def test_springs_at_links_of_a_loop_know_how_it_closes(name: str) -> None:
+    """Their lengths follow all that moves the closed pose of a four-bar, which starts open; slopes by differences."""
+    raw = json.loads((SCENES / "four_bar.json").read_text())
+    spring = {"type": "spring", "a": {"body": f"bar/{name}", "at": [0.01, 0, 0.02]}, "b": {"at": [0.3, 0.1, 0]}}
+    raw["bodies"]["bar"]["joints"]["rocker"]["value"] = 2.2  # the loop is open by 4 cm
+    raw["couplings"] = {"line": spring | {"stiffness": 5.0}}
+    built = add.scene_from_dict(raw).build()
+    ties, s = built.numbers.ties, built.numbers.values
+    at = built.model.system.parameters["couplings.line.length"].start
+    x = built.model.at_start(built.theta).q[built.model.lift.rows[f"bar/{name}"].slice]
+    place = x[:3] + rotation_matrix(x[3:]) @ [0.01, 0, 0.02]
+    assert built.theta[at] == pytest.approx(np.linalg.norm(place - [0.3, 0.1, 0]), abs=1e-12)
+    slope = ties.jacobian(s).toarray()[at]
+    h = 1e-6
+    found = [(ties.forward(s + h * e)[at] - ties.forward(s - h * e)[at]) / (2 * h) for e in np.eye(s.size)]
+    assert np.count_nonzero(np.abs(slope) > 1e-3) > 8
+    assert slope == pytest.approx(np.array(found), abs=2e-8)
