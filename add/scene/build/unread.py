@@ -241,7 +241,7 @@ def open_joints(built: BuiltScene) -> Iterator[str]:
 
 
 def aimless_springs(built: BuiltScene) -> Iterator[str]:
-    """Yield springs of some length whose ends start at one place, which is no motion that anybody wants.
+    """Yield springs whose ends start at one place: those of some length, and those that nothing says have none.
 
     The line between the ends has no direction there, so that the force, -k (l - L) along it, is none, and neither is
     its slope: a body that is held by such a spring stays, and a fit of k ends where it began.
@@ -249,7 +249,17 @@ def aimless_springs(built: BuiltScene) -> Iterator[str]:
     kin = built.model.at_start(built.theta)
     for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
         item = built.scene.couplings.get(name)
-        if not isinstance(item, SpringSpec | HardeningSpringSpec) or not item.length:
+        if not isinstance(item, SpringSpec | HardeningSpringSpec):
+            continue
+        if item.length is None:
+            given = item.a.at is not None and item.b.at is not None
+            if given and not built.theta[built.model.system.parameters[f"couplings.{name}.length"].start]:
+                yield (
+                    f"couplings.{name}: its ends start at one place, so that without a length it has none, and draws "
+                    "them together from all directions; 'length': 0 says that this is meant"
+                )
+            continue
+        if not item.length:
             continue
         if _distance(built, part, kin) > CLOSED * item.length:
             continue

@@ -342,3 +342,31 @@ def test_a_spring_whose_ends_start_at_one_place_has_no_direction(at, length, sai
     texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
     start = "couplings.s: its ends start at one place, where a spring of 0.2 m has no direction"
     assert any(text.startswith(start) and text.endswith("in the frame of 'b'") for text in texts) == said, texts
+
+
+def test_a_spring_without_a_length_whose_ends_meet_has_none_and_all_directions() -> None:
+    """Between turned bodies it was 3e-17 m long, and stiff along that direction alone: slopes were off by a tenth."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.01}, "mass": 0.5}
+    bodies = {
+        "b": ball | {"position": [0.1, 0.2, 1], "orientation": [0.5, 0.1, -0.7, 0.5]},
+        "c": ball | {"position": [0.15, 0.25, 1.02], "orientation": [0.1, -0.1, 0.7, 0.7], "velocity": [0, 0, 0]},
+    }
+    ends = {"a": {"body": "b", "at": [0.013, 0.02, 0.03]}, "b": {"body": "c"}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 10}, "gravity": [0, 0, 0], "bodies": bodies}
+    raw["couplings"] = {"s": {"type": "spring", "stiffness": 100, **ends}}
+    built = scene_from_dict(raw).build()
+    assert built.model.system.parameters.view(built.theta, "couplings.s.length") == 0.0
+    path, e = "bodies.c.velocity", 1e-5 * np.array([0.3, -0.5, 0.8])
+    found = built.rollout({path: np.zeros(3)}).jvp({path: e})[0][-1]
+    ends = [built.rollout({path: s * e}).q[-1] for s in (1, -1)]
+    assert found == pytest.approx(0.5 * (ends[0] - ends[1]), rel=1e-3, abs=1e-10)
+
+
+def test_springs_whose_ends_meet_by_given_places_are_named() -> None:
+    """As where a place was forgotten to be changed; a length of 0 says that they are to hold both together."""
+    ends = {"a": {"at": [1, 0, 0]}, "b": {"body": "b", "at": [0, 0, 0]}}
+    for length in (None, 0):
+        spring = {"type": "spring", "stiffness": 30, "length": length, **ends}
+        texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
+        said = any(text.startswith("couplings.s: its ends start at one place, so that without") for text in texts)
+        assert said == (length is None), texts
