@@ -228,6 +228,10 @@ class DecidingTerm(Forces, ABC):
         """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
         return np.zeros(0, dtype=np.int64)
 
+    def damps_at_once(self, theta: FloatArray) -> bool:
+        """Whether a damping acts whole as soon as anything touches: the force jumps there."""
+        return False
+
 
 class Constraint(ABC):
     """Equations c(q, v; theta, t) = 0 with multipliers mu as unknowns of the step; the force on the bodies is -G^T mu.
