@@ -20,6 +20,9 @@ from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
 #: Names of the coordinates and velocities that a rollout begins with.
 STATE_Q, STATE_V = "state.q", "state.v"
 
+#: How far coordinates with a given motion may be from it in a given state [m], [rad], and over the largest of them.
+_JUMP = 1e-4
+
 #: Name of an input -> its values.
 Values = Mapping[str, ArrayLike]
 
@@ -127,6 +130,26 @@ class Inputs:
         for name in (STATE_Q, STATE_V):
             require_finite_rows(name, np.asarray(values[name])[None])
         return self.simulation.state(values[STATE_Q], values[STATE_V], step=step)
+
+    def require_motion(self, state: State, theta: FloatArray) -> None:
+        """Refuse a given state whose coordinates with a given motion are elsewhere at its time: the first step jumps.
+
+        Raises
+        ------
+        InputError
+            Of the one that is farthest away.
+        """
+        system = self.simulation.system
+        known = system.partition.prescribed
+        wanted = system.motion.positions(state.t, theta)
+        away = np.abs(state.q[0][known] - wanted)
+        if away.size and away.max() > _JUMP * max(1.0, float(np.abs(wanted).max())):
+            worst = int(away.argmax())
+            raise InputError(
+                f"{system.dofs.describe(int(known[worst]))} has a given motion, and is elsewhere at t = {state.t:g} s",
+                place=STATE_Q, found=f"{state.q[0][known[worst]]:.6g}",
+                expected=f"{wanted[worst]:.6g}, or the number of steps behind the state as `step`",
+            )  # fmt: skip
 
     def tangent(self, dots: Mapping[str, FloatArray]) -> FloatArray:
         """Return the tangent of the scene's numbers along those of the inputs; none of an input that is not there.

@@ -258,13 +258,14 @@ def _run(
     if states is not None and places.state is not None:
         raise InputError("the initial states are given twice", place=STATE_Q, expected="inputs, or `states`")
     values, given = places.rows(arrays, b), list(states) if states is not None else []
+    thetas = np.stack([numbers.ties.forward(row) for row in values])
     for k in range(b if places.state is not None else 0):
         try:
             state = places.initial({name: arrays[name][k] for name in (STATE_Q, STATE_V)}, step)
+            assert state is not None
+            places.require_motion(state, thetas[k])
         except InputError as error:
             error.place = of_member(k, b, error.place or STATE_Q)
             raise
-        assert state is not None
         given.append(state)
-    thetas = np.stack([numbers.ties.forward(row) for row in values])
     return SceneBatch(rollout_batch(simulation, thetas, given or None, **how), places, values)
