@@ -183,3 +183,16 @@ def test_loops_close_around_joints_where_their_motion_begins() -> None:
     assert run.vjp(*bars)[path] @ dot == pytest.approx(slope / (2 * h), rel=1e-6)
     tangents = run.jvp({path: dot})
     assert sum(map(np.vdot, bars, tangents)) == pytest.approx(run.vjp(*bars)[path] @ dot, rel=1e-10)
+
+
+@pytest.mark.parametrize("ends", ["ab", "ba"])
+def test_a_hinge_does_not_start_at_a_link(ends: str) -> None:
+    """What the error said was a list of all blocks of numbers."""
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    tree = {"type": "articulated", "links": {"a": link}, "joints": {"a": {"type": "slide", "axis": [1, 0, 0]}}}
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.02}, "mass": 0.1}
+    places = {ends[0]: {"body": "t/a", "at": [0.1, 0, 0]}, ends[1]: {"body": "w", "at": [0, 0, 0.05]}}
+    hinge = {"type": "hinge", "axis": [0, 1, 0], "stiffness": 1e4, "angular_stiffness": 10, "start": {"angle": 0.2}}
+    scene = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 5}, "bodies": {"t": tree, "w": ball}}
+    with pytest.raises(add.InputError, match=r"couplings.h.start: a link starts .* \(found 't/a'"):
+        add.scene_from_dict(scene | {"couplings": {"h": hinge | places}}).build()
