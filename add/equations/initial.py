@@ -206,6 +206,12 @@ class InitialState:
             body.evaluate(theta, q, v)
         return q, v
 
+    def moved(self, theta: FloatArray, motion: "Motion") -> _Pair:
+        """Return q0 and v0 before loops are closed, with prescribed coordinates where their motion is at t = 0."""
+        q, v = self.given(theta)
+        q[motion.prescribed], v[motion.prescribed] = motion.positions(0.0, theta), motion.velocities(0.0, theta)
+        return q, v
+
     def given_jvp(self, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tangents of q0 and v0 before loops are closed."""
         q, v = np.zeros(self.n), np.zeros(self.n)
@@ -219,7 +225,7 @@ class InitialState:
             body.vjp(theta, q_bar, v_bar, out)
 
     def closed(self, theta: FloatArray, start: _Pair) -> _Pair:
-        """Return q0 and v0 from those of `given`, or from these with prescribed coordinates where they are at t = 0."""
+        """Return q0 and v0 from those of `given` or `moved`."""
         if self.assembly is None:
             return start
         q, v, *_ = self.assembly.solve(theta, *start)

@@ -62,22 +62,16 @@ class GivenStart(Start):
 
     initial: InitialState
 
-    def _given(self, system: System, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return q0 and v0 before loops are closed, with prescribed coordinates where they are at t = 0."""
-        (q, v), prescribed = self.initial.given(theta), system.partition.prescribed
-        q[prescribed], v[prescribed] = system.motion.positions(0.0, theta), system.motion.velocities(0.0, theta)
-        return q, v
-
     def evaluate(
         self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None
     ) -> tuple[FloatArray, FloatArray, Solution | None]:
         """Return q0, v0; nothing is decided."""
-        return *self.initial.closed(theta, self._given(assembler.system, theta)), None
+        return *self.initial.closed(theta, self.initial.moved(theta, assembler.system.motion)), None
 
     def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Pull back through pose and velocity field."""
         system, theta = begun.assembler.system, begun.theta
-        prescribed, start = system.partition.prescribed, self._given(system, theta)
+        prescribed, start = system.partition.prescribed, self.initial.moved(theta, system.motion)
         q_bar, v_bar = (bar.copy() for bar in self.initial.closed_vjp(theta, start, (q_bar, v_bar), theta_bar))
         system.motion.vjp(0.0, theta, q_bar[prescribed], v_bar[prescribed], theta_bar)
         q_bar[prescribed] = 0.0
@@ -87,7 +81,7 @@ class GivenStart(Start):
     def pushforward(self, begun: Begun, directions: Directions) -> Columns:
         """Return the tangents of (q0, v0)."""
         system, theta = begun.assembler.system, begun.theta
-        n, prescribed, start = system.n, system.partition.prescribed, self._given(system, theta)
+        n, prescribed, start = system.n, system.partition.prescribed, self.initial.moved(theta, system.motion)
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
             q_dot, v_dot = self.initial.given_jvp(theta, theta_dot)

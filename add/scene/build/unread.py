@@ -23,7 +23,7 @@ from add.scene.build.mesh_contact import meeting_names
 from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
-from add.scene.spec.couplings import BallSpec, FixedSpec, HardeningSpringSpec, HingeSpec, SpringSpec
+from add.scene.spec.couplings import BallSpec, CableSpec, FixedSpec, HardeningSpringSpec, HingeSpec, SpringSpec
 from add.scene.spec.rigid import KinematicBodySpec
 from add.scene.spec.signals import ConstantSignalSpec, SineSignalSpec, SplineSignalSpec, TableSignalSpec
 from add.typing import FloatArray
@@ -240,6 +240,32 @@ def open_joints(built: BuiltScene) -> Iterator[str]:
             )
 
 
+def moved_couplings(built: BuiltScene) -> Iterator[str]:
+    """Yield couplings whose lengths and places are not those of t = 0, since a given motion begins away from the start.
+
+    They follow from the poses that the scene gives, without motions.
+    """
+    if not built.model.system.partition.prescribed.size:
+        return
+    still, kin, off = built.model.at_start(built.theta), built.model.begins(built.theta), dict[str, float]()
+    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
+        item = built.scene.couplings.get(name)
+        if isinstance(item, SpringSpec | HardeningSpringSpec | CableSpec):
+            if item.length is not None:
+                continue
+        elif part.term is not ElasticJoint or part.numbers[0] != f"couplings.{name}.stiffness":
+            continue
+        elif isinstance(item, BallSpec | FixedSpec | HingeSpec) and None not in (item.a.at, item.b.at):
+            continue
+        off[name] = max(off.get(name, 0.0), abs(_distance(built, part, kin) - _distance(built, part, still)))
+    for name in (name for name, away in off.items() if away > CLOSED):
+        yield (
+            f"couplings.{name}: what it says nothing of, a length or a place, is of where the scene puts its ends, "
+            f"without the given motion, which begins away from there: it starts {off[name]:.3g} m off; let the motion "
+            "begin at zero, or write 'length' and 'at'"
+        )
+
+
 def aimless_springs(built: BuiltScene) -> Iterator[str]:
     """Yield springs whose ends start at one place: those of some length, and those that nothing says have none.
 
@@ -282,6 +308,6 @@ def _distance(built: BuiltScene, part: JointPart, kin: Kinematics) -> float:
 
 #: What this module doubts, in the order in which it is said.
 DOUBTS = (
-    open_joints, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals, added_rotations,
-    drawn_starts,
+    open_joints, moved_couplings, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
+    added_rotations, drawn_starts,
 )  # fmt: skip

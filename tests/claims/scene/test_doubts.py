@@ -370,3 +370,17 @@ def test_springs_whose_ends_meet_by_given_places_are_named() -> None:
         texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
         said = any(text.startswith("couplings.s: its ends start at one place, so that without") for text in texts)
         assert said == (length is None), texts
+
+
+@pytest.mark.parametrize(("first", "said"), [(0.0, False), (0.4, True)])
+@pytest.mark.parametrize("kind", ["spring", "ball"])
+def test_lengths_and_places_before_a_motion_that_begins_away(kind: str, first: float, said: bool) -> None:
+    """A spring of the distance at the start was 0.55 m too short at once where a slide's motion began at 0.84 m."""
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joint = {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}}
+    tree = {"type": "articulated", "links": {"a": link}, "joints": {"a": joint}}
+    end = {"body": "t/a", "at": [0, 0, 0]}
+    coupling = {"type": kind, "a": end, "b": {"at": [0, 0, 1]} if kind == "spring" else {}, "stiffness": 10}
+    signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
+    texts = warned({"t": tree}, couplings={"c": coupling}, signals=signals)
+    assert any(text.startswith("couplings.c: what it says nothing of, a length or a place") for text in texts) == said
