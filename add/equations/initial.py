@@ -231,6 +231,10 @@ class InitialState:
         q, v, *_ = self.assembly.solve(theta, *start)
         return q.copy(), v.copy()
 
+    def gap(self, theta: FloatArray, q: FloatArray) -> float:
+        """Return by how much coordinates leave loops open; see `Assembly.gap`."""
+        return 0.0 if self.assembly is None else self.assembly.gap(theta, q)
+
     def closed_jvp(self, theta: FloatArray, start: _Pair, theta_dot: FloatArray, tangents: _Pair) -> _Pair:
         """Return the tangents of `closed`."""
         return tangents if self.assembly is None else self.assembly.jvp(theta, start, theta_dot, tangents)

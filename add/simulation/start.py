@@ -34,7 +34,15 @@ class Begun(NamedTuple):
 
 
 class Start(ABC):
-    """Initial coordinates and velocities as a function of theta."""
+    """Initial coordinates and velocities as a function of theta.
+
+    Attributes
+    ----------
+    initial : InitialState
+        The poses that it is of.
+    """
+
+    initial: InitialState
 
     def solved_by(self, options: NewtonOptions) -> "Start":
         """Return the start with other options of Newton's method; itself where nothing is solved."""

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from support.places import SCENES
 from support.pushed_ball import STEPS, own_values, pushed_ball, touching_steps
 
-from add import scene_from_dict
+from add import load_scene, scene_from_dict
 from add.adjoint import Cotangents, pullback
 from add.errors import InputError, SolverError
 from add.scene.build.built import BuiltScene
@@ -185,6 +186,18 @@ def test_a_state_is_where_given_motions_are_at_its_time():
     with pytest.raises(InputError, match=r"member 1: state\.q"):
         rows = {name: np.stack([getattr(run, name[-1])[k] for k in (0, 20)]) for name in inputs}
         built.rollouts(rows, n_steps=2)
+
+
+def test_a_state_with_open_loops_is_refused():
+    """A coupler 0.3 rad beside its place closed in one step, at 99 rad/s."""
+    built = load_scene(SCENES / "four_bar.json").build()
+    run = built.run(n_steps=12)
+    q = run.q[10] + np.array([0.0, 0.3, 0.0])
+    with pytest.raises(InputError, match=r"state.q: loops, or equations between joints, are open .* \(found 0"):
+        built.rollout({"state.q": q, "state.v": run.v[10]}, n_steps=2, step=10)
+    q, v = built.simulation.start.initial.closed(built.theta, (q, run.v[10]))
+    found = built.rollout({"state.q": q, "state.v": v}, n_steps=2, step=10)
+    assert np.abs(found.v[1] - run.v[11]).max() < 0.1
 
 
 def test_bad_tangents_are_named(built):
