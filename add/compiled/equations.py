@@ -76,7 +76,7 @@ class CompiledEquations:
     @classmethod
     def of(cls, system: PackedSystem | None) -> "CompiledEquations | None":
         """Return them, or None for other systems."""
-        return None if system is None or system.sparse or system.changing else cls(system)
+        return None if system is None or system.sparse or system.changing or system.sized else cls(system)
 
     def __init__(self, system: PackedSystem) -> None:
         self._system, self._free = system, system.system.partition.free

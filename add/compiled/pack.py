@@ -14,6 +14,7 @@ from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.signals import Signal
 from add.equations.system import System
+from add.equations.term import DecidingTerm
 from add.equations.tree_embedding import TreeEmbedding
 from add.kernels.arena import COLUMNS, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
 from add.kernels.trees import Tree
@@ -65,6 +66,7 @@ class PackedSystem:
     whole : Pattern or None
         Of a sparse matrix over all coordinates, without what changes from step to step.
     changing : number of a family that does -> number of its deciding term
+    sized : number of a family whose arrays follow sizes in theta -> its term
     """
 
     system: System
@@ -78,6 +80,7 @@ class PackedSystem:
     sparse: bool
     whole: Pattern | None
     changing: dict[int, int]
+    sized: dict[int, DecidingTerm]
 
     @property
     def steps_a_call(self) -> int:
@@ -87,7 +90,7 @@ class PackedSystem:
     @property
     def alone(self) -> bool:
         """Whether a run needs an arena and routines of its own, so that its steps are none of a batch."""
-        return bool(self.changing) or self.system.limit is not None
+        return bool(self.changing or self.sized) or self.system.limit is not None
 
     @cached_property
     def depending(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -204,6 +207,7 @@ class _Packing:
     signals: list[Signal] = field(default_factory=list)
     trees: list[TreeInertia] = field(default_factory=list)
     lift: Lift | None = None
+    sized: dict[int, DecidingTerm] = field(default_factory=dict)
 
     def result(self) -> PackedSystem:
         system = self.system
@@ -224,6 +228,8 @@ class _Packing:
             if self.trees and family.changes:
                 raise NotCompiled(f"{type(decided).__name__} of links")
             self.families.append((family, number, False))
+            if family.sized:
+                self.sized[len(self.families) - 1] = decided
         if self.lift is not None and self.lift.carried:
             raise NotCompiled("nodes tied to links")
         if self.lift is not None and not self.trees:
@@ -266,13 +272,14 @@ class _Packing:
             kinds=tuple(family.kind for family, _, _ in self.families),
             table=np.array(table, dtype=np.int64).reshape(-1, COLUMNS),
             arrays=packed(arrays, kinds),
-            parts=tuple(arrays) if changing else (),
-            forms=tuple(kinds) if changing else (),
+            parts=tuple(arrays) if changing or self.sized else (),
+            forms=tuple(kinds) if changing or self.sized else (),
             signals=tuple(self.signals),
             trees=bool(self.trees),
             sparse=sparse,
             whole=None if whole is None else replace(whole, slots=()),
             changing=changing,
+            sized=self.sized,
         )
 
     def _signal(self, signal: Signal) -> int:

@@ -46,6 +46,8 @@ class CompiledRun:
         self._last: tuple[Others | None, dict[int, tuple[AnyArray, ...]], Others | None, Arena]
         self._last = None, {}, None, system.arena
         self._places: AllCandidates = ()
+        self._arena: Arena = system.arena
+        self._sizes: tuple[Others, ...] = ()
         self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
 
@@ -76,7 +78,7 @@ class CompiledRun:
         beginning, so that a sweep back makes every second pattern at most where steps meet what was foreseen.
         """
         if not self.system.changing:
-            return self.system.common
+            return self._common(())
         chosen = as_choices(block.decisions(0), self._none)
         if not self._places or self._with_places(chosen, self._places) is not self._places:
             self._places = self._with_places(chosen, block.candidates)
@@ -85,7 +87,7 @@ class CompiledRun:
     def _common(self, decisions: Decisions, candidates: AllCandidates = ()) -> tuple[Arena, Routines]:
         """Return the arguments that compiled steps begin with, with places for decisions and candidates."""
         packed = self.system
-        arena, routines = packed.common
+        arena, routines = self._arena, packed.common[1]
         if packed.changing:
             parts = {
                 k: (packed.system.deciding[number], decisions[number], candidates[number] if candidates else None)
@@ -99,7 +101,7 @@ class CompiledRun:
             last, then, _, arena = self._last
             if last is not pattern or any([now[k][0] is not arrays[0] for k, arrays in then.items()]):
                 others = packed.of_now(now)
-                arena = packed.arena_with(pattern, others)
+                arena = packed.arena_with(pattern, others, *self._sizes)
                 self._last = pattern, now, others, arena
         return arena, routines
 
@@ -121,6 +123,10 @@ class CompiledRun:
         if self._theta is None or not np.array_equal(self._theta, theta):
             self._theta, self._rows = theta.copy(), None
             self._start = self.system.system.motion.start(theta) if self._prescribed.size else _NOTHING
+            if self.system.sized:
+                self._sizes = (self.system.of_now({k: one.arrays_at(theta) for k, one in self.system.sized.items()}),)
+                self._arena = self.system.arena_with(*self._sizes)
+                self._last = None, {}, None, self._arena
 
     def _signals(self, timing: Timing, n: int, stages: FloatArray | None = None) -> Signals:
         return self._of_steps.of(timing.dt, timing.first + 1, n, stages)
@@ -258,6 +264,7 @@ class CompiledRun:
         directions: Directions,
     ) -> tuple[FloatArray, Columns]:
         """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions."""
+        self._at(theta := plain(theta))
         along, time = self._along(directions), (timing.first + 1) * timing.dt
         by_state, index, by_theta = state_matrices(
             *self._common(decisions),
@@ -284,7 +291,7 @@ class CompiledRun:
         """
         c, alpha, pairs = step
         reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
-        along, instant = self._along(directions), self._instant(timing, kin, theta)
+        along, instant = self._along(directions), self._instant(timing, kin, theta)  # now arrays are those of theta
         transition, by_theta, index, solved = step_matrices(
             *self._common(decisions), reading, *instant, as_choices(decisions, self._none), along
         )

@@ -12,7 +12,7 @@ from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpa
 from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed, no_growth
+from add.kernels.contact_arrays import Contacts, Growth, Motion, Packed
 from add.kernels.contact_blocks import Slots
 from add.kernels.contact_bodies import body_contact_force, body_contact_jacobian, body_contact_parameters
 from add.kernels.contact_detection import call_detect, meeting_pairs
@@ -93,7 +93,7 @@ def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
     return [one.callee[:2] for one in (call_detect, call_force)]
 
 
-def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
+def body_family(contacts: Contacts, packed: Packed, growth: Growth, blocks: Blocks) -> Family:
     """Return the family, with the blocks of all pairs that may ever touch.
 
     Raises
@@ -113,13 +113,13 @@ def body_family(contacts: Contacts, packed: Packed, blocks: Blocks) -> Family:
     every = np.unique(np.concatenate([blocks.always, *keys])).astype(np.int64)
     if 144 * every.size > MOST_ENTRIES or np.count_nonzero(every < nb * nb) > MOST_PAIRS:
         raise NotCompiled(f"{every.size} pairs of bodies that may touch")
-    return family_with(packed, no_growth(), blocks, every)
+    return family_with(packed, growth, blocks, every)
 
 
 def family_with(packed: Packed, growth: Growth, blocks: Blocks, keys: IntArray) -> Family:
     """Return the family with the places of some blocks of two bodies."""
     arrays = *packed, blocks.own, keys, np.array([blocks.rows.size]), *growth
-    return Family(KIND, arrays, blocks.pattern(keys))
+    return Family(KIND, arrays, blocks.pattern(keys), sized=growth.points.size + growth.shapes.size > 0)
 
 
 class _MeshArrays(NamedTuple):

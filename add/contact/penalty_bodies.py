@@ -21,7 +21,7 @@ from add.contact.formulas import (
 from add.contact.limits import point_runs
 from add.contact.sparsity import Blocks, body_table
 from add.contact.surfaces import ContactPlaces
-from add.equations.family import Family, NotCompiled
+from add.equations.family import Family
 from add.equations.family_term import OneFamily
 from add.equations.kinematics import Kinematics
 from add.equations.term import Candidates, Decision, Term
@@ -31,10 +31,9 @@ from add.kernels.contact_blocks import first_entries
 from add.kernels.contact_detection import meeting_pairs
 from add.kernels.contact_pairs import ACTIVE, BITS, FACE, PAIR
 from add.kernels.distance import distance_bound
-from add.kernels.point_ways import free_points
 from add.kernels.shape_grid import FIRST
 from add.kernels.sticking import StickRows, new_stick_rows, stick_rows_of_bodies
-from add.typing import BoolArray, FloatArray, IntArray
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: How far ahead pairs are candidates, in steps.
 AHEAD = 2.0
@@ -219,9 +218,11 @@ class BodyContact(PairContact):
 
     def family(self) -> Family:
         """See `DecidingTerm.family`."""
-        if self.sizes is not None:
-            raise NotCompiled("sizes of shapes that are numbers")
-        return body_family(self.arrays, self.packed, self.blocks)
+        return body_family(self.arrays, self.packed, self.growth, self.blocks)
+
+    def arrays_at(self, theta: FloatArray) -> tuple[AnyArray, ...]:
+        """See `DecidingTerm.arrays_at`."""
+        return tuple(self.at(theta).packed)
 
     def family_with(self, keys: IntArray) -> Family:
         """Return the family with the places of some blocks of two bodies."""
@@ -239,8 +240,8 @@ class BodyContact(PairContact):
 
     def free_share(self, q0: FloatArray, q1: FloatArray, theta: FloatArray) -> float:
         """Return the share of the ways that is free; see `PairContact.free_share`."""
-        none = np.zeros_like(q0)
-        return float(free_points(Motion(0.0, q0, none, theta), Motion(0.0, q1, none, theta), self.at(theta).arrays))
+        ends = [Motion(0.0, q, np.zeros_like(q), theta) for q in (q0, q1)]
+        return float(kernel.free_points(*ends, self.at(theta).arrays))
 
     @property
     def n_shapes(self) -> int:
@@ -265,8 +266,8 @@ class BodyContact(PairContact):
         return self._force(kin, theta, False, given, out, out[:0])
 
     def _force(self, kin: Kinematics, theta: FloatArray, replay: bool, given: Decision, *into: FloatArray) -> Decision:
-        given_by = *self.motion(kin, theta), *self.at(theta).packed
-        return np.asarray(kernel.body_contact_force(*given_by, replay, given, into))
+        by = *self.motion(kin, theta), *self.at(theta).packed
+        return np.asarray(kernel.body_contact_force(*by, replay, given, into))
 
     def candidates(self, kin: Kinematics, theta: FloatArray, dt: float) -> Candidates | None:
         """Return the blocks of bodies and nodes that are so near that they may touch within ``dt``."""
@@ -308,8 +309,7 @@ class BodyContact(PairContact):
         if constraint is not None and reactions is not None:
             # The generalised force on the first three coordinates of the point's carrier is the force in world axes.
             forces = np.einsum("kam,ka->km", constraint.operators(kin, theta).by_v[:, :, :3], reactions.reshape(-1, 3))
-            pairs, sticking = rows[:, PAIR], constraint.rows[:, PAIR]
-            _, mine, theirs = np.intersect1d(pairs, sticking, assume_unique=True, return_indices=True)
+            _, mine, theirs = np.intersect1d(rows[:, PAIR], constraint.rows[:, PAIR], True, True)
             force[mine] -= forces[theirs]
         return ContactPlaces(place, force, *self.touching_pairs(decision))
 

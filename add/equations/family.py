@@ -109,6 +109,8 @@ class Family:
         How many: of each, a coefficient for every row of the signal that acts.
     changes : bool
         Whether arrays and pattern are others in each step: `DecidingTerm.family_of_step` has those.
+    sized : bool
+        Whether the first arrays follow sizes in theta: `DecidingTerm.arrays_at` has those.
     """
 
     kind: Kind
@@ -117,3 +119,4 @@ class Family:
     signal: Signal | None = None
     followers: int = 0
     changes: bool = False
+    sized: bool = False

@@ -163,6 +163,10 @@ class DecidingTerm(Forces, ABC):
         """Return the first arrays of that family as they are by now: they change at any time, and no number does."""
         return ()
 
+    def arrays_at(self, theta: FloatArray) -> tuple[AnyArray, ...]:
+        """Return the first arrays of a family that is `sized`, with the sizes of theta."""
+        return ()
+
     def decide(self, kin: Kinematics, theta: FloatArray) -> Decision:
         """Return the branch that holds at ``kin``."""
         return self.decided_residual(kin, theta, np.zeros_like(kin.q))

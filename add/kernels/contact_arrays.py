@@ -83,6 +83,38 @@ class Frames(NamedTuple):
     shapes: Shapes
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def relative(a, o, frames):
+    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
+    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
+    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
+    return (
+        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
+        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
+        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
+        (
+            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
+            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
+            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
+        ),
+    )
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _along(R, B, r, c):
+    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def seen(Q, X0, X1, X2):
+    """Return a direction of the body as the frame of the shape has it; Q as `relative` returns it."""
+    return (
+        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
+        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
+        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
+    )
+
+
 class Growth(NamedTuple):
     """How points and shapes follow sizes that stand in theta; all empty where none do.
 

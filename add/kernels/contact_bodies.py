@@ -7,9 +7,10 @@ Pairs stand in `contact_points.py`, blocks in `contact_blocks.py`. Common argume
     law        Law of `contact_pairs.py`
     rows       (k, 3) decision
 
-Arrays should be C-contiguous and writeable. What is kept of a state, energies and places, `body_contact_force` says on
-the way: kernels of their own would compile all that a force is made of once more.
+Arrays should be C-contiguous and writeable. `body_contact_force` gives energies and places, too, on the way.
 """
+
+import math
 
 import numpy as np
 
@@ -38,11 +39,12 @@ from add.kernels.contact_blocks import (
     room_in,
     scale_columns,
 )
-from add.kernels.contact_detection import call_detect, frames_of
+from add.kernels.contact_circles import CROSSES, UPRIGHT, is_line
+from add.kernels.contact_detection import call_detect, frames_of, meets, reach_of
 from add.kernels.contact_laws import couple, couple_slopes, force_slopes, normal_energy
 from add.kernels.contact_lines import HALVES, OUTWARDS, WEIGHT
-from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, has_faces, with_given
-from add.kernels.contact_places import BEND, GROWN, ROLLS, roll_way
+from add.kernels.contact_pairs import ACTIVE, BITS, FACE, FEATURE, GIVEN, has_faces, to_frame, with_given
+from add.kernels.contact_places import BEND, GROWN, ROLLS, call_rolled, point_place, roll_way
 from add.kernels.contact_points import (
     SCRATCH,
     coordinate_columns,
@@ -51,8 +53,11 @@ from add.kernels.contact_points import (
     size_ways,
     way_column,
 )
+from add.kernels.distance import distance_branch, distance_feature
+from add.kernels.mesh_distance import mesh_is_near
 from add.kernels.rotation import turn
-from add.kernels.shape_codes import BOX
+from add.kernels.shape_codes import MESH
+from add.kernels.shape_grid import FIRST, GROUP, STOP
 
 
 @njit(cache=True, error_model="numpy")
@@ -299,8 +304,8 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             bend, bodies_of = scratch.L[GROWN if cause == 2 else BEND], (ends[0, BODY], ends[1, BODY])
             for c in range(3):
                 if index[c] >= 0:
-                    # A radius of a shape moves no normal, nor a place.
-                    still = 0.0 if cause == 3 and c == 0 and contacts.kind[o] != BOX else 1.0
+                    # A radius of a round side moves no normal, nor a place.
+                    still = 0.0 if cause == 3 and c == 0 and rows[pair, FEATURE] & CROSSES == 0 else 1.0
                     rolls = still * (M[0, c] * bend[0] + M[1, c] * bend[1] + M[2, c] * bend[2])
                     way_column(c, side, M[:, c], rolls, (lever, 0.0), bodies_of, B, scratch, Z, Y)
             if cause >= 2 and scratch.L[WEIGHT, 2] != 0.0:  # half-lengths are what crossings fade by
@@ -313,3 +318,83 @@ def _add_parameters(given, rows, forward, theta_p, f, by_v, floats, integers):
             for c in range(3):
                 if index[c] >= 0:
                     count(index[c], c, dofs, ends, forward, theta_p, f, block)
+
+
+# --- How far points may go before they touch shapes, for laws that are infinite there ---------------------------------
+
+#: Share of its gap that a point keeps.
+KEPT = 0.1
+#: Kinds up to this code are convex.
+LAST_CONVEX = MESH - 1
+#: Steps along one way; then its rest is not gone.
+MOST = 100
+
+
+@njit(cache=True, error_model="numpy")
+def free_way(kind, size, X, D, radius, S):
+    """Return the share of the way D (3,) from X (3,), in the frame of a shape, on which a ball keeps off it.
+
+    A ball that begins inside is not held. A distance to a convex shape is convex along the way: its tangents are below
+    it, and Newton's method on them comes from the free side; any other one changes by no more than the way.
+    """
+    length = math.sqrt(D[0] * D[0] + D[1] * D[1] + D[2] * D[2])
+    if length == 0.0 or (kind == MESH and not mesh_is_near(size, X[0], X[1], X[2], radius + 2.0 * length)):
+        return 1.0
+    n, t, gap, least = S[0], 0.0, 0.0, 0.0
+    for step in range(MOST):
+        x0, x1, x2 = X[0] + t * D[0], X[1] + t * D[1], X[2] + t * D[2]
+        feature = distance_feature(kind, size, x0, x1, x2)
+        gap = distance_branch(kind, size, x0, x1, x2, feature, 1, n, S[1:4]) - radius
+        if step == 0:
+            if not gap > 0.0:
+                return 1.0
+            least = KEPT * gap
+        if (1.0 - t) * length < gap - least:
+            return 1.0
+        if gap - least <= 0.01 * least:
+            return t
+        speed = length
+        if kind <= LAST_CONVEX:
+            speed = -(n[0] * D[0] + n[1] * D[1] + n[2] * D[2])
+            if speed <= 0.0:
+                return 1.0
+        t += (gap - least) / speed
+        if t >= 1.0:
+            return 1.0
+    return t
+
+
+@njit(cache=True, error_model="numpy")
+def free_points(motion, other, contacts):
+    """Return the share of the ways between two motions that is free, straight in the frames of the shapes."""
+    one, two = frames_of(0, motion, contacts), frames_of(0, other, contacts)
+    runs, hosts, columns, tables = contacts.runs, contacts.hosts, contacts.columns, contacts.tables
+    kind, size, bounds = contacts.kind, contacts.size, contacts.bounds
+    out, S = 1.0, np.zeros((4, 3))
+    x, y, L, X, D = np.empty((1, 3)), np.empty((1, 3)), np.empty((10, 3)), np.empty(3), np.empty(3)
+    for run in range(runs.shape[0]):
+        for o in range(kind.size):
+            if not meets(run, o, runs, hosts, columns, tables, contacts.apart, contacts.stride):
+                continue
+            if reach_of(runs[run, GROUP], columns[o, 0], motion.theta, contacts) == 0.0:
+                continue
+            for i in range(runs[run, FIRST], runs[run, STOP]):
+                point_place(i, motion.q, contacts, one.B, x, L)
+                if is_line(i, contacts):
+                    continue
+                is_rim = contacts.points[i, 3] >= 0
+                rolls = is_rim and call_rolled((i, o, motion.q, math.inf, UPRIGHT, contacts, one, x, L, S)) >= 0
+                point_place(i, other.q, contacts, two.B, y, L)
+                if is_rim and call_rolled((i, o, other.q, math.inf, UPRIGHT, contacts, two, y, L, S)) < 0 and rolls:
+                    point_place(i, motion.q, contacts, one.B, x, L)
+                X[0], X[1], X[2] = to_frame(0, o, x, one.shapes.R, one.shapes.p)
+                D[0], D[1], D[2] = to_frame(0, o, y, two.shapes.R, two.shapes.p)
+                square, way = 0.0, 0.0
+                for a in range(3):
+                    D[a] -= X[a]
+                    square, way = square + X[a] * X[a], way + D[a] * D[a]
+                radius = contacts.arms[i, 3]
+                if math.sqrt(square) > bounds[o] + radius + 1.2 * math.sqrt(way):
+                    continue
+                out = min(out, free_way(kind[o], size[o], X, D, radius, S))
+    return out

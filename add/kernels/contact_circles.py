@@ -13,14 +13,22 @@ psi from the first,
 The ends of the axes and the places of tan^3 psi = -q/p, where F/(sin psi cos psi) turns round, bracket all of its
 zeros. Newton's method finds them within the brackets, to round-off, so that forces have derivatives there. At q = 0, as
 of a rod along a face, the ends of the long axis are zeros, and the others are where cos psi = -p/(A^2 - B^2).
+
+Two rims, of radii rho and r, cross where a place x of the smaller one and the place y of the other that is nearest to
+it, at the distance L r from its middle seen along its axis, are as near as any beside them, d and e being the tangents
+and u the direction from the middle to x:
+
+    F(phi) = (x - y) . d = 0,   F'(phi) = rho (1 - (d . e)^2/L) - (x - y) . u > 0
+
+Signs of F at `LOOKS` angles bracket these places.
 """
 
 import math
 
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import CENTRE, HALF, PLACE, SLENDER, SLOT
-from add.kernels.distance import SIDE
-from add.kernels.shape_codes import BOX
+from add.kernels.contact_arrays import CENTRE, HALF, SLENDER, SLOT, seen
+from add.kernels.distance import RIM_BOTTOM, RIM_TOP, SIDE
+from add.kernels.shape_codes import BOX, CYLINDER
 
 #: Sine of the angle between axis and normal from which on rims roll.
 UPRIGHT = 0.05
@@ -42,6 +50,9 @@ OVER, TURNS = 0.1, 0.06
 DEEPEST = 1.0
 #: Steps of Newton's method, which bisects where it would leave its bracket.
 MOST = 50
+#: Angles of a circle at which it is looked at for places that are nearest to another: two that are nearer together
+#: than these cross as good as parallel.
+LOOKS = 48
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -49,38 +60,6 @@ def is_line(i, contacts):
     """Whether point i stands for a line."""
     rim = contacts.points[i, 3]
     return rim >= 0 and contacts.rims[rim, HALF] > 0.0
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def relative(a, o, frames):
-    """Return the rows of the rotation from the frame of body a to that of shape o, and where its centre of mass is."""
-    B, R, p = frames.B[a], frames.shapes.R[o], frames.shapes.p[o]
-    x0, x1, x2 = B[PLACE, 0] - p[0], B[PLACE, 1] - p[1], B[PLACE, 2] - p[2]
-    return (
-        (_along(R, B, 0, 0), _along(R, B, 0, 1), _along(R, B, 0, 2)),
-        (_along(R, B, 1, 0), _along(R, B, 1, 1), _along(R, B, 1, 2)),
-        (_along(R, B, 2, 0), _along(R, B, 2, 1), _along(R, B, 2, 2)),
-        (
-            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
-            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
-            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
-        ),
-    )
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _along(R, B, r, c):
-    return R[0, r] * B[0, c] + R[1, r] * B[1, c] + R[2, r] * B[2, c]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def seen(Q, X0, X1, X2):
-    """Return a direction of the body as the frame of the shape has it; Q as `relative` returns it."""
-    return (
-        Q[0][0] * X0 + Q[0][1] * X1 + Q[0][2] * X2,
-        Q[1][0] * X0 + Q[1][1] * X1 + Q[1][2] * X2,
-        Q[2][0] * X0 + Q[2][1] * X1 + Q[2][2] * X2,
-    )
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -99,6 +78,22 @@ def line_of(i, Q, contacts, frames):
     rim, arms, centre = contacts.rims[contacts.points[i, 3]], contacts.arms, frames.B[contacts.points[i, 2]][CENTRE]
     y = seen(Q, arms[i, 0] - centre[0], arms[i, 1] - centre[1], arms[i, 2] - centre[2])
     return (y[0] + Q[3][0], y[1] + Q[3][1], y[2] + Q[3][2]), seen(Q, rim[3], rim[4], rim[5])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def dot(a, b):
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def between(a, b, factor):
+    """Return factor a x b."""
+    return (
+        factor * (a[1] * b[2] - a[2] * b[1]),
+        factor * (a[2] * b[0] - a[0] * b[2]),
+        factor * (a[0] * b[1] - a[1] * b[0]),
+    )
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -279,7 +274,99 @@ def rim_features(i, o, Q, reach, least, contacts, frames):
                     best_last, last = min(u, 1.0), feature
                 else:
                     best_first, first = min(u, 1.0), feature
+    for code in range(RIM_TOP, RIM_BOTTOM + 1 if _meets_rims(i, o, contacts) else RIM_TOP):
+        other, deepest = rim_of(code, size[2], radius), -min(rho, radius, size[2])
+        apart = abs(C[2] - other[0][2]) - rho * math.sqrt(max(1.0 - A[2] * A[2], 0.0))
+        if apart > max(reach, -deepest) or C[0] * C[0] + C[1] * C[1] > (rho + radius + reach) * (rho + radius + reach):
+            continue
+        one, two = rims_across((C, A, basis_of(A), rho), other, slender)
+        if one[0] > best_first and deepest < one[1] < reach:
+            best_first, first = min(one[0], 1.0), CROSSES | 2 * code
+        if two[0] > best_last and deepest < two[1] < reach:
+            best_last, last = min(two[0], 1.0), CROSSES | 2 * code | 1
     return first, last, best_first, best_last
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _meets_rims(i, o, contacts):
+    """Whether rim i crosses those of shape o: each pair of them once, and rims of obstacles none."""
+    a = contacts.points[i, 2]
+    if contacts.kind[o] != CYLINDER or contacts.bodies[a, 0] < 0:
+        return False
+    both = contacts.tables[contacts.points[i, 1], contacts.columns[o, 0], 11] != 0 and contacts.columns[o, 2] != 0
+    return not both or a < contacts.hosts[o]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def rim_of(code, half, radius):
+    """Return middle, axis outwards, basis and radius of a rim of a cylinder, in its frame."""
+    sign = 1.0 if code == RIM_TOP else -1.0
+    return (0.0, 0.0, sign * half), (0.0, 0.0, sign), ((1.0, 0.0, 0.0), (0.0, sign, 0.0)), radius
+
+
+@njit(cache=True, error_model="numpy")
+def _beside(circle, other, phi):
+    """Return place, tangent and direction u of a circle at an angle, those of the other nearest to it, F and F'."""
+    (C, _, basis, rho), (O, N, _, radius) = circle, other
+    U, D = at_angle(basis, phi)
+    X = (C[0] + rho * U[0], C[1] + rho * U[1], C[2] + rho * U[2])
+    z = dot(X, N) - dot(O, N)
+    W = (X[0] - O[0] - z * N[0], X[1] - O[1] - z * N[1], X[2] - O[2] - z * N[2])
+    far = max(math.sqrt(dot(W, W)), 1e-12 * radius)
+    W = (W[0] / far, W[1] / far, W[2] / far)
+    E, T = (O[0] + radius * W[0], O[1] + radius * W[1], O[2] + radius * W[2]), between(N, W, 1.0)
+    Y, along = (X[0] - E[0], X[1] - E[1], X[2] - E[2]), dot(D, T)
+    return (X, D, U), (E, T, W), dot(Y, D), rho * (1.0 - along * along * radius / far) - dot(Y, U)
+
+
+@njit(cache=True, error_model="numpy")
+def rims_across(one, two, slender):
+    """Return u, gap, and both places, as `rim_at` has them, where two rims cross with n along -d x e and along d x e.
+
+    Of several places it is the one that counts most, u is minus infinity where there is none. n leads from the second
+    rim to the first.
+    """
+    swapped = one[3] > two[3]
+    circle, other = (two, one) if swapped else (one, two)
+    mine, its, before, _ = _beside(circle, other, 0.0)
+    best = -math.inf, 0.0, mine, its
+    found = best, best
+    for k in range(1, LOOKS + 1):
+        high = 2.0 * math.pi * k / LOOKS
+        mine, its, value, _ = _beside(circle, other, high)
+        if before < 0.0 <= value:
+            low, psi = 2.0 * math.pi * (k - 1) / LOOKS, 2.0 * math.pi * (k - 0.5) / LOOKS
+            for _ in range(MOST):
+                mine, its, height, slope = _beside(circle, other, psi)
+                if height < 0.0:
+                    low = psi
+                else:
+                    high = psi
+                after = psi - height / slope if slope > 0.0 else low
+                if not low < after < high:
+                    after = 0.5 * (low + high)
+                still = abs(after - psi) <= 1e-15
+                psi = after
+                if still:
+                    break
+            mine, its, _, _ = _beside(circle, other, psi)
+            if swapped:
+                mine, its = its, mine
+            (X, D, U), (E, T, W), A, N = mine, its, one[1], two[1]
+            n = between(D, T, 1.0)
+            m = math.sqrt(dot(n, n))
+            g = (dot(n, X) - dot(n, E)) / max(m, 1e-12)
+            to_u, to_a, to_w, to_n = (dot(n, U), dot(n, A), dot(n, W), dot(n, N))
+            for side in range(2):
+                sign = (2.0 * side - 1.0) / max(m, 1e-12)
+                u = min((m - slender) / (2.0 * slender), (OVER - max(sign * to_u, sign * to_a)) / TURNS)
+                u = min(u, (min(sign * to_w, sign * to_n) + OVER) / TURNS)
+                if side == 1 and u > found[1][0]:
+                    found = found[0], (u, g, mine, its)
+                elif side == 0 and u > found[0][0]:
+                    found = (u, -g, mine, its), found[1]
+        before = value
+    return found
 
 
 @njit(cache=True, error_model="numpy")

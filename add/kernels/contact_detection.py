@@ -14,7 +14,7 @@ from add.kernels.caching import njit
 from add.kernels.contact_arrays import CENTRE, OMEGA, PLACE, TURN, TURN_RATE, VELOCITY, Frames
 from add.kernels.contact_lines import ROWS, call_crossing_features
 from add.kernels.contact_pairs import PAIR, Shapes, to_frame, touch, with_row
-from add.kernels.contact_places import CLEAR, ROLLS, feature_at, has_corner, with_rim
+from add.kernels.contact_places import CLEAR, LEFT, ROLLS, feature_at, has_corner, with_rim
 from add.kernels.distance import distance_branch, distance_feature
 from add.kernels.ordering import call_rows_by, first_not_below
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
@@ -296,7 +296,7 @@ def _touching(q, theta, contacts, frames, store):
                     feature = found[i - lines]
                 else:
                     feature, known = with_rim(i, o, q, within, known, contacts, frames, x, L, S)
-                    if feature == CLEAR:
+                    if feature == CLEAR or feature == LEFT:
                         continue
                     if feature < 0 and not (angular and has_corner(i, contacts)):
                         feature = touch(0, o, x, kind, size, R, p, within, S)

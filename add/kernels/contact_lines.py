@@ -18,6 +18,12 @@ its middle to there, the place goes farther along it, and n turns with that, too
 
     P = -d/(sigma m) m^2/K,   dn = T dphi - (n . u)/(rho K) f (f . ds - g' f . T dphi),   K = m^2 - g (n . u)/rho
 
+Where the line of the shape is a rim, too, of radius r and with w from its middle to there, e turns as c goes along it.
+With lambda = n . w/r and beta = 1 + g lambda, K = beta (1 - g (n . u)/rho) - (d . e)^2, and
+
+    dc = ds - d/K (sigma m (f + g lambda/(sigma m) d) . ds - beta g' sigma m f . T dphi)
+    dn = T dphi + ... + lambda/(beta m^2) (e - (d . e) d) e . dc
+
 A crossing counts in full where the lines cross inside of both, steeply, and n is outwards of all faces that meet in the
 edges. Towards ends, where corners take over, as lines become parallel, and as n leaves the wedges, it fades to nothing:
 the force is that of a point times
@@ -39,7 +45,7 @@ from numba import typeof, types
 
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
-from add.kernels.contact_arrays import HALF, NUMBER, SLENDER, SLOT, Frames, nothing
+from add.kernels.contact_arrays import HALF, NUMBER, SLENDER, SLOT, Frames, nothing, relative, seen
 from add.kernels.contact_circles import (
     CROSSES,
     DEEPEST,
@@ -51,16 +57,19 @@ from add.kernels.contact_circles import (
     WHICH,
     WHOLE,
     axis_of,
+    basis_of,
+    between,
+    dot,
     is_circle,
     is_line,
     line_of,
-    relative,
     rim_features,
+    rim_of,
     rim_place,
-    seen,
+    rims_across,
 )
 from add.kernels.contact_pairs import Shapes
-from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, MOVED, ROLLS, call_rolled, feature_at, has_corner
+from add.kernels.contact_places import BEND, BY, CLEAR, GROWN, LEFT, MOVED, ROLLS, call_rolled, feature_at, has_corner
 from add.kernels.distance import SIDE
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 
@@ -68,10 +77,11 @@ from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER
 #: the scale of the force, and whether there is a crossing; that by both half-lengths, and which numbers these are,
 #: 3 a + b; the gap.
 TWIST, TURNED, ALONG, WEIGHT, HALVES, GAP = 10, 13, 14, 15, 16, 17
-#: And of a rim: the change of n by what P is multiplied by; the direction from its middle.
-BENT, OUTWARDS = 18, 19
+#: And of a rim: the change of n by what P is multiplied by; the direction from its middle. Of the rim of a shape: its
+#: tangent, and the change of n by the way of c along it.
+BENT, OUTWARDS, ITS, LEANS = 18, 19, 20, 21
 #: Rows of L.
-ROWS = 20
+ROWS = 22
 #: An edge of a box, and no line of another shape: what a line would cross that crosses none.
 AN_EDGE = 22
 #: Half the length of a rim [m]: it has no ends.
@@ -96,13 +106,18 @@ def _crossing(C, D, k, y_j, y_l, n_j, n_l, slope):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
+def _sum(x, a, y, b):
+    """Return x a + y b."""
+    return x * a[0] + y * b[0], x * a[1] + y * b[1], x * a[2] + y * b[2]
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def _faces(i, Q, D, contacts):
     """Return the normals of the faces that meet in line i, along D, in the frame of a shape; zeros of a core."""
     arms = contacts.arms
     M = seen(Q, arms[i, 5], arms[i, 6], arms[i, 7])
-    w0, w1, w2 = D[1] * M[2] - D[2] * M[1], D[2] * M[0] - D[0] * M[2], D[0] * M[1] - D[1] * M[0]
-    one = (0.5 * (M[0] + w0), 0.5 * (M[1] + w1), 0.5 * (M[2] + w2))
-    return one, (0.5 * (M[0] - w0), 0.5 * (M[1] - w1), 0.5 * (M[2] - w2))
+    w = between(D, M, 0.5)
+    return _sum(0.5, M, 1.0, w), _sum(0.5, M, -1.0, w)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -210,55 +225,84 @@ def crossing_features(first, stop, o, reach, least, contacts, frames, found):
     return some
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _turned(R, a):
+    """Return R a."""
+    return (
+        R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
+        R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
+        R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def _lines(i, o, Q, feature, contacts, frames):
+    """Return where line i crosses shape o over a feature, in the frame of the shape.
+
+    That is place, tangent and direction from its middle, which is zero of a straight line; the normals of the two faces
+    that meet in it; and both of the line of the shape, and which of its sizes its half-length is, -1 for none.
+    """
+    kind, size, code, sigma = contacts.kind[o], contacts.size[o], (feature & WHICH) // 2, (feature & 1) * 2.0 - 1.0
+    C, A = line_of(i, Q, contacts, frames)
+    curved, none = is_circle(i, contacts), (0.0, 0.0, 0.0)
+    if kind == CYLINDER and code != SIDE:
+        rim = contacts.rims[contacts.points[i, 3]]
+        other = rim_of(code, size[1], size[0])
+        one, two = rims_across((C, A, basis_of(A), rim[HALF]), other, STEEP * rim[SLENDER])
+        _, _, mine, its = two if sigma > 0.0 else one
+        return mine, (mine[2], A), its, (its[2], other[1]), -1
+    k, s_j, s_l = axis_of(kind, code)
+    x, y, z = 1.0 * (k == 0), 1.0 * (k == 1), 1.0 * (k == 2)
+    first, second = (s_j * z, s_j * x, s_j * y), (s_l * y, s_l * z, s_l * x)
+    edge = ((first[0] + second[0]) * size[0], (first[1] + second[1]) * size[1], (first[2] + second[2]) * size[2])
+    its = edge if kind == BOX else none, (x, y, z), none
+    if curved:
+        mine = rim_place(i, o, Q, feature, contacts, frames)
+        return mine, (mine[2], A), its, (first, second), k if kind == BOX else 1
+    return (C, A, none), _faces(i, Q, A, contacts), its, (first, second), k if kind == BOX else 1
+
+
 @njit(cache=True, error_model="numpy")
 def cross(i, o, feature, contacts, frames, x, L, n):
     """Move line i, at x and L[0] as `point_place` leaves them, to where it crosses shape o; return the gap g [m].
 
     Fill the normal n (3,) and the rows of L from `MOVED` on: what moves with what, and the weight.
     """
-    kind, size, R, rim = contacts.kind[o], contacts.size[o], frames.shapes.R[o], contacts.rims[contacts.points[i, 3]]
-    code, sigma = (feature & WHICH) // 2, 1.0 if feature & 1 != 0 else -1.0
-    k, s_j, s_l = axis_of(kind, code)
-    j, l = (k + 1) % 3, (k + 2) % 3
-    Q = relative(contacts.points[i, 2], o, frames)
-    C, D = line_of(i, Q, contacts, frames)
-    one, two = _faces(i, Q, D, contacts)
-    half, h_b, slender = rim[HALF], size[k] if kind == BOX else size[1], STEEP * rim[SLENDER]
-    middle, U, curved, rho = C, D, is_circle(i, contacts), rim[HALF]
-    if curved:
-        two = D
-        C, D, U = rim_place(i, o, Q, feature, contacts, frames)
-        one, half = U, ENDLESS
+    size, R, rim = contacts.size[o], frames.shapes.R[o], contacts.rims[contacts.points[i, 3]]
+    sigma, curved, Q = (feature & 1) * 2.0 - 1.0, is_circle(i, contacts), relative(contacts.points[i, 2], o, frames)
+    middle, _ = line_of(i, Q, contacts, frames)
+    (C, D, U), (one, two), (E, T, W), (first, second), long = _lines(i, o, Q, feature, contacts, frames)
+    slender = STEEP * rim[SLENDER]
+    half, h_b = ENDLESS if curved else rim[HALF], size[long] if long >= 0 else ENDLESS
     # A crossing that is kept where its lines have become parallel weighs nothing there, whatever its normal is.
-    m = max(math.sqrt(D[j] * D[j] + D[l] * D[l]), 0.5 * slender, 1e-12)
-    n_j, n_l, slope = sigma * D[l] / m, -sigma * D[j] / m, sigma * m
-    s, t, g = _crossing(C, D, k, C[j] - s_j * size[j], C[l] - s_l * size[l], n_j, n_l, slope)
-    d0 = R[0, 0] * D[0] + R[0, 1] * D[1] + R[0, 2] * D[2]
-    d1 = R[1, 0] * D[0] + R[1, 1] * D[1] + R[1, 2] * D[2]
-    d2 = R[2, 0] * D[0] + R[2, 1] * D[1] + R[2, 2] * D[2]
-    d, g_d = (d0, d1, d2), sigma * D[k] / m
-    # What a rim turns by per way along it, 1/rho, against n, and how much less far it goes.
-    bends, farther = 0.0, 1.0
-    if curved:
-        bends = (U[j] * n_j + U[l] * n_l) / rho
-        farther = m * m / (m * m - g * bends)
+    N = between(D, T, sigma)
+    sine = math.sqrt(dot(N, N))
+    m = max(sine, 0.5 * slender, 1e-12)
+    N, slope, along = _sum(1.0 / m, N, 0.0, N), sigma * m, dot(D, T)
+    F, Y = between(T, N, 1.0), _sum(1.0, C, -1.0, E)
+    s, g = -dot(F, Y) / slope, dot(N, Y)
+    t, g_d = dot(T, Y) + s * along, along / slope
+    # What the tangents of rims turn by per way along them, against n; how much less far the first place goes.
+    bends, its = dot(U, N) / rim[HALF] if curved else 0.0, dot(W, N) / size[0] if long < 0 else 0.0
+    farther = m * m / (m * m - g * bends + g * its * (1.0 - g * bends))
+    way = _sum(1.0, _sum(1.0, C, -1.0, middle), s, D)
+    way, d, u = _turned(R, way), _turned(R, D), _turned(R, U)
+    e, f, normal = _turned(R, T), _turned(R, F), _turned(R, N)
     for r in range(3):
-        n[r] = R[r, j] * n_j + R[r, l] * n_l
-        L[BEND, r] = L[GROWN, r] = R[r, l] * n_j - R[r, j] * n_l
-        way = s * d[r]
-        for c in range(3):
-            way += R[r, c] * (C[c] - middle[c])
-        L[0, r] += way
-        x[0, r] += way
+        n[r] = normal[r]
+        L[BEND, r] = L[GROWN, r] = f[r] + g * its * d[r] / slope
+        L[0, r] += way[r]
+        x[0, r] += way[r]
         L[MOVED, r] = -farther * d[r] / slope
-        L[BENT, r] = -farther * bends / (m * m) * L[BEND, r]
-        L[OUTWARDS, r] = R[r, 0] * U[0] + R[r, 1] * U[1] + R[r, 2] * U[2] if curved else 0.0
-        L[BY, r] = g * (R[r, k] - g_d * L[BEND, r])
+        L[BENT, r] = -farther * bends / (m * m) * f[r]
+        L[OUTWARDS, r] = u[r]
+        L[BY, r] = (1.0 + g * its) * g * (e[r] - g_d * f[r])
+        L[ITS, r], L[LEANS, r] = e[r], its / (1.0 + g * its) * (e[r] - along * d[r]) / (m * m)
     for r in range(3):
         for c in range(3):
-            L[TWIST + r, c] = d[r] * R[c, k] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
+            L[TWIST + r, c] = d[r] * e[c] / slope + g_d * n[r] * n[c] - (g_d if r == c else 0.0)
     # The weight and its logarithmic derivatives: by s, by t, by the depth, and, of turns about the axes, by dphi.
-    L[GAP, 0] = g - (0.0 if kind == BOX else size[0])
+    L[GAP, 0] = g - (size[0] if contacts.kind[o] != BOX and long >= 0 else 0.0)
     weight, by_s = _share((1.0 - abs(s) / half) / END)
     part, by_t = _share((1.0 - abs(t) / h_b) / END)
     weight *= part
@@ -266,11 +310,10 @@ def cross(i, o, feature, contacts, frames, x, L, n):
     weight *= part
     by_s *= -math.copysign(1.0 / (END * half), s)
     by_t *= -math.copysign(1.0 / (END * h_b), t)
-    by_m /= 2.0 * slender
-    if curved:
-        by_s += by_m * D[k] * U[k] / (rho * m)
-    by_m *= -g_d * m
+    by_m *= along / (2.0 * slender * m)
     depth, by_d, by_half, by_h_b = contacts.arms[i, 3] - L[GAP, 0], 0.0, -by_s * s / half, -by_t * t / h_b
+    if curved:
+        by_s += by_m * dot(T, U) / rim[HALF]
     if depth > 0.0:
         part, by = _share(2.0 * (half - abs(s)) / depth - 1.0)
         weight, by = weight * part, 2.0 * by / depth
@@ -278,36 +321,33 @@ def cross(i, o, feature, contacts, frames, x, L, n):
         part, by = _share(2.0 * (h_b - abs(t)) / depth - 1.0)
         weight, by = weight * part, 2.0 * by / depth
         by_h_b, by_d, by_t = by_h_b + by, by_d - by * (h_b - abs(t)) / depth, by_t - math.copysign(by, t)
-    v_j, v_l = 0.0, 0.0
-    if kind == BOX:
-        part, by = _share((s_j * n_j + OVER) / TURNS)
-        weight, v_j = weight * part, by * s_j / TURNS
-        part, by = _share((s_l * n_l + OVER) / TURNS)
-        weight, v_l = weight * part, by * s_l / TURNS
-    v0 = (R[0, j] * v_j + R[0, l] * v_l, R[1, j] * v_j + R[1, l] * v_l, R[2, j] * v_j + R[2, l] * v_l)
-    w0 = (0.0, 0.0, 0.0)
+    v0, w0 = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if long < 0 or contacts.kind[o] == BOX:
+        part, by = _share((dot(first, N) + OVER) / TURNS)
+        weight, by_1 = weight * part, by / TURNS
+        part, by = _share((dot(second, N) + OVER) / TURNS)
+        weight, by_2 = weight * part, by / TURNS
+        v0 = _sum(by_1, first, by_2, second)
     if has_corner(i, contacts):
-        part, by = _share((OVER - one[j] * n_j - one[l] * n_l) / TURNS)
+        part, by = _share((OVER - dot(one, N)) / TURNS)
         weight, by_1 = weight * part, -by / TURNS
-        part, by = _share((OVER - two[j] * n_j - two[l] * n_l) / TURNS)
+        part, by = _share((OVER - dot(two, N)) / TURNS)
         weight, by_2 = weight * part, -by / TURNS
-        a0, a1, a2 = by_1 * one[0] + by_2 * two[0], by_1 * one[1] + by_2 * two[1], by_1 * one[2] + by_2 * two[2]
-        w0 = (
-            R[0, 0] * a0 + R[0, 1] * a1 + R[0, 2] * a2,
-            R[1, 0] * a0 + R[1, 1] * a1 + R[1, 2] * a2,
-            R[2, 0] * a0 + R[2, 1] * a1 + R[2, 2] * a2,
-        )
+        w0 = _sum(by_1, one, by_2, two)
+    v0, w0 = _turned(R, v0), _turned(R, w0)
+    both = _sum(1.0, v0, 1.0, w0)
+    if long < 0:
+        by_t += by_m * dot(D, W) / (size[0] * (1.0 + g * its)) + dot(both, (L[LEANS, 0], L[LEANS, 1], L[LEANS, 2]))
+    turned = between(n, w0, 1.0)
     for r in range(3):
-        p, q = (r + 1) % 3, (r + 2) % 3
         # n turns by T dphi against b, and by T dphi - dphi x n against a.
-        L[TURNED, r] = by_m * n[r] - (n[p] * w0[q] - n[q] * w0[p])
+        L[TURNED, r] = -sigma * by_m * m * n[r] - turned[r]
         for c in range(3):
-            L[TURNED, r] += L[TWIST + c, r] * (v0[c] + w0[c])
-        L[ALONG, r] = by_t * R[r, k] - by_d * n[r]
-        by_s += (v0[r] + w0[r]) * L[BEND, r] * bends / slope
+            L[TURNED, r] += L[TWIST + c, r] * both[c]
+        L[ALONG, r] = by_t * e[r] - by_d * n[r]
+    by_s += dot(both, f) * bends / slope
     L[WEIGHT, 0], L[WEIGHT, 1], L[WEIGHT, 2] = -farther * by_s / slope, contacts.arms[i, 4] * weight, 1.0
-    own = int(rim[NUMBER])
-    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * own + (k if kind == BOX else 1)
+    L[HALVES, 0], L[HALVES, 1], L[HALVES, 2] = by_half, by_h_b, 3 * int(rim[NUMBER]) + max(long, 0)
     return L[GAP, 0]
 
 
@@ -355,6 +395,6 @@ def nearest(i, o, q, least, contacts, frames, x, L, S):
         feature = call_rolled((i, o, q, math.inf, least, contacts, frames, x, L, S))
         if feature >= 0:
             return feature | ROLLS
-        if feature == CLEAR:
+        if feature == CLEAR or feature == LEFT:
             return feature_at(i, o, contacts, frames, x, L, False) | OPEN
     return feature_at(i, o, contacts, frames, x, L, False)

@@ -17,7 +17,8 @@ of what body a does not carry along. The first point has the least gap of the ci
 material there (the envelope theorem). Three points and more bear a cylinder that stands on its end alike however they
 are turned: there, at |t| < `UPRIGHT`, where psi has no limit, they stay as the body has them. Where a rim crosses the
 core of a round side in full, as a line does (`contact_lines.py`), none of its points touch that side: a wide rim
-crosses a rod at two places, between its points.
+crosses a rod at two places, between its points. The face under the middle of a rim decides which way it turns; beside
+a cylinder that is the end nearer to it, if the place where the rim is lowest is over that.
 """
 
 import math
@@ -32,8 +33,10 @@ from add.kernels.contact_circles import UPRIGHT, crosses_in_full
 from add.kernels.contact_pairs import Shapes, to_frame
 from add.kernels.distance import (
     BESIDE,
+    BOTTOM,
     FLUSH,
     SIDE,
+    TOP,
     distance_branch,
     distance_feature,
     facing_feature,
@@ -55,8 +58,9 @@ ASIDE = 1e-6
 ALIKE = 0.9
 #: Newton steps towards the lowest place of a rim over a round face; a ball takes one.
 MOST = 20
-#: No point of a rim is near; or a point stays fixed, whatever the others of its rim do.
-CLEAR, ALONE = -2, -3
+#: No point of a rim is near; or a point stays fixed, whatever the others of its rim do; or it does not touch, whatever
+#: they do.
+CLEAR, ALONE, LEFT = -2, -3, -4
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -255,8 +259,22 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
         middle, axis = (X0, X1, X2), _turned_back(shapes.R[o], a0, a1, a2)
         if crosses_in_full(middle, axis, radius, fall / radius, kind, size):
             return CLEAR
+    beyond = below < 0 and kind == CYLINDER
+    if beyond:
+        # The end that a rim is beside: where the rim is lowest over it may be above it.
+        X0, X1, X2 = _turned_back(shapes.R[o], y0, y1, y2)
+        below = TOP if X2 > 0.0 else BOTTOM
     if below < 0 or not roll(i, o, below, least, contacts, frames, x, L, S):
         return -1
+    if beyond and L[ANGLE, 2] < reach:
+        e0, e1, e2 = _turned(B, rim[6], rim[7], rim[8])
+        p, r = radius * L[ANGLE, 0], radius * L[ANGLE, 1]
+        z0, z1, z2 = y0 + p * e0, y1 + p * e1, y2 + p * e2
+        z0, z1, z2 = z0 + r * (a1 * e2 - a2 * e1), z1 + r * (a2 * e0 - a0 * e2), z2 + r * (a0 * e1 - a1 * e0)
+        X0, X1, X2 = _turned_back(shapes.R[o], z0, z1, z2)
+        if distance_feature(kind, size, X0, X1, X2) != below:
+            point_place(i, q, contacts, frames.B, x, L)
+            return -1
     # What is convex is on one side of its faces and within its sides and balls.
     if L[ANGLE, 2] >= reach and (kind < CAPSULE or kind == CYLINDER or (kind == CAPSULE and below == SIDE)):
         return CLEAR
@@ -281,7 +299,8 @@ def rolled(i, o, q, reach, least, contacts, frames, x, L, S):
             if kind != CAPSULE or distance_branch(kind, size, X0, X1, X2, below, 0, S[0], S[1:4]) <= low:
                 return feature
             point_place(i, q, contacts, frames.B, x, L)
-    return ALONE
+    # What has turned away from a face that others of its rim turn over does not touch it where it has left.
+    return LEFT if kind != MESH and feature_at(i, o, contacts, frames, x, L, False) == below else ALONE
 
 
 _ROW, _ROWS, _CUBE, _NONE = types.float64[::1], types.float64[:, ::1], np.zeros((0, 0, 0)), np.zeros((0, 0))

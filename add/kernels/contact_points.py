@@ -33,7 +33,7 @@ from add.kernels.contact_arrays import OMEGA, PLACE, TURN, TURN_RATE, VELOCITY a
 from add.kernels.contact_blocks import ARM, AXES, DEPTH, NORMAL, OTHER, SCALE, SPIN, VELOCITY, WAY
 from add.kernels.contact_circles import CROSSES, WHICH
 from add.kernels.contact_detection import reach_of
-from add.kernels.contact_lines import ALONG, BENT, ROWS, TURNED, TWIST, WEIGHT, call_cross
+from add.kernels.contact_lines import ALONG, BENT, ITS, LEANS, ROWS, TURNED, TWIST, WEIGHT, call_cross
 from add.kernels.contact_pairs import (
     ACTIVE,
     BITS,
@@ -54,11 +54,11 @@ _JIT = {"cache": True, "error_model": "numpy"}
 
 
 #: Floats of a `Scratch`.
-SCRATCH = 93
+SCRATCH = 99
 
 
 class Scratch(NamedTuple):
-    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (20, 3).
+    """Room for one pair: its point x and velocity u (1, 3), S (9, 3) of `gap`, L (22, 3).
 
     Rows of L are rho_a, rho_b, F, l_a, l_b, and what `contact_places.roll` or `contact_lines.cross` leaves; of all, the
     scale of the force stands in L[WEIGHT, 1].
@@ -128,7 +128,8 @@ def meet(i, o, feature, order, motion, contacts, frames, scratch):
     spin = (w0 - W[o, 0], w1 - W[o, 1], w2 - W[o, 2])
     if feature & CROSSES:
         for r in range(3 if order >= 2 else 0):
-            S[3 + r, 0] = S[3 + r, 1] = S[3 + r, 2] = 0.0
+            for c in range(3):
+                S[3 + r, c] = L[LEANS, r] * L[ITS, c]
         v_n = relative_velocity(0, o, x, u, frames.shapes, radius, spin, S)
     else:
         d, v_n = gap(0, o, x, u, frames.shapes, feature & ~ROLLS, order, radius, spin, S)

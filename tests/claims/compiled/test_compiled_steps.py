@@ -4,6 +4,7 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,10 @@ from add.solve.step_equations import NewtonOptions
 from add.terms.rigid_inertia import TreeInertia
 
 #: Scenes that take compiled steps.
-SMALL = ("rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip", "yeoh_strip")
+SMALL = (
+    "rigid_ball_throw", "bouncing_throw", "strings_cube", "bands_cubes", "robot_rigid", "sheet_flip", "yeoh_strip",
+    "ball_size",
+)  # fmt: skip
 #: And those of them whose matrices are sparse: contact, given motions, anchors and loads, three laws, weak springs.
 SPARSE = ("ball_on_floor", "fig2_cylinder_tanh", "robot_soft_feet", "hung_load", "three_laws")
 
@@ -142,6 +146,40 @@ def test_an_adjustable_obstacle() -> None:
     simulation = apply_overrides(scene, changes).build().simulation
     found, _ = assert_same(simulation, 60)
     assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
+
+
+@pytest.mark.parametrize("beside", ["a tin", "an arm", "two soft blocks"])
+def test_sizes_that_are_numbers(beside: str) -> None:
+    """Arrays of contact follow them, in systems of every sort: dense, with trees, sparse ones that change."""
+    shape = {"shape": "cylinder", "radius": 0.06, "half_length": 0.04, "adjustable": True}
+    tin = {"type": "rigid", "geometry": shape, "density": 500, "position": [0, 0, 0.041], "velocity": [0.2, 0.1, -0.5]}
+    more: dict[str, Any] = {"other": tin | {"position": [0.02, 0.01, 0.122]}}
+    if beside == "an arm":
+        ball = {"geometry": {"shape": "sphere", "radius": 0.05}, "position": [0.2, 0, 0]}
+        hinge = {"axis": [0, 1, 0], "position": [-0.2, 0, 0.13]}
+        links = {"arm": {"mass": 0.3, "shapes": [ball]}}
+        more = {"other": {"type": "articulated", "links": links, "joints": {"arm": hinge}}}
+    elif beside == "two soft blocks":
+        rubber = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 300}
+        block = {"type": "soft", "material": rubber,
+                 "mesh": {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [3, 3, 2]}}  # fmt: skip
+        more = {name: block | {"position": [0.0, 0.0, z]} for name, z in (("low", 0.107), ("high", 0.159))}
+    raw = {
+        "schema": "add-scene/1", "time": {"dt": 0.002, "steps": 25}, "bodies": {"tin": tin} | more,
+        "contact": {"stiffness": 3e3, "damping": 1.0, "friction": 0.3},
+        "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
+    }  # fmt: skip
+    simulation = scene_from_dict(raw).build().simulation
+    assert simulation.packed is not None, simulation.by_terms
+    term, *_ = simulation.packed.sized.values()
+    assert isinstance(term, BodyContact) and term.sizes is not None
+    runs = []
+    for grown in (1.0, 1.03):
+        theta = simulation.theta.copy()
+        theta[term.sizes.growth.shapes[term.sizes.growth.shapes >= 0]] *= grown
+        runs.append(assert_same(replace(simulation, theta=theta), 25)[0])
+    assert any(d.size for r in runs[1].records for d in r.decisions), "nothing touched"
+    assert not np.array_equal(runs[0].q, runs[1].q)
 
 
 def test_air() -> None:

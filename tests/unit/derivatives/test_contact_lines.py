@@ -12,13 +12,14 @@ from add.contact import BodyContact
 from add.equations.kinematics import Kinematics, Weights
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_arrays import HALF, SLOT
-from add.kernels.contact_circles import CROSSES, OVER, TURNS, nearest_angles
+from add.kernels.contact_circles import CROSSES, OVER, TURNS, WHICH, nearest_angles
 from add.kernels.contact_detection import frames_of
 from add.kernels.contact_lines import GAP, ROWS, WEIGHT, cross
-from add.kernels.contact_pairs import FEATURE, PAIR
+from add.kernels.contact_pairs import BITS, FEATURE, PAIR, STICKS
 from add.kernels.contact_places import ROLLS, point_place
+from add.kernels.distance import SIDE
 from add.scene import scene_from_dict
-from add.testing import check_deciding_term, check_term
+from add.testing import check_constraint, check_deciding_term, check_term
 from add.typing import FloatArray
 
 LENGTH = 1.0
@@ -123,11 +124,12 @@ def test_all_places_of_an_ellipse_nearest_to_a_point_are_found() -> None:
     assert seen == {1, 2}
 
 
-#: What a rim crosses: edges, and the cores of round sides.
+#: What a rim crosses: edges, the cores of round sides, and other rims.
 CROSSED: dict[str, dict[str, Any]] = {
     "box": {"shape": "box", "size": [1.0, 0.5, 0.4]},
     "capsule": {"shape": "capsule", "radius": 0.1, "half_length": 0.5},
     "cylinder": {"shape": "cylinder", "radius": 0.12, "half_length": 0.6},
+    "tin": {"shape": "cylinder", "radius": 0.35, "half_length": 0.2},
 }
 
 
@@ -152,15 +154,18 @@ def rim_over(which: str, lower: str, law: str = "tanh") -> tuple[BodyContact, Fl
         rows = np.asarray(term.decide(kin, theta))
         rims = arrays.points[rows[:, PAIR] // term.n_shapes, 3]
         frames = frames_of(0, term.motion(kin, theta), arrays)
-        for row in rows[(rows[:, FEATURE] & CROSSES != 0) & (np.abs(arrays.rims[rims, SLOT]) > 1.0)]:
+        chosen = (rows[:, FEATURE] & CROSSES != 0) & (np.abs(arrays.rims[rims, SLOT]) > 1.0)
+        if lower == "tin":
+            chosen &= (rows[:, FEATURE] & WHICH) // 2 != SIDE
+        for row in rows[chosen]:
             i, o = divmod(row[PAIR], term.n_shapes)
             point_place(i, kin.q, arrays, frames.B, x, L)
             if -0.05 < cross(i, o, row[FEATURE], arrays, frames, x, L, n) < -0.005:
                 found.append((L[WEIGHT, 1] / arrays.arms[i, 4], *x[0]))
         shares = np.array(found).reshape(-1, 4)
         fades = (shares[:, 0] > 0.01) & (shares[:, 0] < 0.9)
-        # Where a rim fades over a core, its points roll over the side, or the core's ends touch.
-        alone = len(shares) == len(rows) > 0 or (which == "fades" and lower != "box")
+        # Where a rim fades over what is round, its points roll over it, or ends touch.
+        alone = len(shares) == len(rows) > 0 or (which == "fades" and len(shares) and lower != "box")
         if alone and {"full": (shares[:, 0] == 1.0).all(), "fades": fades.any()}[which]:
             return term, theta, kin, shares[:, 1:]
     raise AssertionError("no such crossing")
@@ -173,9 +178,14 @@ def test_derivatives_of_rims(which: str, lower: str) -> None:
     _, found = check_deciding_term(
         contact, kin, theta, rng=np.random.default_rng(1), scales={"q": 0.0005, "v": 0.05}, rtol=1e-6
     )
+    rows = np.asarray(contact.decide(kin, theta))
+    rows[:, BITS] |= STICKS
+    held = contact.stick_constraint(rows[rows[:, FEATURE] & CROSSES != 0])
+    reactions = np.random.default_rng(2).normal(size=held.evaluate(kin, theta).rows.size)
+    check_constraint(held, kin, reactions, theta, rng=np.random.default_rng(1), scales={"q": 0.0005}, rtol=1e-6)
     radius, half_length = contact.growth.points[0, :2]
     assert {radius, half_length} <= set(found.parameters)
-    assert len(set(contact.growth.shapes[1]) & set(found.parameters)) >= (2 if lower == "box" else 1)
+    assert len(set(contact.growth.shapes[1]) & set(found.parameters)) >= (2 if lower in ("box", "tin") else 1)
 
 
 @pytest.mark.parametrize("lower", CROSSED)
@@ -191,8 +201,10 @@ def test_rims_touch_where_the_circle_is_nearest_to_the_line(lower: str) -> None:
         for a in (-1, 1)
         for b in (-1, 1)
     ]
-    if lower != "box":
+    if lower in ("capsule", "cylinder"):
         edges = [np.array([[0.0, 0.0, s * CROSSED[lower]["half_length"]] for s in ways])]
+    if lower == "tin":
+        edges = [np.stack([0.35 * np.cos(angles), 0.35 * np.sin(angles), 0 * angles + z], 1) for z in (-0.2, 0.2)]
     for place in places:
         rim = min(
             (turns[0].apply(rim) + kin.q[:3] for rim in rims), key=lambda rim: np.linalg.norm(rim - place, axis=1).min()

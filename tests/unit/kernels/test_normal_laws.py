@@ -9,9 +9,9 @@ from support.meshes import notched_cube
 
 from add.contact import NormalLaw
 from add.geometry.triangle_surface import CollisionMesh
+from add.kernels.contact_bodies import KEPT, free_way
 from add.kernels.contact_laws import FAR, damping_share, normal_energy, normal_law, wall_law
 from add.kernels.distance import signed_distance
-from add.kernels.point_ways import KEPT, free_way
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 
 R = 0.8
