@@ -21,7 +21,6 @@ Decisions = tuple[Decision, ...]
 Candidates = IntArray
 AllCandidates = tuple[Candidates | None, ...]
 
-
 #: The weights of dr/dq, dr/dv and dr/da alone.
 UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
 
