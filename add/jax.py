@@ -87,8 +87,9 @@ def rollout(
         places = Inputs.of(built.simulation, built.numbers, {name: value.shape for name, value in arrays.items()})
         if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
             known = {name: np.asarray(value) for name, value in arrays.items()}
-            places.scene_values(known)
-            places.initial(known, step)
+            values, state = places.scene_values(known), places.initial(known, step)
+            if state is not None:
+                places.require_motion(state, built.numbers.ties.forward(values))
         return run(jnp.zeros(()), arrays)
 
     return call

@@ -186,6 +186,14 @@ class PairContact(RowContact):
         """Return the indices of all stiffnesses and dampings."""
         return self.pairs.stiffnesses()
 
+    @final
+    def damps_at_once(self, theta: FloatArray) -> bool:
+        """Whether a damping of groups that may touch has no ramp; the soft-max and formulas have their own."""
+        law, pairs = self.normal_law, self.pairs
+        if law is NormalLaw.SOFT_MAX or (isinstance(law, NormalFormula) and law.damping):
+            return False
+        return bool(((pairs.ramp == 0.0) & (pairs.enabled != 0) & (theta[pairs.k_d] > 0.0)).any())
+
 
 class ContactBranch(FamilyTerm):
     """One branch of a contact: smooth, without any decision. The attributes are fields of both kinds.

@@ -151,6 +151,10 @@ class Assembly:
             )
         return q
 
+    def gap(self, theta: FloatArray, q: FloatArray) -> float:
+        """Return by how much a pose leaves the loops open: the largest row [m], [rad], or the cosine of an angle."""
+        return float(np.abs(self._c(q, theta)).max(initial=0.0))
+
     def rows_by_coordinates(self, q: FloatArray, theta: FloatArray) -> FloatArray:
         """Return G (m, n)."""
         return self._derivatives(q, np.zeros(self._rows[-1]), theta)[0]

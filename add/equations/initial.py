@@ -179,6 +179,10 @@ class RigidPose(Pose):
         return out
 
 
+#: Coordinates and velocities, or their tangents or cotangents, (n,) both.
+_Pair = tuple[FloatArray, FloatArray]
+
+
 @final
 @dataclass(frozen=True)
 class InitialState:
@@ -202,26 +206,54 @@ class InitialState:
             body.evaluate(theta, q, v)
         return q, v
 
-    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return q0 and v0 (n,)."""
+    def moved(self, theta: FloatArray, motion: "Motion") -> _Pair:
+        """Return q0 and v0 before loops are closed, with prescribed coordinates where their motion is at t = 0."""
         q, v = self.given(theta)
-        if self.assembly is not None:
-            q, v = (part.copy() for part in self.assembly.solve(theta, q, v)[:2])
+        q[motion.prescribed], v[motion.prescribed] = motion.positions(0.0, theta), motion.velocities(0.0, theta)
         return q, v
 
-    def jvp(self, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the tangents of q0 and v0."""
+    def given_jvp(self, theta: FloatArray, theta_dot: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tangents of q0 and v0 before loops are closed."""
         q, v = np.zeros(self.n), np.zeros(self.n)
         for body in self.bodies:
             body.jvp(theta, theta_dot, q, v)
-        return (q, v) if self.assembly is None else self.assembly.jvp(theta, self.given(theta), theta_dot, (q, v))
+        return q, v
+
+    def given_vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
+        """Add the cotangent of theta from those of q0 and v0 before loops are closed to ``out``."""
+        for body in self.bodies:
+            body.vjp(theta, q_bar, v_bar, out)
+
+    def closed(self, theta: FloatArray, start: _Pair) -> _Pair:
+        """Return q0 and v0 from those of `given` or `moved`."""
+        if self.assembly is None:
+            return start
+        q, v, *_ = self.assembly.solve(theta, *start)
+        return q.copy(), v.copy()
+
+    def gap(self, theta: FloatArray, q: FloatArray) -> float:
+        """Return by how much coordinates leave loops open; see `Assembly.gap`."""
+        return 0.0 if self.assembly is None else self.assembly.gap(theta, q)
+
+    def closed_jvp(self, theta: FloatArray, start: _Pair, theta_dot: FloatArray, tangents: _Pair) -> _Pair:
+        """Return the tangents of `closed`."""
+        return tangents if self.assembly is None else self.assembly.jvp(theta, start, theta_dot, tangents)
+
+    def closed_vjp(self, theta: FloatArray, start: _Pair, cotangents: _Pair, out: FloatArray) -> _Pair:
+        """Return the cotangents of what is given to `closed`; add that of theta to ``out``."""
+        return cotangents if self.assembly is None else self.assembly.vjp(theta, start, cotangents, out)
+
+    def evaluate(self, theta: FloatArray) -> _Pair:
+        """Return q0 and v0 (n,), without what moves prescribed coordinates."""
+        return self.closed(theta, self.given(theta))
+
+    def jvp(self, theta: FloatArray, theta_dot: FloatArray) -> _Pair:
+        """Return the tangents of q0 and v0."""
+        return self.closed_jvp(theta, self.given(theta), theta_dot, self.given_jvp(theta, theta_dot))
 
     def vjp(self, theta: FloatArray, q_bar: FloatArray, v_bar: FloatArray, out: FloatArray) -> None:
         """Add the cotangent of theta to ``out``."""
-        if self.assembly is not None:
-            q_bar, v_bar = self.assembly.vjp(theta, self.given(theta), (q_bar, v_bar), out)
-        for body in self.bodies:
-            body.vjp(theta, q_bar, v_bar, out)
+        self.given_vjp(theta, *self.closed_vjp(theta, self.given(theta), (q_bar, v_bar), out), out)
 
 
 # --- Prescribed coordinates: pinned nodes, which stay where the body starts, plus a given displacement over time ------

@@ -178,6 +178,10 @@ class LiftedDecidingTerm(StickingTerm):
         """Return the indices in theta by which all forces scale together."""
         return self.inner.stiffnesses()
 
+    def damps_at_once(self, theta: FloatArray) -> bool:
+        """Whether a damping acts whole as soon as anything touches."""
+        return self.inner.damps_at_once(theta)
+
     # --- sticking -----------------------------------------------------------------------------------------------------
 
     @property

@@ -21,7 +21,6 @@ Decisions = tuple[Decision, ...]
 Candidates = IntArray
 AllCandidates = tuple[Candidates | None, ...]
 
-
 #: The weights of dr/dq, dr/dv and dr/da alone.
 UNIT = (("q", Weights(1.0, 0.0, 0.0)), ("v", Weights(0.0, 1.0, 0.0)), ("a", Weights(0.0, 0.0, 1.0)))
 
@@ -231,6 +230,10 @@ class DecidingTerm(Forces, ABC):
     def stiffnesses(self) -> IntArray:
         """Return the indices in theta by which all forces of this term scale together; none if there are no such."""
         return np.zeros(0, dtype=np.int64)
+
+    def damps_at_once(self, theta: FloatArray) -> bool:
+        """Whether a damping acts whole as soon as anything touches: the force jumps there."""
+        return False
 
 
 class Constraint(ABC):

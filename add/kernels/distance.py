@@ -21,7 +21,8 @@ Sites (small ints, unique within a shape)
     MESH            faces, edges, vertices of a closed mesh (`mesh_distance.py`); its "size" is a row with all of it
 
 An imposed feature evaluates the same formula wherever the point is: the smooth continuation a replayed step needs.
-The normal is undefined on the axis or centre of a round branch; there it is the first axis of the mask, Hessian 0.
+The normal is undefined on the axis or centre of a round branch; there, and as near to it as `ON_AXIS` says, it is the
+first axis of the mask, Hessian 0: a Hessian of 1e17/m makes a matrix beside which every force is rounding.
 """
 
 import math
@@ -31,6 +32,8 @@ from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.shape_codes import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE, further_kernels
 
 SIDE, TOP, BOTTOM, RIM_TOP, RIM_BOTTOM = 0, 1, 2, 3, 4
+#: Share of a radius within which a point is on the axis, or at the centre.
+ON_AXIS = 1e-8
 #: First feature of a face that goes on beyond an edge, and how many there are of each radius.
 BESIDE, MANY_BESIDE = 27, 81
 #: Share of a size by which faces go on flat beyond edges: nothing changes just where bodies are flush.
@@ -300,7 +303,7 @@ def distance_branch(kind, size, X0, X1, X2, feature, order, n, H):
 
     length = math.sqrt(y0 * y0 + y1 * y1 + y2 * y2)
     if order >= 1:
-        if length > 0.0:
+        if length > ON_AXIS * radius:
             n[0], n[1], n[2] = y0 / length, y1 / length, y2 / length
             if order >= 2:
                 for r in range(3):

@@ -187,6 +187,11 @@ class Model(Summarised):
         q, v = self.initial.evaluate(theta)
         return self.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
 
+    def begins(self, theta: FloatArray) -> Kinematics:
+        """Return the rows X at t = 0, where given motions have begun; `at_start` is without them."""
+        q, v = self.initial.closed(theta, self.initial.moved(theta, self.system.motion))
+        return self.lift.kinematics(Kinematics(q, v, np.zeros_like(v), 0.0, 0), theta)
+
     @property
     def layouts(self) -> Layouts:
         """Places of coordinates, rows of X and numbers."""

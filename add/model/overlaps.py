@@ -134,10 +134,7 @@ def touching_starts(model: Model, theta: FloatArray) -> list[Overlap]:
 
 def _found(model: Model, theta: FloatArray, share: float | None) -> list[Overlap]:
     """Return the pairs that are deeper in each other than a share of the body's size, or that touch."""
-    q, v = model.initial.evaluate(theta)
-    prescribed = model.system.partition.prescribed
-    q[prescribed] = model.system.motion.positions(0.0, theta)
-    kin = model.lift.kinematics(Kinematics(q, v, np.zeros_like(v), t=0.0, step=0), theta)
+    kin, prescribed = model.begins(theta), model.system.partition.prescribed
     # Rows of bodies with coordinates of their own come last.
     moves = np.ones(kin.q.size, dtype=bool)
     moves[prescribed] = False

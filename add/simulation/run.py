@@ -161,19 +161,19 @@ class Simulation(Summarised):
         q, v : (n,) or (m, n)
             Coordinates and velocities [m], [rad], [m/s], [rad/s]; with a history the newest first, one time step apart.
         step : int, optional
-            Number of steps taken so far, so that t = step dt; default: the least that the history needs.
+            Number of steps taken so far, so that t = step dt, for signals; with a history it must be given.
         carry : Carry
             What the stepper that made the state handed on beside coordinates and velocities (`State.carry`).
 
         Returns
         -------
         State
-            For `step`, or for ``run(state=...)``. Without a history it is the start of a run.
+            For `step`, or for ``run(state=...)``; without a history it is straight, which BDF2 follows by first order.
 
         Raises
         ------
         InputError
-            If a shape does not fit.
+            If a shape does not fit, or a history has no number of steps behind it.
         """
         places, rates = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, v))
         m, n = self.stepper.n_history, self.system.n
@@ -183,12 +183,17 @@ class Simulation(Summarised):
                 found=f"shapes {np.shape(q)} and {np.shape(v)}",
                 expected=f"({n},) or ({m}, {n}) both",
             )
+        require_count(0 if step is None else step, "step")
         if len(places) == 1:
             first = self.stepper.start(places[0], rates[0])
             if not step:
                 return replace(first, carry=carry)
             places, rates = first.q, first.v
-        step = m - 1 if step is None else step
+        elif not step:
+            wanted = "their number, t = step dt"
+            raise InputError(
+                "a state with a history has steps behind it", place="step", found=f"{step}", expected=wanted
+            )
         return State(step * self.stepper.dt, step, places, rates, carry)
 
     def step(

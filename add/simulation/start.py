@@ -34,7 +34,15 @@ class Begun(NamedTuple):
 
 
 class Start(ABC):
-    """Initial coordinates and velocities as a function of theta."""
+    """Initial coordinates and velocities as a function of theta.
+
+    Attributes
+    ----------
+    initial : InitialState
+        The poses that it is of.
+    """
+
+    initial: InitialState
 
     def solved_by(self, options: NewtonOptions) -> "Start":
         """Return the start with other options of Newton's method; itself where nothing is solved."""
@@ -58,7 +66,7 @@ class Start(ABC):
 @final
 @dataclass(frozen=True)
 class GivenStart(Start):
-    """Bodies start where and as fast as theta says; prescribed coordinates follow their motion."""
+    """Bodies start where and as fast as theta says; prescribed coordinates follow their motion, and loops these."""
 
     initial: InitialState
 
@@ -66,32 +74,27 @@ class GivenStart(Start):
         self, assembler: Assembler, theta: FloatArray, replay: Solution | None = None
     ) -> tuple[FloatArray, FloatArray, Solution | None]:
         """Return q0, v0; nothing is decided."""
-        system = assembler.system
-        q, v = self.initial.evaluate(theta)
-        prescribed = system.partition.prescribed
-        q[prescribed] = system.motion.positions(0.0, theta)
-        v[prescribed] = system.motion.velocities(0.0, theta)
-        return q, v, None
+        return *self.initial.closed(theta, self.initial.moved(theta, assembler.system.motion)), None
 
     def pullback(self, begun: Begun, q_bar: FloatArray, v_bar: FloatArray, theta_bar: FloatArray) -> None:
         """Pull back through pose and velocity field."""
         system, theta = begun.assembler.system, begun.theta
-        prescribed = system.partition.prescribed
+        prescribed, start = system.partition.prescribed, self.initial.moved(theta, system.motion)
+        q_bar, v_bar = (bar.copy() for bar in self.initial.closed_vjp(theta, start, (q_bar, v_bar), theta_bar))
         system.motion.vjp(0.0, theta, q_bar[prescribed], v_bar[prescribed], theta_bar)
-        q_bar, v_bar = q_bar.copy(), v_bar.copy()
         q_bar[prescribed] = 0.0
         v_bar[prescribed] = 0.0
-        self.initial.vjp(theta, q_bar, v_bar, theta_bar)
+        self.initial.given_vjp(theta, q_bar, v_bar, theta_bar)
 
     def pushforward(self, begun: Begun, directions: Directions) -> Columns:
         """Return the tangents of (q0, v0)."""
         system, theta = begun.assembler.system, begun.theta
-        n, prescribed = system.n, system.partition.prescribed
+        n, prescribed, start = system.n, system.partition.prescribed, self.initial.moved(theta, system.motion)
 
         def jvp(theta_dot: FloatArray, out: FloatArray) -> None:
-            q_dot, v_dot = self.initial.jvp(theta, theta_dot)
+            q_dot, v_dot = self.initial.given_jvp(theta, theta_dot)
             q_dot[prescribed], v_dot[prescribed] = system.motion.jvp(0.0, theta, theta_dot)
-            out += np.concatenate([q_dot, v_dot])
+            out += np.concatenate(self.initial.closed_jvp(theta, start, theta_dot, (q_dot, v_dot)))
 
         def vjp(bar: FloatArray, out: FloatArray) -> None:
             self.pullback(begun, bar[:n], bar[n:], out)

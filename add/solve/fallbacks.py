@@ -38,6 +38,10 @@ JUMPS = (
     "solution: let balls and capsules meet meshes by their faces ('by_meshes' in contact.pairs), divide such steps "
     "(time.substeps 'auto'), or let damping set in along a contact.damping_ramp"
 )
+AT_ONCE = (
+    "let damping set in along a contact.damping_ramp: at once it makes the force jump where anything touches, and "
+    "there may be no solution, however short the step"
+)
 #: Ways between which a jump is looked for [m], [rad].
 NEAR, NEARER = 1e-7, 16.0
 NOT_HELD = (
@@ -307,7 +311,9 @@ def failure(
     if options.max_iterations < NewtonOptions.max_iterations:
         remedy = f"try time.newton.max_iterations = {NewtonOptions.max_iterations}, or {remedy}"
     if dt and any(term.stiffnesses().size for term in assembler.system.deciding):
-        remedy += ", a contact.damping_ramp, a contact.onset, or a softer contact.stiffness"
+        remedy += ", a contact.onset, or a softer contact.stiffness"
+    if dt and any(term.damps_at_once(theta) for term in assembler.system.deciding):
+        remedy = f"{AT_ONCE}; or {remedy}"
     if dt and report.status is Status.NO_DECREASE and _jumps(result, assembler, equations, theta):
         remedy = JUMPS  # smaller steps end there, too
     lost = [text for term in assembler.system.terms if (text := term.lost(result.kin, theta))]

@@ -16,6 +16,9 @@ from add.kernels.trees import Tree
 from add.ties.rules import Rule
 from add.typing import FloatArray, IntArray
 
+#: Distance of two places that is rounding, over the largest of their coordinates.
+_ROUNDING = 1e-13
+
 
 def unit_vector(vector: FloatArray) -> FloatArray:
     """Return v / |v| (3,); no length overflows or vanishes on the way."""
@@ -172,7 +175,11 @@ class PlaceOnOther(Rule):
 @final
 @dataclass(frozen=True)
 class Distance(Rule):
-    """(p_a, w_a, X_a, p_b, w_b, X_b) -> |p_a + R_a X_a - p_b - R_b X_b| [m]; at distance zero the slope is set to 0."""
+    """(p_a, w_a, X_a, p_b, w_b, X_b) -> |p_a + R_a X_a - p_b - R_b X_b| [m]; at distance zero the slope is set to 0.
+
+    What is rounding of the places is zero: a spring that was 1e-17 m long would have one direction, and no stiffness
+    across it.
+    """
 
     def value(self, x: FloatArray) -> FloatArray:
         """Return the distances [m]."""
@@ -181,7 +188,10 @@ class Distance(Rule):
     @staticmethod
     def _away(row: FloatArray) -> FloatArray:
         p_a, w_a, place_a, p_b, w_b, place_b = row
-        return p_a + rotation_matrix(w_a) @ place_a - p_b - rotation_matrix(w_b) @ place_b
+        arms = rotation_matrix(w_a) @ place_a, rotation_matrix(w_b) @ place_b
+        away = p_a + arms[0] - p_b - arms[1]
+        rounding = _ROUNDING * max(float(np.abs(part).max()) for part in (p_a, p_b, *arms))
+        return away if np.abs(away).max() > rounding else np.zeros(3)
 
     def derivative(self, x: FloatArray) -> FloatArray:
         """Return the slopes by all six vectors."""

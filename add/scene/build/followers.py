@@ -8,18 +8,11 @@ import numpy as np
 from scipy.linalg import qr
 
 from add.bodies import Layouts, TreeBody
-from add.bodies.tree_parts import TreeTendon, joint_couplings, link_loops
-from add.equations.assembly import Assembly
-from add.equations.initial import InitialState
+from add.bodies.tree_parts import TreeTendon
 from add.equations.layout import DofLayout, ParameterLayout
-from add.equations.lift import Lift
-from add.equations.lifted_constraint import LiftedConstraint
-from add.equations.term import Constraint
-from add.equations.tree_embedding import TreeEmbedding
-from add.errors import InputError, naming
-from add.kernels.joint_laws import ALONG
-from add.kernels.rotation import rotation_matrix
+from add.errors import InputError
 from add.scene.build.ties import Derived, OfScene, SceneParameter, SceneParts
+from add.scene.build.tree_alone import ClosedLinkPose, ClosedPose, TreeAlone, alone, loop_blocks
 from add.scene.robots.model import RobotJoint
 from add.scene.spec.articulated import TreeJointSpec
 from add.ties import LinkPose, WeightedSum
@@ -121,32 +114,25 @@ def _spring(path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpe
     parts.derived.append(Derived((f"{at}.rest",), WeightedSum((1.0,), -c), (OfScene(f"{path}.rest"),)))
 
 
-def _alone(tree: TreeBody, numbers: Sequence[SceneParameter]) -> tuple[ParameterLayout, FloatArray]:
-    """Return the numbers of a tree and their values, before there is a model."""
-    whole = ParameterLayout([*tree.parameters(), ("gravity", (3,), "m/s^2")])
-    theta = np.zeros(whole.n)
-    for number in numbers:
-        for target, factor in number.targets:
-            name, _, row = target.partition("#")
-            if name in whole:
-                whole.view(theta, name)[int(row) if row else ...] = factor * number.value
-    return whole, theta
-
-
 def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:
-    """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,)."""
+    """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,).
+
+    They are those of the start, in which loops are closed.
+    """
     if not links:
         return {}
-    whole, theta = _alone(tree, parts.numbers)
+    whole, theta = alone(tree, parts.numbers)
     elements, of_links = tree.tree(Layouts(DofLayout([]), DofLayout([]), whole))
     places = elements.placement
     values = tree.start_names()
-    needed = np.unique(np.concatenate([places[places >= 0], *(whole[name].indices for name in values)]))
+    of_loops = [whole[name].indices.ravel() for name in loop_blocks(tree)]
+    needed = np.unique(np.concatenate([places[places >= 0], *(whole[name].indices for name in values), *of_loops]))
     names = [entry.name for entry in whole.entries if entry.start in needed]
     layout = ParameterLayout([(name, whole[name].shape, whole[name].unit) for name in names])
     local = np.full(whole.n, -1, dtype=np.int64)
     for name in names:
         local[whole[name].indices.ravel()] = layout[name].indices.ravel()
+    closing = ClosedPose.of(tree, parts.numbers, names) if tree.loops or tree.couplings else None
     n = elements.parent.size
     elements = elements._replace(
         placement=np.where(places >= 0, local[places], -1),
@@ -158,7 +144,8 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
     poses = {}
     for link in links:
         name = f"{tree.name}/{link}"
-        rule = LinkPose(elements, int(of_links[tree.links.index(link)]), coordinates)
+        number = tree.links.index(link)
+        rule = ClosedLinkPose(closing, number) if closing else LinkPose(elements, int(of_links[number]), coordinates)
         outputs = (f"bodies.{name}.position", f"bodies.{name}.orientation")
         parts.blocks += [(outputs[0], (3,), "m"), (outputs[1], (3,), "rad")]
         parts.derived.append(Derived(outputs, rule, tuple(names)))
@@ -190,7 +177,7 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     """
     if not (tree.loops or tree.couplings):
         return np.zeros(0, dtype=np.int64)
-    system = _TreeAlone(tree, numbers)
+    system = TreeAlone(tree, numbers)
     q = system.closed()
     if not tree.loops:
         _check_held(tree, system, system.matrices(q)[0])
@@ -220,7 +207,7 @@ def independent_rows(tree: TreeBody, numbers: Sequence[SceneParameter]) -> IntAr
     return kept
 
 
-def _check_held(tree: TreeBody, system: "_TreeAlone", rows: FloatArray) -> None:
+def _check_held(tree: TreeBody, system: "TreeAlone", rows: FloatArray) -> None:
     """Refuse to hold joints whose rates depend on each other: closed loops in q contradict rates of zero in v."""
     held = [
         first + k for first, joint in zip(tree.first, tree.joints, strict=True) if joint.held for k in range(joint.n)
@@ -242,58 +229,3 @@ def _without(own: FloatArray, loops: FloatArray) -> tuple[FloatArray, FloatArray
         return own, loops
     basis = np.linalg.svd(own, full_matrices=False)[2]
     return own, loops - (loops @ basis.T) @ basis
-
-
-class _TreeAlone:
-    """A tree with its numbers, before there is a model: the pose in which its loops are closed, and their rows."""
-
-    def __init__(self, tree: TreeBody, numbers: Sequence[SceneParameter]) -> None:
-        n, (whole, self.theta) = tree.coordinates()[0], _alone(tree, numbers)
-        self.tree = tree
-        dofs = DofLayout([(tree.name, (n,), "")])
-        rows = DofLayout([(f"{tree.name}/{link}", (2, 3), "m") for link in tree.links])
-        at = Layouts(dofs, rows, whole)
-        self.places, self.rows = TreeEmbedding(*tree.tree(at), n), rows
-        lift = Lift(dofs, rows, (self.places,))
-        self.n, self.dofs = n, tree.first
-        every = np.arange(sum(len(loop.rows) for loop in tree.loops))
-        self.loops: list[Constraint] = []
-        if every.size:
-            self.loops.append(LiftedConstraint(link_loops(tree.name, tree.loops, every, at), lift))
-        self.couplings = joint_couplings(tree.couplings, tree.first, at)
-        self.initial = InitialState(n, (tree.pose(at),))
-        held = [first for first, joint in zip(tree.first, tree.joints, strict=True) if joint.motion is not None]
-        self.held = np.array(held, dtype=np.int64)
-        self.free = np.setdiff1d(np.arange(n), self.held)
-
-    def closed(self) -> FloatArray:
-        """Return the coordinates (n,) nearest to the start, by first order, in which all loops are closed.
-
-        Raises
-        ------
-        InputError
-            If loops do not close, or a loop between frames that are to coincide does by a half or a third of a turn.
-        """
-        with naming(f"bodies.{self.tree.name}.loops"):
-            q = Assembly((*self.couplings, *self.loops), self.n, self.held).closed(
-                self.theta, self.initial.given(self.theta)[0]
-            )
-        at = self.places.place(q, self.theta)[0]
-        for loop in self.tree.loops:
-            one, two = (at[self.rows[f"{self.tree.name}/{end}"].slice][3:] for end in (loop.a, loop.b))
-            whole = sum(row.kind == ALONG for row in loop.rows) == 3
-            if whole and np.trace(rotation_matrix(one).T @ rotation_matrix(two)) < 1.0:
-                raise InputError(
-                    "the loop closes near its start with its frames turned against each other",
-                    place=loop.path,
-                    expected="starts of joints in which they are less than a quarter of a turn apart",
-                )
-        return q
-
-    def matrices(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of the equations between joints, and of the loops' rows, by free coordinates."""
-        parts = []
-        for constraints in (self.couplings, self.loops):
-            assembly = Assembly(tuple(constraints), self.n, self.held)
-            parts.append(assembly.rows_by_coordinates(q, self.theta)[:, self.free])
-        return parts[0], parts[1]

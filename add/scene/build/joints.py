@@ -243,6 +243,11 @@ def _hinge_start(item: HingeSpec, start: HingeStartSpec, at: str, axis: str, bod
     if item.b.body is None:
         raise InputError("the world does not start on a hinge", place=f"{at}.start", expected="a body at 'b'")
     for end in (item.a, item.b):
+        if end.body in bodies.link_poses:
+            raise InputError(
+                "a link starts where the joints of its tree say, and no body starts on it", place=f"{at}.start",
+                found=f"'{end.body}'", expected="a rigid body, or the world",
+            )  # fmt: skip
         if end.body is not None and not bodies.framed[end.body].moves:
             raise InputError(
                 "a hinge starts from bodies without a given motion", place=f"{at}.start", found=f"'{end.body}'"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from add.adjoint import Batch, rollout_batch
-from add.equations.kinematics import State
+from add.equations.kinematics import State, StateTangent
 from add.errors import InputError
 from add.scene.build.inputs import STATE_Q, STATE_V, Inputs, Values, arrays_of, of_member
 from add.scene.build.numbers import SceneParameters
@@ -59,9 +59,23 @@ class SceneBatch:
             np.stack([ties.pullback(s, bar) for s, bar in zip(self.values, bars.theta, strict=True)])
         )
         if self.inputs.state is not None:
-            part = 0 if len(self.inputs.state) == 1 else slice(None)
-            out |= {STATE_Q: bars.q[:, part], STATE_V: bars.v[:, part]}
+            q, v = (bars.q, bars.v) if len(self.inputs.state) == 2 else self._of_one_time(bars.q, bars.v)
+            out |= {STATE_Q: q, STATE_V: v}
         return out
+
+    @property
+    def _history_made(self) -> bool:
+        """Whether a straight history was made for coordinates of one time with steps behind them."""
+        given = self.inputs.state is not None and len(self.inputs.state) == 1
+        return given and self.batch.trajectories[0].initial.step > 0
+
+    def _of_one_time(self, q_bar: FloatArray, v_bar: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the cotangents (b, n) of coordinates of one time from those (b, m, n) of all pairs."""
+        if not self._history_made:  # a start: all is in its first pair
+            return q_bar[:, 0], v_bar[:, 0]
+        back = self.batch.simulation.differentiable.start_pullback
+        both = [back(StateTangent(*bars)) for bars in zip(q_bar, v_bar, strict=True)]
+        return np.stack([q for q, _ in both]), np.stack([v for _, v in both])
 
     def pushforward(self, tangents: Values) -> tuple[FloatArray, FloatArray]:
         """Push tangents of the inputs forward; an input that is not among them does not move.
@@ -86,10 +100,13 @@ class SceneBatch:
         if self.inputs.state is None:
             return self.batch.pushforward(theta_dots)
         still = np.zeros(self.inputs.state)
-        moved = [
-            np.stack([self.inputs.pairs(dots.get(name, still)) for dots in members]) for name in (STATE_Q, STATE_V)
-        ]
-        return self.batch.pushforward(theta_dots, *moved)
+        given = [[dots.get(name, still) for name in (STATE_Q, STATE_V)] for dots in members]
+        if self._history_made:
+            on = self.batch.simulation.differentiable.start_pushforward
+            both = [(dot.q, dot.v) for dot in (on(*pair) for pair in given)]
+        else:
+            both = [(self.inputs.pairs(q), self.inputs.pairs(v)) for q, v in given]
+        return self.batch.pushforward(theta_dots, np.stack([q for q, _ in both]), np.stack([v for _, v in both]))
 
 
 @final
@@ -212,10 +229,12 @@ def rollouts(
     inputs : name -> its values, a row a member, (b,) or (b, ...)
         The path of any number that may be a parameter, in its shape in the scene: ``bodies.cube.velocity``,
         ``signals.push.values``, ``signals.push.values.3``; all others keep the scene's values. ``state.q`` and
-        ``state.v``: coordinates and velocities to begin with, (b, n), or with a history, newest first, (b, m, n).
+        ``state.v``: coordinates and velocities to begin with, (b, n), or with a history, newest first, (b, m, n). A
+        run of (b, n) begins at t = 0, with the signals' values there, unless ``step`` is given.
     states, n_steps, workers, executor : see `add.adjoint.batch.rollout_batch`
     step : int, optional
-        Number of steps behind the given coordinates; see `Simulation.state`.
+        Number of steps behind the given coordinates, t = step dt; with a history it must be given. See
+        `Simulation.state`.
 
     Raises
     ------
@@ -239,13 +258,14 @@ def _run(
     if states is not None and places.state is not None:
         raise InputError("the initial states are given twice", place=STATE_Q, expected="inputs, or `states`")
     values, given = places.rows(arrays, b), list(states) if states is not None else []
+    thetas = np.stack([numbers.ties.forward(row) for row in values])
     for k in range(b if places.state is not None else 0):
         try:
             state = places.initial({name: arrays[name][k] for name in (STATE_Q, STATE_V)}, step)
+            assert state is not None
+            places.require_motion(state, thetas[k])
         except InputError as error:
             error.place = of_member(k, b, error.place or STATE_Q)
             raise
-        assert state is not None
         given.append(state)
-    thetas = np.stack([numbers.ties.forward(row) for row in values])
     return SceneBatch(rollout_batch(simulation, thetas, given or None, **how), places, values)

@@ -220,6 +220,8 @@ class ContactSpec(_FurtherFriction):
             out |= dict.fromkeys(keys, _no_penalties(facts))
         if facts.friction_law != "impulse":
             out |= dict.fromkeys(("friction_cone", "impact_time"), "it is of the friction law 'impulse'")
+        elif not any(row.restitution is not None and row.enabled for row in self.pairs):
+            out["impact_time"] = "it is of a 'restitution', which no pair has"
         if facts.friction_law == "none":
             out["friction"] = _NO_FRICTION
         coefficients = ("friction", "static_friction", "faded_friction", "torsional_friction", "rolling_friction")

@@ -10,6 +10,7 @@ import pytest
 from jax.test_util import check_grads
 from support.pushed_ball import STEPS, own_values, pushed_ball, touching_steps
 
+from add import scene_from_dict
 from add.errors import InputError
 from add.jax import States, rollout, step
 from add.scene.build.built import BuiltScene
@@ -269,3 +270,16 @@ def test_the_package_does_not_import_the_framework():
 def test_arguments_of_other_types(built, call, words):
     with pytest.raises(InputError, match=words):
         call(built)
+
+
+def test_a_state_elsewhere_than_its_given_motion_is_the_error_of_add_itself():
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    slide = {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}}
+    tree = {"type": "articulated", "links": {"a": link}, "joints": {"a": slide}}
+    signal = {"type": "table", "times": [0, 1], "values": [0, 1]}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 9}, "signals": {"x": signal}, "bodies": {"t": tree}}
+    state = {"state.q": jnp.array([0.05]), "state.v": jnp.array([1.0])}
+    built = scene_from_dict(raw).build()
+    with pytest.raises(InputError, match=r"^state.q: .* has a given motion, and is elsewhere at t = 0 s"):
+        rollout(built, n_steps=2)(state)
+    assert rollout(built, n_steps=2, step=5)(state).q[-1, 0] == pytest.approx(0.07)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from support.places import SCENES
 from support.pushed_ball import STEPS, own_values, pushed_ball, touching_steps
 
+from add import load_scene, scene_from_dict
 from add.adjoint import Cotangents, pullback
 from add.errors import InputError, SolverError
 from add.scene.build.built import BuiltScene
@@ -130,9 +132,72 @@ def test_members_of_a_batch_are_named(built):
         built.rollouts({"bodies.ball.mass": [1.0, 0.0]})
 
 
-def test_a_state_with_a_history_has_steps_behind_it(built):
-    with pytest.raises(InputError, match="a state with a history has steps behind it"):
-        built.rollout(state_inputs(built, True), step=0)
+@pytest.mark.parametrize("step", [None, 0])
+def test_a_state_with_a_history_has_steps_behind_it(built, step):
+    """Without their number its time is not known, which signals are functions of."""
+    with pytest.raises(InputError, match=r"step: a state with a history has steps behind it \(found"):
+        built.rollout(state_inputs(built, True), step=step)
+    with pytest.raises(InputError, match=r"step: impossible number \(found -1"):
+        built.rollout(state_inputs(built, True), step=-1)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+def test_coordinates_of_one_time_may_have_steps_behind_them(integrator, rng):
+    """Signals are then at their time, and the history that BDF2 makes of them moves with them."""
+    built = pushed_ball(time={"dt": 0.004, "steps": STEPS, "integrator": integrator})
+    whole, step, n_steps = built.run(), 3, 8
+    given = own_values(built) | {"state.q": whole.q[step], "state.v": whole.v[step]}
+    runs = built.rollout(given, n_steps=n_steps, step=step)
+    late = built.rollout(given, n_steps=n_steps)
+    assert np.array_equal(runs.t, whole.t[step : step + n_steps + 1]) and not np.allclose(runs.q, late.q, atol=1e-6)
+    if integrator == "bdf1":  # which does not look back
+        assert np.allclose(runs.q, whole.q[step : step + n_steps + 1], atol=1e-15)
+    q_bar, v_bar = rng.standard_normal((2, *runs.q.shape))
+    bars, h = runs.vjp(q_bar, v_bar), 1e-6
+    for name in ("state.q", "state.v"):
+        dot = rng.standard_normal(given[name].shape)
+        ends = [built.rollout(given | {name: given[name] + s * h * dot}, n_steps=n_steps, step=step) for s in (1, -1)]
+        slope = sum(np.vdot(bar, getattr(ends[0], x) - getattr(ends[1], x)) for x, bar in (("q", q_bar), ("v", v_bar)))
+        q_dot, v_dot = runs.jvp({name: dot})
+        assert np.vdot(bars[name], dot) == pytest.approx(slope / (2 * h), rel=1e-6)
+        assert np.vdot(q_bar, q_dot) + np.vdot(v_bar, v_dot) == pytest.approx(np.vdot(bars[name], dot), rel=1e-12)
+
+
+def test_a_state_is_where_given_motions_are_at_its_time():
+    """A slide that had gone 0.2 m went back to its start in one step, at 20 m/s, if nothing said when the state is."""
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joints = {
+        "a": {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}},
+        "b": {"type": "slide", "parent": "a", "axis": [1, 0, 0], "stiffness": 100},
+    }
+    raw = {
+        "schema": "add-scene/1",
+        "time": {"dt": 0.01, "steps": 30},
+        "signals": {"x": {"type": "table", "times": [0, 1], "values": [0, 1]}},
+        "bodies": {"t": {"type": "articulated", "links": {"a": link, "b": link}, "joints": joints}},
+    }
+    built = scene_from_dict(raw).build()
+    run = built.run()
+    inputs = {"state.q": run.q[20], "state.v": run.v[20]}
+    with pytest.raises(InputError, match=r"state.q: t/.* has a given motion, and is elsewhere at t = 0 s \(found 0.2"):
+        built.rollout(inputs, n_steps=2)
+    assert np.array_equal(built.rollout(inputs, n_steps=2, step=20).q[0], run.q[20])
+    built.rollout({"state.q": run.q[[20, 19]], "state.v": run.v[[20, 19]]}, n_steps=2, step=20)
+    with pytest.raises(InputError, match=r"member 1: state\.q"):
+        rows = {name: np.stack([getattr(run, name[-1])[k] for k in (0, 20)]) for name in inputs}
+        built.rollouts(rows, n_steps=2)
+
+
+def test_a_state_with_open_loops_is_refused():
+    """A coupler 0.3 rad beside its place closed in one step, at 99 rad/s."""
+    built = load_scene(SCENES / "four_bar.json").build()
+    run = built.run(n_steps=12)
+    q = run.q[10] + np.array([0.0, 0.3, 0.0])
+    with pytest.raises(InputError, match=r"state.q: loops, or equations between joints, are open .* \(found 0"):
+        built.rollout({"state.q": q, "state.v": run.v[10]}, n_steps=2, step=10)
+    q, v = built.simulation.start.initial.closed(built.theta, (q, run.v[10]))
+    found = built.rollout({"state.q": q, "state.v": v}, n_steps=2, step=10)
+    assert np.abs(found.v[1] - run.v[11]).max() < 0.1
 
 
 def test_bad_tangents_are_named(built):

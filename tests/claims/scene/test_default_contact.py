@@ -280,6 +280,24 @@ def test_the_remedy_is_one_of_the_scene() -> None:
         assert said["text"].endswith("a smaller time.dt, such as 0.003 s, helps")
 
 
+def test_a_turned_robot_has_the_same_numbers() -> None:
+    """Its extent is along the axes of its base: turned by 45 degrees it had twice the stiffness."""
+    plate = {"shapes": [{"geometry": {"shape": "box", "size": [0.05, 0.05, 0.002]}}], "mass": 0.1}
+    links = {f"l{k}": plate for k in range(5)}
+    joints = {
+        f"j{k}": {"parent": f"l{k}", "child": f"l{k + 1}", "axis": [0, 1, 0], "position": [0.1, 0, 0]} for k in range(4)
+    }
+    joints = {"root": {"type": "fixed", "child": "l0"}} | joints
+
+    def stiffness(degrees: float) -> float:
+        half = np.radians(degrees) / 2.0
+        turn = {"orientation": [np.cos(half), 0, 0, np.sin(half)], "position": [0, 0, 0.2]}
+        tree = {"type": "articulated", "base": "free", "links": links, "joints": joints, **turn}
+        return scene_from_dict(ball() | {"bodies": {"t": tree}}).build().scene.contact.stiffness
+
+    assert stiffness(0.0) == stiffness(45.0) == stiffness(90.0)
+
+
 def test_a_tree_with_a_ball_joint_may_gain() -> None:
     """Its damping takes energy, and its armature is counted."""
     shape = {"geometry": {"shape": "sphere", "radius": 0.02}}

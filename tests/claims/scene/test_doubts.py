@@ -342,3 +342,70 @@ def test_a_spring_whose_ends_start_at_one_place_has_no_direction(at, length, sai
     texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
     start = "couplings.s: its ends start at one place, where a spring of 0.2 m has no direction"
     assert any(text.startswith(start) and text.endswith("in the frame of 'b'") for text in texts) == said, texts
+
+
+def test_a_spring_without_a_length_whose_ends_meet_has_none_and_all_directions() -> None:
+    """Between turned bodies it was 3e-17 m long, and stiff along that direction alone: slopes were off by a tenth."""
+    ball = {"type": "rigid", "geometry": {"shape": "sphere", "radius": 0.01}, "mass": 0.5}
+    bodies = {
+        "b": ball | {"position": [0.1, 0.2, 1], "orientation": [0.5, 0.1, -0.7, 0.5]},
+        "c": ball | {"position": [0.15, 0.25, 1.02], "orientation": [0.1, -0.1, 0.7, 0.7], "velocity": [0, 0, 0]},
+    }
+    ends = {"a": {"body": "b", "at": [0.013, 0.02, 0.03]}, "b": {"body": "c"}}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.01, "steps": 10}, "gravity": [0, 0, 0], "bodies": bodies}
+    raw["couplings"] = {"s": {"type": "spring", "stiffness": 100, **ends}}
+    built = scene_from_dict(raw).build()
+    assert built.model.system.parameters.view(built.theta, "couplings.s.length") == 0.0
+    path, e = "bodies.c.velocity", 1e-5 * np.array([0.3, -0.5, 0.8])
+    found = built.rollout({path: np.zeros(3)}).jvp({path: e})[0][-1]
+    ends = [built.rollout({path: s * e}).q[-1] for s in (1, -1)]
+    assert found == pytest.approx(0.5 * (ends[0] - ends[1]), rel=1e-3, abs=1e-10)
+
+
+def test_springs_whose_ends_meet_by_given_places_are_named() -> None:
+    """As where a place was forgotten to be changed; a length of 0 says that they are to hold both together."""
+    ends = {"a": {"at": [1, 0, 0]}, "b": {"body": "b", "at": [0, 0, 0]}}
+    for length in (None, 0):
+        spring = {"type": "spring", "stiffness": 30, "length": length, **ends}
+        texts = warned({"b": BOX | {"position": [1, 0, 0]}}, couplings={"s": spring})
+        said = any(text.startswith("couplings.s: its ends start at one place, so that without") for text in texts)
+        assert said == (length is None), texts
+
+
+@pytest.mark.parametrize(("first", "said"), [(0.0, False), (0.4, True)])
+@pytest.mark.parametrize("kind", ["spring", "ball"])
+def test_lengths_and_places_before_a_motion_that_begins_away(kind: str, first: float, said: bool) -> None:
+    """A spring of the distance at the start was 0.55 m too short at once where a slide's motion began at 0.84 m."""
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joint = {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}}
+    tree = {"type": "articulated", "links": {"a": link}, "joints": {"a": joint}}
+    end = {"body": "t/a", "at": [0, 0, 0]}
+    coupling = {"type": kind, "a": end, "b": {"at": [0, 0, 1]} if kind == "spring" else {}, "stiffness": 10}
+    signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
+    texts = warned({"t": tree}, couplings={"c": coupling}, signals=signals)
+    assert any(text.startswith("couplings.c: what it says nothing of, a length or a place") for text in texts) == said
+
+
+@pytest.mark.parametrize(("kind", "turn", "said"), [("fixed", [0, 0, 0.5], True), ("fixed", [0, 0, 0], False),
+                         ("hinge", [0, 0, 0.5], False), ("hinge", [0, 0.5, 0], True)])  # fmt: skip
+def test_joints_at_a_body_whose_rotation_begins_turned(kind: str, turn: list[float], said: bool) -> None:
+    """A body fixed to one that begins 0.5 rad turned was turned by that in the first step."""
+    signals = {"w": {"type": "table", "times": [0, 1], "values": [turn, turn]}}
+    bodies = {"k": BOX | {"type": "kinematic", "rotation": {"signal": "w"}}, "b": BOX | {"position": [0, 0, 1]}}
+    bodies["k"] = {key: bodies["k"][key] for key in ("type", "geometry", "rotation")}
+    joint = {"type": kind, "a": {"body": "k", "at": [0, 0, 0]}, "b": {"body": "b", "at": [0, 0, -1]}}
+    joint |= {"stiffness": 1e3, "angular_stiffness": 10} | ({"axis": [0, 0, 1]} if kind == "hinge" else {})
+    texts = warned(bodies, couplings={"c": joint}, signals=signals)
+    assert any(text.startswith("couplings.c: it holds its bodies as the scene turns them") for text in texts) == said
+
+
+def test_ends_of_a_joint_are_where_a_motion_begins() -> None:
+    """Its ends met where the scene puts them, and were 0.4 m apart in the first step."""
+    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
+    joint = {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}}
+    bodies = {"t": {"type": "articulated", "links": {"a": link}, "joints": {"a": joint}}, "b": BOX}
+    coupling = {"type": "ball", "a": {"body": "t/a", "at": [0, 0, 0]}, "b": {"body": "b", "at": [0, 0, 0]}}
+    for first, said in ((0.4, True), (0.0, False)):
+        signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
+        texts = warned(bodies, couplings={"c": coupling | {"stiffness": 10}}, signals=signals)
+        assert any(text.startswith("couplings.c: its ends start 0.4 m apart") for text in texts) == said

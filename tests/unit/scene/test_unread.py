@@ -222,6 +222,7 @@ CASES = [
     (of_contact("linear", friction_curve=CURVE, pairs=[PAIR | {"friction": 0.5}]), "contact.pairs.0.friction"),
     *((of_frame(pairs=[FRAME | {key: 0.5}]), f"contact.pairs.0.{key}") for key in ("stiffness", "friction")),
     (of_frame(pairs=[PAIR, FRAME | {"restitution": 0.5}]), "contact.pairs.1.restitution"),
+    (of_contact("impulse", impact_time="step"), "contact.impact_time"),
     (of_net() | {"obstacles": {}, "contact": LONE | {"nodes": {"damping": 1.0}}}, "contact.nodes.damping"),
     (of_contact("linear") | {"couplings": {"pull": PULL}}, "couplings.pull.collide"),
     (of_body({}, CUBE | {"contact": {"thickness": 0.01}}), "bodies.body.contact.thickness"),
@@ -244,6 +245,7 @@ def test_named(raw: dict, place: str) -> None:
     [
         of_contact("linear", **(HARD | {"coulomb_normal": "elastic"})),
         of_contact("linear", pairs=[PAIR | {"touching": 4, "restitution": 0.5}]),
+        of_contact("impulse", impact_time="step", pairs=[PAIR | {"restitution": 0.5}]),
         of_body({"spacing": 0.05}),
         of_optimizer(method="adam", rate=0.5, beta1=0.8, decay=0.9, decay_every=3),
         of_optimizer(method="gauss-newton", objective_tolerance=0.1),
