@@ -15,7 +15,7 @@ from add.compiled.newton import Criteria, Formula
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import call_inputs, call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.steps import Block, Steps, Timing
-from add.compiled.structure import CHUNK, SignalsOfSteps, links_of, windows
+from add.compiled.structure import CHUNK, SignalsOfSteps, layout_of, links_of, windows
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, choices_of, no_choices
 from add.equations.family_term import plain
@@ -68,7 +68,7 @@ def _carry(m: int, marks: IntArray, memory: FloatArray, ends: IntArray, k: int) 
 
 @final
 class CompiledEquations:
-    """Forces and matrices of a system whose matrices are dense, and of which no decision changes the pattern.
+    """Forces and matrices of a system without multipliers whose matrices are dense and of one pattern.
 
     Of one run, never shared between runs.
     """
@@ -76,7 +76,9 @@ class CompiledEquations:
     @classmethod
     def of(cls, system: PackedSystem | None) -> "CompiledEquations | None":
         """Return them, or None for other systems."""
-        return None if system is None or system.sparse or system.changing else cls(system)
+        if system is None or system.sparse or system.changing or system.system.constraints:
+            return None
+        return cls(system)
 
     def __init__(self, system: PackedSystem) -> None:
         self._system, self._free = system, system.system.partition.free
@@ -331,7 +333,7 @@ def push_steps(arrays, routines, timing, steps, part, signals, theta, along, mov
         if count:
             for kind in range(2):
                 for m in range(count):
-                    for i in range(n):
+                    for i in range(n):  # multipliers have no history: theirs stay zero
                         stars[kind, m, i] = (
                             timing.alpha_0[row] * old[kind, 0, m, i] + timing.alpha_1[row] * old[kind, 1, m, i]
                         )
@@ -344,6 +346,7 @@ def push_steps(arrays, routines, timing, steps, part, signals, theta, along, mov
                 for i in range(n):
                     q[k, m, i] = x[m, i]
                     v[k, m, i] = c * (x[m, i] - stars[0, m, i])
+                for i in range(n - layout_of(arrays).size[3]):
                     old[0, 1, m, i], old[1, 1, m, i] = old[0, 0, m, i], old[1, 0, m, i]
                     old[0, 0, m, i], old[1, 0, m, i] = q[k, m, i], v[k, m, i]
         done += 1

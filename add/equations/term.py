@@ -265,6 +265,13 @@ class Constraint(ABC):
     ) -> None:
         """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
 
+    def family(self, first: int) -> Family:
+        """Return the equations as compiled steps take them, r = G^T mu, and c in the rows of multipliers.
+
+        These are coordinates from number ``first`` on. It raises what `Forces.family` does.
+        """
+        raise NotCompiled(type(self).__name__)
+
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """Return the derivatives of G^T mu, and of c behind it, by theta; none of one without numbers."""
         return NO_NUMBERS
