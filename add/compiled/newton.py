@@ -65,8 +65,8 @@ class Step(NamedTuple):
     """The arguments of one step.
 
     Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed, and whether equations hold
-    what touches and does not slip, which are not here; how many of the last coordinates are multipliers, and how much
-    their rows weigh in the merit, see `add.solve.newton.Solve.row_norm`.
+    what touches and does not slip, which are not here; how many of the last coordinates are multipliers. Where there
+    are, ``stars[1, n]`` is how much their rows weigh in the merit, see `add.solve.newton.Solve.row_norm`.
     """
 
     formula: Formula
@@ -77,7 +77,6 @@ class Step(NamedTuple):
     replay: bool
     holds: bool
     multipliers: int
-    weight: float
 
 
 class Iterate(NamedTuple):
@@ -111,13 +110,12 @@ def free_norm(r, free, order):
 
 
 @njit(**CALLED)
-def merit_of(step, r, free):
-    """Return the norm of r over the free coordinates and, weighted, that of the rows of multipliers."""
-    if step.multipliers == 0:
-        return free_norm(r, free, step.criteria.norm)
-    n = free.size - step.multipliers
-    of_rows = free_norm(r, free[n:], step.criteria.norm)
-    return free_norm(r, free[:n], step.criteria.norm) + step.weight * of_rows
+def merit_of(multipliers, stars, order, r, free):
+    """Return the norm of r over the free coordinates and, by their weight (`Step`), that of the rows of multipliers."""
+    if multipliers == 0:
+        return free_norm(r, free, order)
+    n = free.size - multipliers
+    return free_norm(r, free[:n], order) + stars[1, r.size] * free_norm(r, free[n:], order)
 
 
 @njit(**CALLED)
@@ -142,7 +140,7 @@ def evaluate(arrays, routines, step, given, measured, point):
     at = Instant(formula.t, q, v, a, step.theta, step.signals)
     order = norm if measured else 0
     chosen, scale = call_residual(routines.residual, (arrays, at, lifted, step.replay, given, order, r))
-    return merit_of(step, r, free), chosen, scale
+    return merit_of(step.multipliers, step.stars, norm, r, free), chosen, scale
 
 
 @njit(**CALLED)
@@ -325,11 +323,8 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     if filled:
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
         call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
-        weight = weight_of_rows(arrays, room.data, n_free - step.multipliers)
-        step = Step(
-            formula, criteria, step.stars, step.signals, step.theta, step.replay, step.holds, step.multipliers, weight
-        )
-        merit = merits[iterations] = merit_of(step, point.r, free)
+        step.stars[1, point.u.size] = weight_of_rows(arrays, room.data, n_free - step.multipliers)
+        merit = merits[iterations] = merit_of(step.multipliers, step.stars, criteria.norm, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
         if merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(step, chosen)[0] > 0:

@@ -187,7 +187,7 @@ class PackedSystem:
         assert whole.place is not None
         arrays_at |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
         arrays_at |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
-        structure = sparse_structure(whole, _free(self.system), self.system.n) | {
+        structure = sparse_structure(whole, free_of(self.system), self.system.n) | {
             Layout: (*self.parts[: len(Layout._fields) - 1], _sizes(self.system, whole.nnz))
         }
         for kind, arrays in structure.items():
@@ -270,7 +270,7 @@ class _Packing:
         if sparse:
             whole = Pattern.build(n, [family.pattern for family, _, _ in self.families])
             places, n_values = [np.asarray(slots, dtype=np.int64) for slots in whole.slots], whole.nnz
-            structure |= sparse_structure(whole, _free(system), system.n)
+            structure |= sparse_structure(whole, free_of(system), system.n)
         else:
             places = [_in_full(family, n if own else n_rows) for family, _, own in self.families]
             n_values = n**2
@@ -312,7 +312,7 @@ class _Packing:
 
     def _layout(self, n_values: int) -> tuple[AnyArray, ...]:
         system = self.system
-        return _free(system), system.partition.prescribed, system.rotations, _sizes(system, n_values)
+        return free_of(system), system.partition.prescribed, system.rotations, _sizes(system, n_values)
 
     def _moves(self) -> tuple[AnyArray, ...]:
         moves, table = self.system.motion.moves, []
@@ -382,7 +382,7 @@ def _coordinates(system: System) -> int:
     return system.n + system.n_multipliers
 
 
-def _free(system: System) -> IntArray:
+def free_of(system: System) -> IntArray:
     """Return the free coordinates, with multipliers."""
     return np.append(system.partition.free, system.n + np.arange(system.n_multipliers))
 

@@ -196,7 +196,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         if routines.limit and not whole and not _reach(routines, layout, old_q[0], stars[0], point):
             break
         holds = not replay and layout.size[2] != 0
-        step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers, 0.0)
+        step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers)
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
             arrays, routines, step, none, begun, point, trial, room, merits[k]
         )
@@ -216,7 +216,8 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             ends[k, i] = n_rows + chosen.ends[i]
         n_rows += chosen.rows.shape[0]
         worst, most = 0, -1.0
-        for i in layout.free[: layout.free.size - multipliers]:
+        for j in range(layout.free.size - multipliers):
+            i = layout.free[j]
             if abs(point.r[i]) > most:
                 worst, most = i, abs(point.r[i])
         counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst
@@ -252,7 +253,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
-    history = before[0].copy(), before[1].copy(), np.empty((2, n))
+    history = before[0].copy(), before[1].copy(), np.empty((2, n + 1))
     rooms = new_iterate(arrays), new_iterate(arrays), new_room(arrays), history
     out = q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends
     driven = start, signals, theta

@@ -22,7 +22,7 @@ from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
 from add.contact.formulas import FrictionLaw
 from add.contact.limits import CollisionLimit
-from add.equations.term import DecidingTerm, Term
+from add.equations.term import Constraint, DecidingTerm, StickConstraint, Term
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
@@ -562,12 +562,15 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "HeldBalls",  # hybrid, as the next
         "HeldResistance",
+        "TiedPoints",  # nodes in another body
+        "LiftedConstraint",  # its inner one is compiled
+        *(kind.__name__ for kind in concrete(StickConstraint)),  # what is held belongs to the terms
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
-    families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches
+    families = {kind.__name__ for base in (Term, DecidingTerm, Constraint) for kind in concrete(base)} - branches
     compiled = {
         kind.__name__
-        for base in (Term, DecidingTerm)
+        for base in (Term, DecidingTerm, Constraint)
         for kind in concrete(base)
         if kind.family is not base.family or kind is TreeInertia  # part of the lift itself
     }
@@ -582,6 +585,31 @@ def test_the_reason_names_what_stands_in_the_way(scene: str, reason: str) -> Non
     simulation = load_scene(SCENES / f"{scene}.json").build().simulation
     assert simulation.packed is None
     assert simulation.by_terms == reason
+
+
+class Wall(Constraint):
+    """An equation from outside: the first coordinate stays zero."""
+
+    n_rows = 1
+
+    def pattern(self, first):
+        return np.array([first, 0]), np.array([0, first])
+
+    def residual(self, kin, mu, theta, out, rows):
+        out[0] += mu[0]
+        rows[0] += kin.q[0]
+
+    def jacobian(self, kin, mu, theta, weights, data, slots):
+        data[slots] += [weights.q, weights.multiplier]
+
+
+def test_equations_without_a_family_go_on_in_python() -> None:
+    simulation = load_scene(SCENES / "rigid_ball_throw.json").build().simulation
+    walled = replace(simulation, system=replace(simulation.system, constraints=(Wall(),)))
+    assert walled.packed is None and walled.by_terms == "Wall"
+    free, held = (s.run(n_steps=5) for s in (simulation, walled))
+    assert np.abs(free.q[:, 0]).max() > 1e-3 and np.abs(held.q[:, 0]).max() < 1e-12
+    assert np.abs(held.q[:, 1:3] - free.q[:, 1:3]).max() < 1e-9
 
 
 def gone_on(pickled: bytes) -> tuple[float, float, int]:
