@@ -12,10 +12,10 @@ from add.compiled.impulse_near import Possible, Rules
 from add.compiled.impulses import take_impulses
 from add.compiled.linear import factor_dense, new_linear, solve_all
 from add.compiled.newton import Criteria, Formula
-from add.compiled.pack import PackedSystem
+from add.compiled.pack import PackedSystem, free_of
 from add.compiled.routines import call_inputs, call_jacobian, call_matrices, call_parameters, call_residual
 from add.compiled.steps import Block, Steps, Timing
-from add.compiled.structure import CHUNK, SignalsOfSteps, links_of, windows
+from add.compiled.structure import CHUNK, SignalsOfSteps, layout_of, links_of, windows
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, choices_of, no_choices
 from add.equations.family_term import plain
@@ -79,23 +79,32 @@ class CompiledEquations:
         return None if system is None or system.sparse or system.changing or system.sized else cls(system)
 
     def __init__(self, system: PackedSystem) -> None:
-        self._system, self._free = system, system.system.partition.free
+        self._system, self._free = system, free_of(system.system)
         self._arena, self._routines = system.common
         families = self._arena.families.copy()
-        families[families[:, CHOICE] >= 0, OWN] = _LEFT_OUT
+        families[families[:, CHOICE] != -1, OWN] = _LEFT_OUT
         self._smooth = self._arena._replace(families=families)
         self._signals, self._none = system.signals, no_choices(len(system.system.deciding))
         self._of_steps = SignalsOfSteps(system.signals)
         self._now: tuple[float, Signals] = np.nan, Signals(_NOTHING, np.zeros((0, 3), dtype=np.int64))
 
     def _run(
-        self, arena: Arena, kin: Kinematics, theta: FloatArray, choices: Choices, order: int, weights: Weights | None
+        self,
+        arena: Arena,
+        kin: Kinematics,
+        theta: FloatArray,
+        choices: Choices,
+        order: int,
+        weights: Weights | None,
+        mu: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Return r, the values of the matrix, and the norm of the largest force family."""
-        n, t = kin.q.size, float(kin.t)
+        """Return r (n + m,), the values of the matrix over these, and the norm of the largest force family."""
+        wide, t = self._system.with_multipliers, float(kin.t)
+        q, v, a = wide(kin.q, mu), wide(kin.v), wide(kin.a)
+        n = q.size
         by = (0.0, 0.0, 0.0) if weights is None else (float(weights.q), float(weights.v), float(weights.a))
         r, data = np.empty(n), np.empty(0 if weights is None else n * n)
-        state = t, plain(kin.q), plain(kin.v), plain(kin.a), plain(theta), self._signals_at(t)
+        state = t, plain(q), plain(v), plain(a), plain(theta), self._signals_at(t)
         scale = evaluate(arena, self._routines, state, choices, order, by, r, data)
         return r, data, scale
 
@@ -131,21 +140,31 @@ class CompiledEquations:
 
     def smooth_forces(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
         """Return r (n,) of all terms that do not decide."""
-        return self._run(self._smooth, kin, theta, self._none, 0, None)[0]
+        return self._run(self._smooth, kin, theta, self._none, 0, None)[0][: kin.q.size]
 
     def force_scale(self, kin: Kinematics, theta: FloatArray, decisions: Decisions, order: int) -> float:
         """Return the norm of the largest force family; see `BranchEquations.force_scale`."""
         return self._run(self._arena, kin, theta, as_choices(decisions, self._none), order, None)[2]
 
     def matrix(
-        self, pattern: Pattern, kin: Kinematics, theta: FloatArray, weights: Weights, decisions: Decisions
+        self,
+        pattern: Pattern,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        weights: Weights,
+        decisions: Decisions,
     ) -> FloatArray:
-        """Return the values of a pattern over the free coordinates: the weighted derivatives, without reactions."""
+        """Return the values of a pattern over what is unknown: the weighted derivatives, without reactions.
+
+        Those by multipliers have the weight of those by q; ``mu`` may have reactions behind them.
+        """
         choices, free, places = as_choices(decisions, self._none), self._free, pattern.dense_positions
-        values = self._run(self._arena, kin, theta, choices, 0, weights)[1]
-        if free.size < kin.q.size:
+        n, m = kin.q.size, self._system.system.n_multipliers
+        values = self._run(self._arena, kin, theta, choices, 0, weights, mu[:m])[1]
+        if free.size < n + m:
             columns, rows = np.divmod(places, free.size)
-            places = free[columns] * kin.q.size + free[rows]
+            places = free[columns] * (n + m) + free[rows]
         return values[places]
 
 
@@ -331,7 +350,7 @@ def push_steps(arrays, routines, timing, steps, part, signals, theta, along, mov
         if count:
             for kind in range(2):
                 for m in range(count):
-                    for i in range(n):
+                    for i in range(n):  # multipliers have no history: theirs stay zero
                         stars[kind, m, i] = (
                             timing.alpha_0[row] * old[kind, 0, m, i] + timing.alpha_1[row] * old[kind, 1, m, i]
                         )
@@ -344,6 +363,7 @@ def push_steps(arrays, routines, timing, steps, part, signals, theta, along, mov
                 for i in range(n):
                     q[k, m, i] = x[m, i]
                     v[k, m, i] = c * (x[m, i] - stars[0, m, i])
+                for i in range(n - layout_of(arrays).size[3]):
                     old[0, 1, m, i], old[1, 1, m, i] = old[0, 0, m, i], old[1, 0, m, i]
                     old[0, 0, m, i], old[1, 0, m, i] = q[k, m, i], v[k, m, i]
         done += 1

@@ -115,6 +115,7 @@ class Members:
         A row a member.
     found : (b,) whether the normal path found the step
     q, v : (b, n) newest pair of each state before
+    mu : (b, m) multipliers
     """
 
     system: PackedSystem
@@ -124,6 +125,7 @@ class Members:
     found: BoolArray
     q: FloatArray
     v: FloatArray
+    mu: FloatArray
 
     def block(self, k: int) -> Block:
         """Return the step of member ``k`` as a block of one."""
@@ -135,7 +137,7 @@ class Members:
             steps.rows[ends[0] : ends[-1]], (ends - ends[0])[None],
         )  # fmt: skip
         timing = self.timing._replace(first=int(self.firsts[k]))
-        return Block(self.system, timing, one, int(self.found[k]), self.q[k], self.v[k])
+        return Block(self.system, timing, one, int(self.found[k]), self.q[k], self.v[k], mu=self.mu[part])
 
 
 @final
@@ -192,12 +194,15 @@ class CompiledMembers:
         thetas : (b, n_theta)
         """
         firsts, thetas = plain(np.asarray(firsts, dtype=np.int64)), plain(thetas)
-        q, v = plain(before[0]), plain(before[1])
-        solved, *steps = take_each(
-            *self.system.common, timing, criteria, (firsts, q, v), self._starts(thetas),
+        packed = self.system
+        q, v = (plain(packed.with_multipliers(x)) for x in before)
+        solved, *fields = take_each(
+            *packed.common, timing, criteria, (firsts, q, v), self._starts(thetas),
             self._signals(timing.dt, firsts), thetas, self._given,
         )  # fmt: skip
-        return Members(self.system, timing, firsts, Steps(*steps), solved, plain(q[:, 0]), plain(v[:, 0]))
+        steps, mu = packed.divided(fields)
+        q, v = (plain(x[:, 0]) for x in before)
+        return Members(packed, timing, firsts, Steps(*steps), solved, q, v, mu)
 
     def pull_back(
         self, members: Members, thetas: FloatArray, bars: tuple[FloatArray, FloatArray], theta_bars: FloatArray
@@ -209,13 +214,16 @@ class CompiledMembers:
         bars : of q and of v (b, 2, 2, n); row 1 is given, row 0 becomes the cotangent of the pairs before
         theta_bars : (b, n_theta), added to
         """
-        thetas = plain(thetas)
-        by_positions = np.zeros((thetas.shape[0], self.system.system.n))
+        thetas, wide = plain(thetas), self.system.with_multipliers
+        all_bars, by_positions = tuple(map(wide, bars)), wide(np.zeros((thetas.shape[0], self.system.system.n)))
         steps = members.steps._replace(turned=np.zeros_like(members.steps.turned))
         solved: BoolArray = pull_back_each(
-            *self.system.common, members.timing, steps, (members.firsts, members.q, members.v),
-            self._signals(members.timing.dt, members.firsts), thetas, bars, by_positions, theta_bars,
+            *self.system.common, members.timing, self.system.with_all(steps, members.mu),
+            (members.firsts, wide(members.q), wide(members.v)),
+            self._signals(members.timing.dt, members.firsts), thetas, all_bars, by_positions, theta_bars,
         )  # fmt: skip
+        for mine, own in zip(all_bars, bars, strict=True):
+            own[...] = mine[..., : own.shape[-1]]
         if self._prescribed.size:
             motion = self.system.system.motion
             for k in np.flatnonzero(solved):

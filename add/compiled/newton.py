@@ -10,7 +10,7 @@ import numpy as np
 
 from add.compiled.linear import Linear, new_linear
 from add.compiled.routines import add_product, call_jacobian, call_residual, factor, solve
-from add.compiled.structure import layout_of
+from add.compiled.structure import layout_of, sparse_of
 from add.compiled.tree_equations import new_lifted
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put
@@ -65,7 +65,8 @@ class Step(NamedTuple):
     """The arguments of one step.
 
     Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed, and whether equations hold
-    what touches and does not slip, which are not here.
+    what touches and does not slip, which are not here; how many of the last coordinates are multipliers. Where there
+    are, ``stars[1, n]`` is how much their rows weigh in the merit, see `add.solve.newton.Solve.row_norm`.
     """
 
     formula: Formula
@@ -75,6 +76,7 @@ class Step(NamedTuple):
     theta: FloatArray
     replay: bool
     holds: bool
+    multipliers: int
 
 
 class Iterate(NamedTuple):
@@ -108,6 +110,25 @@ def free_norm(r, free, order):
 
 
 @njit(**CALLED)
+def merit_of(multipliers, stars, order, r, free):
+    """Return the norm of r over the free coordinates and, by their weight (`Step`), that of the rows of multipliers."""
+    if multipliers == 0:
+        return free_norm(r, free, order)
+    n = free.size - multipliers
+    return free_norm(r, free[:n], order) + stars[1, r.size] * free_norm(r, free[n:], order)
+
+
+@njit(**CALLED)
+def weight_of_rows(arrays, data, n):
+    """Return the mean size of the first ``n`` free diagonal entries of a matrix [N/m], one where it is not finite."""
+    layout, sparse, total = layout_of(arrays), sparse_of(arrays), 0.0
+    for k in range(n):
+        i = layout.free[k]
+        total += abs(data[sparse.place[sparse.diagonal[k]]] if sparse.sizes.size else data[i * layout.size[0] + i])
+    return total / n if n and np.isfinite(total) else 1.0
+
+
+@njit(**CALLED)
 def evaluate(arrays, routines, step, given, measured, point):
     """Fill an iterate at its u; return its merit, its choices, and the norm of the largest force family."""
     u, q, v, a, r, lifted, free = point
@@ -119,27 +140,28 @@ def evaluate(arrays, routines, step, given, measured, point):
     at = Instant(formula.t, q, v, a, step.theta, step.signals)
     order = norm if measured else 0
     chosen, scale = call_residual(routines.residual, (arrays, at, lifted, step.replay, given, order, r))
-    return free_norm(r, free, norm), chosen, scale
+    return merit_of(step.multipliers, step.stars, norm, r, free), chosen, scale
 
 
 @njit(**CALLED)
-def _weighted_size(arrays, routines, data, free, x, order):
-    """Return the norm of |A| |x| over the free coordinates."""
+def _weighted_size(arrays, routines, data, free, x, order, n):
+    """Return the norm of |A| |x| over the free coordinates, of x (n_all,) without multipliers: the first ``n``."""
     out, sizes = np.zeros(x.size), np.zeros(x.size)
-    for c in free:
-        sizes[c] = abs(x[c])
+    for k in range(n):
+        sizes[free[k]] = abs(x[free[k]])
     add_product(arrays, routines, data, sizes, False, out)
     return free_norm(out, free, order)
 
 
 @njit(**CALLED)
-def _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, order, data):
+def _at_round_off(arrays, routines, at, chosen, point, step, merit, scale, data):
     """Whether the residual is as small as rounding allows; overwrites ``data``."""
-    free, u = point.free, point.u
+    free, u, c, order = point.free, point.u, step.formula.c, step.criteria.norm
+    n = free.size - step.multipliers
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, data))
-    scale += _weighted_size(arrays, routines, data, free, u, order)
+    scale += _weighted_size(arrays, routines, data, free, u, order, n)
     call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, 0.0, 0.0, data))
-    scale += _weighted_size(arrays, routines, data, free, at.q, order)
+    scale += _weighted_size(arrays, routines, data, free, at.q, order, n)
     # Not where the matrix had no places for all that acts.
     return np.isfinite(scale) and merit <= ROUND_OFF * EPS * scale
 
@@ -285,8 +307,8 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     ``point``, and the choices made there.
     """
     formula, criteria = step.formula, step.criteria
-    free, c, norm = point.free, formula.c, criteria.norm
-    n_free, swapped = free.size, False
+    free, c = point.free, formula.c
+    n_free, swapped, filled = free.size, False, step.multipliers > 0
     merit, chosen, scale = evaluate(arrays, routines, step, chosen, True, point)
     iterations, factorizations, largest, reuse = begun.iterations, begun.factorizations, 0.0, False
     if begun.scale >= 0.0:
@@ -298,6 +320,11 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     held, touching = to_hold(step, chosen)
     if held > 0 and held == touching:  # what rests is held from the first iterate on
         return GIVEN_UP, iterations, factorizations, RESTING, swapped, chosen
+    if filled:
+        at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
+        call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
+        step.stars[1, point.u.size] = weight_of_rows(arrays, room.data, n_free - step.multipliers)
+        merit = merits[iterations] = merit_of(step.multipliers, step.stars, criteria.norm, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
         if merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(step, chosen)[0] > 0:
@@ -306,12 +333,14 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
             return CONVERGED, iterations, factorizations, scale, swapped, chosen
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
         stalled = iterations > 2 and merits[iterations] > 0.7 * merits[iterations - 3]
-        if stalled and _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
+        if stalled and _at_round_off(arrays, routines, at, chosen, point, step, merit, scale, room.data):
             return AT_ROUND_OFF, iterations, factorizations, scale, swapped, chosen
         if iteration == criteria.max_iterations:
             break
         if not reuse:
-            call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
+            if not filled:
+                call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
+            filled = False
             largest = factor(arrays, routines, free, point.u.size, room.linear, room.data)
             if largest < 0.0:
                 break
@@ -325,7 +354,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
             reuse = False
             continue
         if not lower:
-            if _at_round_off(arrays, routines, at, chosen, point, c, merit, scale, norm, room.data):
+            if _at_round_off(arrays, routines, at, chosen, point, step, merit, scale, room.data):
                 return AT_ROUND_OFF, iterations, factorizations, scale, swapped, chosen
             break
         reuse = following < criteria.reuse * merit

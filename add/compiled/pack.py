@@ -8,20 +8,20 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import FIRST, STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty
+from add.compiled.structure import FIRST, STRUCTURE, Layout, Links, Moves, empty, sparse_structure
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
+from add.equations.lifted_constraint import LiftedConstraint
 from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.term import DecidingTerm
 from add.equations.tree_embedding import TreeEmbedding
-from add.kernels.arena import COLUMNS, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
+from add.kernels.arena import CHOICE, COLUMNS, EQUATION, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
 from add.kernels.trees import Tree
-from add.linalg.multifrontal import analysis_of
 from add.linalg.pattern import Pattern, PatternCache
 from add.terms.rigid_inertia import TreeInertia
-from add.typing import AnyArray, BoolArray, IntArray
+from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: Up to so many coordinates the matrix of a step is a dense one; without trees larger ones are sparse.
 MOST_DENSE = 200
@@ -92,6 +92,32 @@ class PackedSystem:
         """Whether a run needs an arena and routines of its own, so that its steps are none of a batch."""
         return bool(self.changing or self.sized) or self.system.limit is not None
 
+    def with_multipliers(self, x: FloatArray, mu: FloatArray | None = None) -> FloatArray:
+        """Return rows of coordinates (..., n) with multipliers (..., m) behind them, zeros if none are given."""
+        if not self.system.n_multipliers:
+            return x
+        return np.concatenate([x, np.zeros((*x.shape[:-1], self.system.n_multipliers)) if mu is None else mu], axis=-1)
+
+    def with_all(self, steps: Any, mu: FloatArray) -> Any:
+        """Return `Steps` over all coordinates, with multipliers."""
+        if not self.system.n_multipliers:
+            return steps
+        return steps._replace(
+            q=self.with_multipliers(steps.q, mu),
+            **{name: self.with_multipliers(getattr(steps, name)) for name in ("v", "a", "states_q", "states_v")},
+        )
+
+    def divided(self, fields: Sequence[AnyArray]) -> tuple[list[AnyArray], FloatArray]:
+        """Return the fields of `Steps` without multipliers, and these (k, m)."""
+        n = self.system.n
+        cut = fields if not self.system.n_multipliers else [*(x[:, :n].copy() for x in fields[:5]), *fields[5:]]
+        return list(cut), fields[0][:, n:]
+
+    @cached_property
+    def held_by_signals(self) -> bool:
+        """Whether equations follow signals, whose coefficients other families may follow, too."""
+        return bool(((self.table[:, CHOICE] == EQUATION) & (self.table[:, SIGNAL] >= 0)).any())
+
     @cached_property
     def depending(self) -> tuple[IntArray, IntArray, IntArray]:
         """The families that depend on q, on v and on a, of a system in which nothing decides."""
@@ -158,12 +184,13 @@ class PackedSystem:
             first[k] + i: array for k, family in families.items() for i, array in enumerate(family.arrays)
         }
         if self.whole is None:
-            return self._others(arrays_at | {slots[k]: _in_full(one, self.system.n) for k, one in families.items()})
+            n = _coordinates(self.system)
+            return self._others(arrays_at | {slots[k]: _in_full(one, n) for k, one in families.items()})
         whole = self.whole.extended([family.pattern for family in families.values()])
         assert whole.place is not None
         arrays_at |= {slot: whole.place[self.parts[slot]] for k, slot in enumerate(slots) if k not in families}
         arrays_at |= {slots[k]: places for k, places in zip(families, whole.slots, strict=True)}
-        structure = _sparse_structure(whole, self.system.partition.free) | {
+        structure = sparse_structure(whole, free_of(self.system), self.system.n) | {
             Layout: (*self.parts[: len(Layout._fields) - 1], _sizes(self.system, whole.nnz))
         }
         for kind, arrays in structure.items():
@@ -192,8 +219,6 @@ def pack(system: System) -> PackedSystem:
         raise NotCompiled(f"{system.n} coordinates, more than {MOST_COORDINATES}")
     if not system.partition.free.size:
         raise NotCompiled("nothing is free to move")
-    if system.constraints:
-        raise NotCompiled(type(system.constraints[0]).__name__)
     return _Packing(system).result()
 
 
@@ -212,8 +237,8 @@ class _Packing:
     def result(self) -> PackedSystem:
         system = self.system
         self.trees = trees_of(system)
-        for term in (*system.terms, *system.deciding):
-            if isinstance(term, LiftedTerm | LiftedDecidingTerm):
+        for term in (*system.terms, *system.deciding, *system.constraints):
+            if isinstance(term, LiftedTerm | LiftedDecidingTerm | LiftedConstraint):
                 self.lift = term.lift
         for term in system.terms:
             if not isinstance(term, TreeInertia):
@@ -230,25 +255,31 @@ class _Packing:
             self.families.append((family, number, False))
             if family.sized:
                 self.sized[len(self.families) - 1] = decided
+        n, rows = system.n, system.n if self.lift is None else self.lift.rows.n
+        for constraint, own_rows in system.parts:
+            lifted = isinstance(constraint, LiftedConstraint)
+            equations = constraint.inner if isinstance(constraint, LiftedConstraint) else constraint
+            family = equations.family(own_rows.start + (rows if lifted else n))
+            self.families.append((family, EQUATION, bool(self.trees) and not lifted))
         if self.lift is not None and self.lift.carried:
             raise NotCompiled("nodes tied to links")
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
-        n_rows = system.n if self.lift is None else self.lift.rows.n
-        sparse = system.n > MOST_DENSE
+        n, n_rows = _coordinates(system), rows + system.n_multipliers
+        sparse = n > MOST_DENSE
         if sparse and self.trees:
-            raise NotCompiled(f"{system.n} coordinates with trees, more than {MOST_DENSE}")
+            raise NotCompiled(f"{n} coordinates with trees, more than {MOST_DENSE}")
         if self.trees and n_rows > MOST_ROWS:
             raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
         structure: dict[type, tuple[AnyArray, ...]] = {Moves: self._moves()}
         whole: Pattern | None = None
         if sparse:
-            whole = Pattern.build(system.n, [family.pattern for family, _, _ in self.families])
+            whole = Pattern.build(n, [family.pattern for family, _, _ in self.families])
             places, n_values = [np.asarray(slots, dtype=np.int64) for slots in whole.slots], whole.nnz
-            structure |= _sparse_structure(whole, system.partition.free)
+            structure |= sparse_structure(whole, free_of(system), system.n)
         else:
-            places = [_in_full(family, system.n if own else n_rows) for family, _, own in self.families]
-            n_values = system.n**2
+            places = [_in_full(family, n if own else n_rows) for family, _, own in self.families]
+            n_values = n**2
         structure[Layout] = self._layout(n_values)
         if self.trees:
             touched = [place % n_rows for place, (_, _, own) in zip(places, self.families, strict=True) if not own]
@@ -288,7 +319,7 @@ class _Packing:
 
     def _layout(self, n_values: int) -> tuple[AnyArray, ...]:
         system = self.system
-        return system.partition.free, system.partition.prescribed, system.rotations, _sizes(system, n_values)
+        return free_of(system), system.partition.prescribed, system.rotations, _sizes(system, n_values)
 
     def _moves(self) -> tuple[AnyArray, ...]:
         moves, table = self.system.motion.moves, []
@@ -309,7 +340,7 @@ class _Packing:
         starts = np.array([*(term.start - same for term in self.trees), self.system.n - same], dtype=np.int64)
         elements = _firsts(self.trees)
         columns = np.cumsum([0, *(term.tree.element.size for term in self.trees)])
-        links, rows = np.zeros(0, dtype=np.int64), same
+        links, rows = np.zeros(0, dtype=np.int64), same + self.system.n_multipliers
         if self.lift is not None:
             embedded = [one for one in self.lift.embeddings if isinstance(one, TreeEmbedding)]
             if len(embedded) != len(self.trees) or len(embedded) != len(self.lift.embeddings):
@@ -350,27 +381,20 @@ def elements_of(lift: Lift, trees: Sequence[TreeInertia]) -> IntArray:
 
 def _sizes(system: System, n_values: int) -> IntArray:
     """Return `Layout.size`."""
-    return np.array([system.n, n_values, bool(system.sticking)])
+    return np.array([_coordinates(system), n_values, bool(system.sticking), system.n_multipliers])
+
+
+def _coordinates(system: System) -> int:
+    """Return how many there are with multipliers, which are the last."""
+    return system.n + system.n_multipliers
+
+
+def free_of(system: System) -> IntArray:
+    """Return the free coordinates, with multipliers."""
+    return np.append(system.partition.free, system.n + np.arange(system.n_multipliers))
 
 
 def _in_full(family: Family, n: int) -> IntArray:
     """Return the places of a family's entries in a full matrix by columns."""
     rows, cols = family.pattern
     return np.asarray(cols * n + rows, dtype=np.int64)
-
-
-def _sparse_structure(whole: Pattern, free: IntArray) -> dict[type, tuple[AnyArray, ...]]:
-    """Return the arrays of `Sparse` and `Elimination` of the pattern over all coordinates."""
-    compressed = np.full(whole.n, -1, dtype=np.int64)
-    compressed[free] = np.arange(free.size)
-    rows, columns = compressed[whole.indices], np.repeat(compressed, np.diff(whole.indptr))
-    place = np.flatnonzero((rows >= 0) & (columns >= 0))
-    indptr: AnyArray = np.cumsum([0, *np.bincount(columns[place], minlength=free.size)], dtype=np.int32)
-    indices: AnyArray = rows[place].astype(np.int32)
-    block = Pattern(whole.id, free.size, indptr, indices, ())
-    _, mirror, fronts, sizes = analysis_of(block)
-    sparse = Sparse(
-        whole.indptr, whole.indices, block.indptr, block.indices, place, mirror, block.diagonal,
-        np.array([sizes.stack, sizes.border, sizes.fill, block.nnz]),
-    )  # fmt: skip
-    return {Sparse: sparse, Elimination: tuple(fronts)}

@@ -59,8 +59,8 @@ class CompiledRun:
     def failed(self, timing: Timing, q: FloatArray, theta: FloatArray) -> tuple[FloatArray, Begun] | None:
         """Return what the last call ended with where it did not find the step after q (n,); None where it did not try.
 
-        That is u where something is to be held by equations, as loosely solved as shows it, and empty elsewhere; and
-        what has been done for it.
+        That is u, with multipliers, where something is to be held by equations, as loosely solved as shows it, and
+        empty elsewhere; and what has been done for it.
         """
         dt, step, before, ended = self._failed
         tried = (dt, step) == (timing.dt, timing.first) and np.array_equal(before, q)
@@ -156,8 +156,9 @@ class CompiledRun:
         self._at(theta)
         n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
         u, held = (_NOTHING, self._none) if replay is None else (plain(replay[0]), as_choices(replay[1], self._none))
-        q, v = plain(before[0]), plain(before[1])
-        candidates = self._candidates(timing, q, v, theta) if replay is None else replay[2]
+        packed, u = self.system, self.system.with_multipliers(u) if u.size else u
+        q, v = (plain(packed.with_multipliers(x)) for x in before)
+        candidates = self._candidates(timing, *before, theta) if replay is None else replay[2]
         begun, asked = FRESH, self._nothing if replay is None else replay[1]
         while True:
             arena, routines = self._common(asked, candidates)
@@ -175,8 +176,9 @@ class CompiledRun:
                 break
             # What acts by now had no places in the matrix.
             candidates, u, begun = wider, u_left, Begun(iterations, factorizations, scale, fields[-3][0, :iterations])
-        steps = Steps(*fields)
-        ahead = steps.states_q[taken - 1] if taken else q[0]
+        fields, mu = packed.divided(fields)
+        steps, before = Steps(*fields), (plain(before[0][0]), plain(before[1][0]))
+        ahead = steps.states_q[taken - 1] if taken else before[0]
         self._failed = 0.0, -1, ahead, (_NOTHING, FRESH)
         if taken < n:
             done = Begun(iterations, factorizations, scale, fields[-3][taken, :iterations].copy())
@@ -184,7 +186,7 @@ class CompiledRun:
             self._failed = timing.dt, timing.first + taken, ahead, (loose, done)
         if not steps.turned.any():  # states are solutions: kept once
             steps = steps._replace(states_q=steps.q, states_v=steps.v)
-        return Block(self.system, timing, steps, taken, q[0], v[0], candidates)
+        return Block(packed, timing, steps, taken, *before, candidates, mu)
 
     def pull_back(
         self,
@@ -210,10 +212,15 @@ class CompiledRun:
                 raise SolverError(f"derivative of step {block.timing.first + left}: a mass matrix is singular")
             return 0
         self._at(theta)
+        wide, size = self.system.with_multipliers, by_position.size
+        all_bars, positions = tuple(map(wide, bars)), wide(by_position)
         left = pull_back_steps(
-            *self._of_block(block), block.timing, block.steps, (block.q, block.v),
-            self._signals(block.timing, n), theta, bars, by_position, theta_bar,
+            *self._of_block(block), block.timing, self.system.with_all(block.steps, block.mu),
+            (wide(block.q), wide(block.v)), self._signals(block.timing, n), theta, all_bars, positions, theta_bar,
         )  # fmt: skip
+        if self.system.system.n_multipliers:
+            for mine, own in zip((*all_bars, positions), (*bars, by_position), strict=True):
+                own[...] = mine[..., :size]
         return int(left)
 
     def take_stages(
@@ -263,7 +270,10 @@ class CompiledRun:
         theta: FloatArray,
         directions: Directions,
     ) -> tuple[FloatArray, Columns]:
-        """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions."""
+        """Return dr/dq, dr/dv, dr/da (3, n, n) of a solved step, the first of ``timing``, and dr along directions.
+
+        ``kin`` are q, v and a with multipliers behind them, of which the matrices have rows and columns.
+        """
         self._at(theta := plain(theta))
         along, time = self._along(directions), (timing.first + 1) * timing.dt
         by_state, index, by_theta = state_matrices(
@@ -286,8 +296,8 @@ class CompiledRun:
     ) -> tuple[FloatArray, Columns] | None:
         """Return the transition of a solved step (2 m n, 2 m n) and its derivatives along directions (2 m n, k).
 
-        None where the matrix of the step cannot be solved with. ``step`` are c, the history coefficients, and the
-        number m of pairs that a state holds.
+        ``kin`` are q, v and a with multipliers behind them, ``step`` c, the history coefficients, and the number m of
+        pairs that a state holds. None where the matrix of the step cannot be solved with.
         """
         c, alpha, pairs = step
         reading = Reading((timing.first + 1) * timing.dt, c, np.array(alpha), pairs)
@@ -295,7 +305,12 @@ class CompiledRun:
         transition, by_theta, index, solved = step_matrices(
             *self._common(decisions), reading, *instant, as_choices(decisions, self._none), along
         )
-        return (transition, Columns(index, by_theta)) if solved else None
+        if not solved:
+            return None
+        n = self.system.system.n
+        size, each = 2 * pairs * n, (2 * pairs, kin[0].size)
+        transition = transition.reshape(*each, *each)[:, :n, :, :n].reshape(size, size)
+        return transition, Columns(index, by_theta.reshape(*each, index.size)[:, :n].reshape(size, index.size))
 
     def push(
         self, block: Block, first: int, n: int, theta: FloatArray, tangents: StateTangents, directions: Directions
@@ -308,11 +323,13 @@ class CompiledRun:
         theta, dot = plain(theta), tangents.dot
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
-        pushed: tuple[int, IntArray, FloatArray, FloatArray] = push_steps(
-            *self._of_block(block), block.timing, block.steps, (first, n), self._signals(block.timing, block.n),
-            theta, self._along(directions), tangents.index.astype(np.int64), plain(np.transpose(dots, (0, 1, 3, 2))),
+        packed = self.system
+        done, index, q_dot, v_dot = push_steps(
+            *self._of_block(block), block.timing, packed.with_all(block.steps, block.mu), (first, n),
+            self._signals(block.timing, block.n), theta, self._along(directions), tangents.index.astype(np.int64),
+            plain(packed.with_multipliers(np.transpose(dots, (0, 1, 3, 2)))),
         )  # fmt: skip
-        return pushed
+        return done, index, q_dot[..., : packed.system.n], v_dot[..., : packed.system.n]
 
     def _instant(
         self, timing: Timing, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray
@@ -326,7 +343,7 @@ class CompiledRun:
     def _along(self, directions: Directions) -> Along:
         """Return directions as compiled functions take them."""
         if self._directions is not directions:
-            numbers = self.system.system.moves_numbers(directions)
+            numbers = self.system.held_by_signals or self.system.system.moves_numbers(directions)
             self._directions = directions
             self._rows_along = Along(*directions.rows, directions.n, numbers)
         return self._rows_along
@@ -348,6 +365,7 @@ class CompiledRun:
         kin: tuple[FloatArray, FloatArray, FloatArray],
         decisions: Decisions,
         candidates: AllCandidates = (),
+        mu: FloatArray = _NOTHING,
     ) -> Block:
         """Return a solved step, without a change of chart, as a block."""
         chosen, system = as_choices(decisions, self._none), self.system.system
@@ -355,7 +373,7 @@ class CompiledRun:
         turned = np.zeros((1, system.rotations.size), dtype=bool)
         none, counts = np.zeros((1, 1)), np.zeros((1, 5), dtype=np.int64)
         steps = Steps(q, v, a, q, v, turned, counts, none[0], none, chosen.rows, chosen.ends[None])
-        return Block(self.system, timing, steps, 1, q[0], v[0], candidates)
+        return Block(self.system, timing, steps, 1, q[0], v[0], candidates, mu[None])
 
     def _with_places(self, chosen: Choices, candidates: AllCandidates) -> AllCandidates:
         """Return candidates with what choices need; the same ones where these have all of it."""

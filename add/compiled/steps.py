@@ -1,7 +1,7 @@
 """Steps of a system, one behind the other, and the way back through them, each in one compiled call."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, final
 
@@ -24,7 +24,7 @@ from add.compiled.newton import (
 )
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
-from add.compiled.structure import layout_of, links_of, move_parameters, move_prescribed
+from add.compiled.structure import CHUNK, layout_of, links_of, move_parameters, move_prescribed
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, choices_of, with_rows
 from add.equations.kinematics import Carry
@@ -108,6 +108,7 @@ class Block:
     n : number of steps
     q, v : (n_coordinates,)
     candidates : of the deciding terms, of a system whose pattern changes: what its one step has places for
+    mu : (n, m) multipliers
     stages : of explicit steps
     carry : k -> what a step hands on beside coordinates and velocities; none of most
     """
@@ -119,6 +120,7 @@ class Block:
     q: FloatArray
     v: FloatArray
     candidates: AllCandidates = ()
+    mu: FloatArray = field(default_factory=lambda: np.zeros((CHUNK, 0)))
     stages: Stages | None = None
     carry: Callable[[int], Carry] | None = None
 
@@ -172,7 +174,7 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
     q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends = out
     point, trial, room, (old_q, old_v, stars) = rooms
     layout, (u_given, none, begun) = layout_of(arrays), given
-    n_steps, n = q.shape
+    (n_steps, n), multipliers = q.shape, layout.size[3]
     rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
     done, chosen, left = 0, none, (0, 0, RESTING)
     for k in range(n_steps):
@@ -193,7 +195,8 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         whole = replay or begun.scale >= 0.0
         if routines.limit and not whole and not _reach(routines, layout, old_q[0], stars[0], point):
             break
-        step = Step(formula, criteria, stars, now, theta, replay, not replay and layout.size[2] != 0)
+        holds = not replay and layout.size[2] != 0
+        step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers)
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
             arrays, routines, step, none, begun, point, trial, room, merits[k]
         )
@@ -213,11 +216,12 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
             ends[k, i] = n_rows + chosen.ends[i]
         n_rows += chosen.rows.shape[0]
         worst, most = 0, -1.0
-        for i in layout.free:
+        for j in range(layout.free.size - multipliers):
+            i = layout.free[j]
             if abs(point.r[i]) > most:
                 worst, most = i, abs(point.r[i])
         counts[k, 0], counts[k, 1], counts[k, 2], counts[k, 3] = status, iterations, factorizations, worst
-        for i in range(n):
+        for i in range(n - multipliers):
             old_q[1, i], old_v[1, i] = old_q[0, i], old_v[0, i]
             old_q[0, i], old_v[0, i] = q[k, i], v[k, i]
         put(beyond_pi(q[k], layout.rotations), turned[k])
@@ -249,7 +253,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
-    history = before[0].copy(), before[1].copy(), np.empty((2, n))
+    history = before[0].copy(), before[1].copy(), np.empty((2, n + 1))
     rooms = new_iterate(arrays), new_iterate(arrays), new_room(arrays), history
     out = q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends
     driven = start, signals, theta

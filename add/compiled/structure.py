@@ -10,7 +10,9 @@ from add.kernels.arena import Ints, Ints2, Signals, fields_of, unpacker
 from add.kernels.borrowed import borrowed
 from add.kernels.caching import CALLED, njit
 from add.kernels.trees import Tree
-from add.typing import AnyArray, FloatArray
+from add.linalg.multifrontal import analysis_of
+from add.linalg.pattern import Pattern
+from add.typing import AnyArray, FloatArray, IntArray
 
 
 class Layout(NamedTuple):
@@ -20,8 +22,9 @@ class Layout(NamedTuple):
     ----------
     free, prescribed : coordinates, sorted
     rotations : first coordinates of the rotation vectors that change chart
-    size : (3,) number of coordinates n, and of values of a matrix over them; whether equations hold what touches and
-        does not slip: compiled steps lack these
+    size : (4,) number of coordinates n, and of values of a matrix over them; whether equations hold what touches and
+        does not slip: compiled steps lack these; how many multipliers of other equations are the last coordinates,
+        free ones without mass and history
     """
 
     free: Ints
@@ -100,6 +103,26 @@ class Elimination(NamedTuple):
     entries: Ints
     source: Ints
     target: Ints
+
+
+def sparse_structure(whole: Pattern, free: IntArray, n: int) -> dict[type, tuple[AnyArray, ...]]:
+    """Return the arrays of `Sparse` and `Elimination` of the pattern over all coordinates.
+
+    ``free`` are all unknowns; from ``n`` on they are multipliers, which are eliminated behind what they hold.
+    """
+    compressed = np.full(whole.n, -1, dtype=np.int64)
+    compressed[free] = np.arange(free.size)
+    rows, columns = compressed[whole.indices], np.repeat(compressed, np.diff(whole.indptr))
+    place = np.flatnonzero((rows >= 0) & (columns >= 0))
+    indptr: AnyArray = np.cumsum([0, *np.bincount(columns[place], minlength=free.size)], dtype=np.int32)
+    indices: AnyArray = rows[place].astype(np.int32)
+    block = Pattern(whole.id, free.size, indptr, indices, ())
+    _, mirror, fronts, sizes = analysis_of(block, (free < n).astype(float))
+    sparse = Sparse(
+        whole.indptr, whole.indices, block.indptr, block.indices, place, mirror, block.diagonal,
+        np.array([sizes.stack, sizes.border, sizes.fill, block.nnz]),
+    )  # fmt: skip
+    return {Sparse: sparse, Elimination: tuple(fronts)}
 
 
 #: In this order they stand before the families; the first number of each.

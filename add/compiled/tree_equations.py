@@ -121,12 +121,14 @@ def at_rows(at, lifted):
 
 @njit(forceinline=True, **CALLED)
 def _lift(arrays, at, lifted):
-    """Fill places and rates of the rows of X, and P."""
-    links, x = links_of(arrays), lifted.x
-    same = links.sizes[1]
+    """Fill places and rates of the rows of X, and P, which is one for multipliers, the last rows and coordinates."""
+    links, x, p = links_of(arrays), lifted.x, lifted.p
+    same, multipliers = links.sizes[1], layout_of(arrays).size[3]
     put(at.q[:same], x)
     put(at.a[:same], lifted.a)
-    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], lifted.p)
+    fill_places(tree_of(arrays), lifted.motion, links.element, x[same:], p)
+    for k in range(1, multipliers + 1):
+        x[x.size - k], p[p.shape[0] - k, p.shape[1] - k] = at.q[at.q.size - k], 1.0
     push_rows(arrays, lifted, at.v, lifted.v)
 
 
@@ -153,8 +155,7 @@ def _tree_forces(arrays, at, lifted, choices, measured, scale, r):
             r[i] += out[i]
         for k in range(links.trees.size - 1):
             scale = max(scale, norm(out[same + links.trees[k] : same + links.trees[k + 1]], measured))
-    _, scale = forces(arrays, _TREES, at, True, choices, measured, scale, r, lifted.p[:0])
-    return scale
+    return forces(arrays, _TREES, at, True, choices, measured, scale, r, lifted.p[:0])[1]
 
 
 @njit(**CALLED)
@@ -208,8 +209,8 @@ def _acting(matrix, links):
             if matrix[j * rows + i] != 0.0:
                 acting[count] = j
                 count += 1
-                if j >= same:
-                    number = (j - same) // 6
+                number = (j - same) // 6
+                if 0 <= number < element.size:
                     element[number] = links.element[number]
                 break
     return acting[:count], element
@@ -223,8 +224,7 @@ def _spread(weight, matrix, links, acting, p, by_rates, data, own, n):
     """
     rows, same = links.sizes
     left, right = p
-    n_own = left.shape[1]
-    line = np.empty(n_own)
+    n_own, line = left.shape[1], np.empty(left.shape[1])
     for i in links.touched:
         line[:] = 0.0
         some = False

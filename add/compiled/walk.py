@@ -15,6 +15,7 @@ import numpy as np
 
 from add.kernels.arena import (
     CHOICE,
+    EQUATION,
     FOLLOWERS,
     FORCES,
     INPUTS,
@@ -136,7 +137,9 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
             rows = with_rows(rows, ends[number], chosen)
             ends[number + 1] = ends[number] + chosen.shape[0]
         if measured:
-            scale = _gathered(out, r, scale, measured, lift)
+            size = _gathered(out, r, scale, measured, lift)
+            # Equations have no force where multipliers are zero, as they are where forces are measured.
+            scale = scale if number == EQUATION else size
     if decides:
         rows = rows[: ends[ends.size - 1]]
     return Choices(rows, ends), scale

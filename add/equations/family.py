@@ -26,6 +26,12 @@ def node_blocks(cells: IntArray) -> tuple[IntArray, IntArray]:
     return dense_blocks((3 * cells[:, :, None] + np.arange(3)).reshape(cells.shape[0], 3 * cells.shape[1]))
 
 
+def bordered(rows: IntArray, dofs: IntArray, blocks: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the places of G by rows and coordinates, of G^T, and of dense blocks over coordinates (k, m)."""
+    left, right = dense_blocks(blocks)
+    return np.concatenate([rows, dofs, left]), np.concatenate([dofs, rows, right])
+
+
 #: A branch of each iterate asks for them.
 _address = functools.cache(address)
 

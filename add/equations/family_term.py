@@ -10,7 +10,7 @@ from numba import config
 
 from add.equations.family import Family
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.term import NO_INPUTS, Decision, Term
+from add.equations.term import NO_INPUTS, Constraint, Decision, Term
 from add.kernels.arena import (
     COLUMNS,
     FORCES,
@@ -184,6 +184,87 @@ class FamilyTerm(OverFamily, Term):
     def parameter_jvp(self, kin: Kinematics, theta: FloatArray, theta_dot: FloatArray, out: FloatArray) -> None:
         """Add dr/dtheta theta_dot."""
         self.at(theta).parameters(kin, theta, self.decided, True, theta_dot, out)
+
+
+#: Of dr by multipliers, too, which are coordinates of a family.
+_BY_PLACE = Weights(1.0, 0.0, 0.0)
+
+
+class FamilyConstraint(Constraint):
+    """Equations on coordinates over a family: a subclass says what it is."""
+
+    @abstractmethod
+    def family(self, first: int) -> Family:
+        """See `Constraint.family`."""
+
+    @cached_property
+    def _ones(self) -> dict[int, OneFamily]:
+        """The family by itself, by where its multipliers begin."""
+        return {}
+
+    def _one(self, first: int) -> OneFamily:
+        if first not in self._ones:
+            self._ones[first] = OneFamily(self.family(first))
+        return self._ones[first]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what has addresses of this process here."""
+        return {key: value for key, value in self.__dict__.items() if key != "_ones"}
+
+    def _at(self, kin: Kinematics, mu: FloatArray) -> tuple[OneFamily, Kinematics]:
+        """Return the family by itself, and the state with multipliers among the coordinates."""
+        none = np.zeros(kin.q.size + mu.size)
+        return self._one(kin.q.size), Kinematics(np.concatenate([kin.q, mu]), none, none, kin.t, kin.step)
+
+    @final
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the entries of the family's derivatives."""
+        return self._one(first).family.pattern
+
+    @final
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add G^T mu and c."""
+        (one, at), n = self._at(kin, mu), kin.q.size
+        both = np.zeros(n + mu.size)
+        one.forces(at, theta, _NO_ROWS, both)
+        out += both[:n]
+        rows += both[n:]
+
+    @final
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add the derivatives by coordinates and by multipliers, each with its weight."""
+        one, at = self._at(kin, mu)
+        cols = one.family.pattern[1]
+        values = np.zeros(cols.size)
+        one.jacobian(at, theta, _NO_ROWS, _BY_PLACE, values, np.arange(cols.size))
+        np.add.at(data, slots, np.where(cols < kin.q.size, weights.q, weights.multiplier) * values)
+
+    @final
+    def parameter_vjp(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, lam: FloatArray, lam_rows: FloatArray, out: FloatArray
+    ) -> None:
+        """Add lam^T d(G^T mu)/dtheta + lam_rows^T dc/dtheta."""
+        one, at = self._at(kin, mu)
+        one.parameters(at, theta, _NO_ROWS, False, np.concatenate([lam, lam_rows]), out)
+
+    @final
+    def parameter_jvp(
+        self,
+        kin: Kinematics,
+        mu: FloatArray,
+        theta: FloatArray,
+        theta_dot: FloatArray,
+        out: FloatArray,
+        rows: FloatArray,
+    ) -> None:
+        """Add the derivatives along theta_dot."""
+        (one, at), n = self._at(kin, mu), kin.q.size
+        both = np.zeros(n + mu.size)
+        one.parameters(at, theta, _NO_ROWS, True, theta_dot, both)
+        out += both[:n]
+        rows += both[n:]
 
 
 def _room(out: FloatArray) -> FloatArray:

@@ -132,8 +132,7 @@ class Term(Forces, ABC):
         return out
 
     def _derivatives(self, kin: Kinematics, theta: FloatArray, wanted: str) -> Iterator[tuple[str, FloatArray]]:
-        size = self.pattern()[0].size
-        slots = _positions(size)
+        slots = _positions(size := self.pattern()[0].size)
         for name, weights in UNIT:
             if name in wanted and name in self.depends:
                 values = np.zeros(size)
@@ -262,15 +261,16 @@ class Constraint(ABC):
 
     @abstractmethod
     def jacobian(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        data: FloatArray,
-        slots: IntArray,
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
     ) -> None:
         """Add the weighted derivatives of both parts, and weights.multiplier times those by mu."""
+
+    def family(self, first: int) -> Family:
+        """Return the equations as compiled steps take them, r = G^T mu, and c in the rows of multipliers.
+
+        These are coordinates from number ``first`` on. It raises what `Forces.family` does.
+        """
+        raise NotCompiled(type(self).__name__)
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """Return the derivatives of G^T mu, and of c behind it, by theta; none of one without numbers."""

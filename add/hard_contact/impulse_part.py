@@ -153,9 +153,12 @@ class ImpulsePart(StepPart):
     def at_once(self, assembler: Assembler, state: State, theta: FloatArray, n: int, may_divide: bool) -> Block | None:
         """Return up to ``n`` compiled steps, or the part; None where the normal path is not enough."""
         compiled, options, newton = assembler.at_once, self.options, self.newton
-        if compiled is None or options.pyramids or self.lift.carried or assembler.system.sticking or not at_hand():
+        system = assembler.system
+        if compiled is None or options.pyramids or self.lift.carried or system.sticking or system.n_multipliers:
             return None
-        resting = resting_speed(assembler.system, theta, self.whole)
+        if not at_hand():
+            return None
+        resting = resting_speed(system, theta, self.whole)
         above, turn = options.touching if self.dt < self.whole else 0.0, TURN if may_divide else math.inf
         speed, share = options.stabilisation_speed if options.stabilisation > 0.0 else 0.0, options.stabilisation
         # Numbers of Python's programs may be integers, for which everything would be compiled anew.

@@ -43,10 +43,13 @@ Floats3 = Annotated[FloatArray, 3, np.float64]
 Floats4 = Annotated[FloatArray, 4, np.float64]
 
 #: Columns of `Arena.families`: addresses of the four functions, zero for none; the first of its fields, and its slots;
-#: number of its decision, -1 for none; whether it is over the coordinates of trees, not over rows of X; number of its
-#: signal, -1 for none, and how many numbers follow that; whether its parameters give the product with dr/dv, too.
+#: number of its decision, -1 for none and -2 of equations; whether it is over the coordinates of trees, not over rows
+#: of X; number of its signal, -1 for none, and how many numbers follow that; whether its parameters give the product
+#: with dr/dv, too.
 FORCES, JACOBIAN, PARAMETERS, INPUTS, FIELD, SLOTS, CHOICE, OWN, SIGNAL, FOLLOWERS, RATES = range(11)
 COLUMNS = 11
+#: In the column `CHOICE`: forces of multipliers, and the equations that these hold.
+EQUATION = -2
 
 
 class Arena(NamedTuple):

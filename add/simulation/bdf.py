@@ -33,8 +33,7 @@ from add.typing import FloatArray, IntArray
 
 # --- Blocks of compiled steps as states and records, made where they are asked for ------------------------------------
 
-#: Compiled steps have none.
-_NO_MULTIPLIERS: FloatArray = np.zeros(0)
+_NOTHING: FloatArray = np.zeros(0)
 
 
 def state_after(block: Block, k: int) -> State:
@@ -66,9 +65,7 @@ def record_of(block: Block, k: int) -> Record:
     )  # fmt: skip
     kin = Kinematics(steps.q[k], steps.v[k], steps.a[k], step * timing.dt, step)
     c, alphas = float(timing.c[row]), (float(timing.alpha_0[row]), float(timing.alpha_1[row]))
-    solution = Solution(
-        kin, _NO_MULTIPLIERS, block.decisions(k), c, timing.dt, report, _carry(block, k), block.candidates
-    )
+    solution = Solution(kin, block.mu[k], block.decisions(k), c, timing.dt, report, _carry(block, k), block.candidates)
     alpha: tuple[float, ...] = alphas if alphas[1] else alphas[:1]
     stages = NO_STAGES if block.stages is None else block.stages.values[k]
     if not steps.turned[k].any():
@@ -190,7 +187,13 @@ MOST_TANGENTS = 1 << 21
 
 def _compiled(assembler: Assembler, record: Record) -> CompiledRun | None:
     """Return the compiled steps; None where equations hold something in a step, which they lack."""
-    return None if record.mu.size else assembler.compiled
+    return None if record.mu.size > assembler.system.n_multipliers else assembler.compiled
+
+
+def _kinematics(compiled: CompiledRun, record: Record) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return q, v and a of a record with its multipliers, as compiled matrices take them."""
+    wide, kin = compiled.system.with_multipliers, record.kin
+    return wide(kin.q, record.mu), wide(kin.v), wide(kin.a)
 
 
 @final
@@ -288,7 +291,7 @@ class BDF(BlockStepper):
         known = replay.solution if replay else None
         equations = formula.equations(assembler, state, theta)
         guesses = formula.guesses(state, equations)
-        loose, done = _NO_MULTIPLIERS, FRESH
+        loose, done = _NOTHING, FRESH
         if replay is None and assembler.compiled is not None:
             ended = assembler.compiled.failed(formula.timing(state.step), state.q[0], theta)
             loose, done = ended or (loose, done)
@@ -314,7 +317,8 @@ class BDF(BlockStepper):
         if compiled is None or not compiled.dense:
             return None
         timing = self.formula.timing(kin.step - 1)
-        return compiled.matrices(timing, (kin.q, kin.v, kin.a), step.record.decisions, step.theta, directions)
+        given = _kinematics(compiled, step.record), step.record.decisions
+        return compiled.matrices(timing, *given, step.theta, directions)
 
     def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
@@ -325,9 +329,8 @@ class BDF(BlockStepper):
             return None
         kin = record.kin
         timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
-        return compiled.step_matrices(
-            timing, read, (kin.q, kin.v, kin.a), record.decisions, step.theta, directions
-        )  # fmt: skip
+        given = _kinematics(compiled, record), record.decisions
+        return compiled.step_matrices(timing, read, *given, step.theta, directions)
 
     def pull(self, step: TakenStep, bar: Pair, theta_bar: FloatArray) -> StateTangent:
         """Pull a cotangent back through one step; see `StepPart.pull`."""
@@ -335,7 +338,7 @@ class BDF(BlockStepper):
         if compiled is not None and step.linearised is None:
             block = compiled.block_of(
                 self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions,
-                step.record.solution.candidates,
+                step.record.solution.candidates, step.record.mu,
             )  # fmt: skip
             n, theta = kin.q.size, step.theta
             q_bars, v_bars, by_position = np.zeros((2, 2, n)), np.zeros((2, 2, n)), np.zeros(n)

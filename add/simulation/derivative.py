@@ -222,9 +222,9 @@ class Instant:
     theta : (n_theta,)
     linearised : Linearised, optional
         Made when it is asked for if it is not given.
-    matrices : (3, n, n) and Columns, optional
-        dr/dq, dr/dv, dr/da and dr along the directions that are pushed, of a system without multipliers; those of the
-        terms if they are not given.
+    matrices : (3, n + n_rows, n + n_rows) and Columns, optional
+        dr/dq, dr/dv, dr/da and dr along the directions that are pushed, multipliers among q; those of the terms if they
+        are not given.
     """
 
     assembler: Assembler
@@ -243,8 +243,11 @@ class Instant:
         with self._named():
             if self.matrices is None:
                 return self.assembler.factor(solution.kin, solution.mu, self.theta, solution.weights, self._branch)
-            matrix = self._by_state(solution.weights)
-            dense.factor_matrix(np.asfortranarray(matrix if free.size == len(matrix) else matrix[np.ix_(free, free)]))
+            matrix = self._given(solution.weights)
+            unknown = np.append(free, np.arange(self.assembler.system.n, len(matrix)))
+            dense.factor_matrix(
+                np.asfortranarray(matrix if unknown.size == len(matrix) else matrix[np.ix_(unknown, unknown)])
+            )
         return dense
 
     @cached_property
@@ -259,6 +262,11 @@ class Instant:
         """Return the weighted derivative of r and the rows by (q, v, a), (n + n_rows, n)."""
         if self.matrices is None:
             return self.assembler.by_state(self.solution.kin, self.solution.mu, self.theta, self._branch, weights)
+        return self._given(weights)[:, : self.assembler.system.n]
+
+    def _given(self, weights: Weights) -> Any:
+        """Return the weighted sum of the given matrices."""
+        assert self.matrices is not None
         shares = zip((weights.q, weights.v, weights.a), self.matrices[0], strict=True)
         return sum(share * matrix for share, matrix in shares if share)
 

@@ -69,6 +69,7 @@ class KeptBlock:
     rows : decisions of all steps
     counts : (k, n_deciding) rows of each family in each step
     candidates : of the block
+    mu : (n, m) multipliers
     """
 
     system: PackedSystem
@@ -81,6 +82,7 @@ class KeptBlock:
     rows: Ragged
     counts: AnyArray
     candidates: AllCandidates
+    mu: FloatArray
 
     @classmethod
     def of(cls, block: Block) -> "KeptBlock":
@@ -90,7 +92,8 @@ class KeptBlock:
         rows = Ragged.of([steps.rows[ends[0, 0] : ends[-1, -1]]])
         q, v = np.concatenate([block.q[None], steps.q[:n]]), np.concatenate([block.v[None], steps.v[:n]])
         counts = np.diff(ends, axis=1).astype(np.int32)
-        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts, block.candidates)
+        more = block.candidates, block.mu[:n].copy()
+        kept = cls(block.system, block.timing, n, q, v, {}, steps.turned[:n].copy(), rows, counts, *more)
         rebuilt = kept._accelerations(*kept._states())
         accelerations = {k: steps.a[k].copy() for k in np.flatnonzero((rebuilt != steps.a[:n]).any(axis=1)).tolist()}
         kept.own.update(accelerations)
@@ -112,7 +115,7 @@ class KeptBlock:
             self.q[1:], self.v[1:], a, states_q[1:], states_v[1:], self.turned, np.zeros((n, 5), dtype=np.int64),
             nothing[:, 0].copy(), nothing, rows, ends,
         )  # fmt: skip
-        return Block(self.system, self.timing, steps, n, self.q[0], self.v[0], self.candidates)
+        return Block(self.system, self.timing, steps, n, self.q[0], self.v[0], self.candidates, self.mu)
 
     def _states(self) -> tuple[FloatArray, FloatArray]:
         """Return the newest pair of the state before the block and after every step (k + 1, n)."""

@@ -176,12 +176,15 @@ class Solve:
         """Return the iterate of a first guess, prescribed entries put in place.
 
         Unless it is known to be ``reachable`` from the state before, it is moved there as far as nothing is in the way.
+        Multipliers behind u (n,) are a guess of theirs, zeros without.
         """
-        u = u.copy()
+        n, mu = self.system.n, np.zeros(self.n_rows)
+        mu[: u.size - n] = u[n:]
+        u = u[:n].copy()
         u[self.system.partition.prescribed] = self.equations.u_prescribed
         if self.limits is not None and self.origin is not None and not reachable:
             u = self.equations.reached(self.limits, self.origin, u, self.free, self.theta)
-        return Point(self, u, np.zeros(self.n_rows))
+        return Point(self, u, mu)
 
     @property
     def limits(self) -> StepLimit | None:

@@ -193,11 +193,11 @@ class Assembler:
         branch: BranchEquations,
         at_once: CompiledEquations | None = None,
     ) -> None:
-        """Add all derivatives to ``data``; ``at_once`` has those of all but reactions, over the free coordinates."""
+        """Add all derivatives to ``data``; ``at_once`` has those of all but reactions, over all that is unknown."""
         if at_once is None:
             self._fill_by_terms(pattern, data, (kin, mu, theta), weights, branch)
         else:
-            data[:-1] = at_once.matrix(pattern, kin, theta, weights, branch.decisions)
+            data[:-1] = at_once.matrix(pattern, kin, mu, theta, weights, branch.decisions)
         if weights.q:
             for k, constraint in branch.stick_constraints:
                 constraint.add_geometry(

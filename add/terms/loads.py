@@ -1,14 +1,18 @@
-"""Loads that vary in time on nodes, and actuators on places: a force and a torque that a link carries along."""
+"""Loads that vary in time on nodes, and actuators on places: a force and a torque that a link carries along.
+
+Points that multipliers hold at places that vary in time.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import NO_ENTRIES, Family, Kind, by_signal, dense_blocks
-from add.equations.family_term import FamilyTerm
+from add.equations.family import NO_ENTRIES, Family, Kind, bordered, by_signal, dense_blocks
+from add.equations.family_term import FamilyConstraint, FamilyTerm
+from add.equations.points import LinearPoints
 from add.equations.signals import Signal
-from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, add_entry, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Floats2, Ints, Ints2, Ints3, add_entry, unpacker, window
 from add.kernels.caching import njit
 from add.kernels.muscles import length_drive
 from add.kernels.rotation import fill_jacobian, fill_rotation, jacobian_coefficients, turn, turn_derivative
@@ -184,3 +188,78 @@ class Wrench(FamilyTerm):
         gear: FloatArray = np.array(self.gear)
         arrays = _Places(np.array([0, 6]), dof, *self.law.arrays, gear)
         return Family(WRENCHES, arrays, dense_blocks(dof[None]), self.law.signal, followers=1)
+
+
+class _Points(NamedTuple):
+    row: Ints
+    dof: Ints
+    value: Floats
+    rows: Ints3
+    first: Ints
+
+
+_points = unpacker(_Points)
+
+
+@njit(**FAMILY)
+def _point_forces(arena, k, at, replay, rows, out):
+    own = _points(arena, arena.families[k, FIELD])
+    first, (begin, weights) = own.first[0], window(arena, k, at)
+    for e in range(own.row.size):
+        out[first + own.row[e]] += own.value[e] * at.q[own.dof[e]]
+        out[own.dof[e]] += own.value[e] * at.q[first + own.row[e]]
+    for j in range(weights.size):
+        for i in range(3 * own.rows.shape[0]):
+            out[first + i] -= weights[j] * at.theta[own.rows[i // 3, begin + j, i % 3]]
+    return rows
+
+
+@njit(**FAMILY)
+def _point_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _points(arena, arena.families[k, FIELD])
+    n = own.row.size
+    for e in range(n):
+        data[slots[e]] += weight_q * own.value[e]
+        data[slots[n + e]] += weight_q * own.value[e]
+
+
+@njit(**FAMILY)
+def _point_parameters(arena, k, at, rows, forward, along, out):
+    own = _points(arena, arena.families[k, FIELD])
+    begin, weights = window(arena, k, at)
+    for j in range(weights.size):
+        for i in range(3 * own.rows.shape[0]):
+            add_entry(forward, own.first[0] + i, own.rows[i // 3, begin + j, i % 3], -weights[j], along, out)
+
+
+POINTS = Kind("points", _Points, _point_forces, _point_parameters, _point_jacobian, rates=True)
+
+
+@final
+@dataclass(frozen=True)
+class PointConstraint(FamilyConstraint):
+    """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].
+
+    Unlike a pin it can hold any point of a body, not only a node. Attributes:
+
+    points : LinearPoints
+        The points that are held.
+    signal : Signal
+    rows : (n_points, n_rows, 3)
+        Indices in theta of the places' coefficients [m].
+    """
+
+    points: LinearPoints
+    signal: Signal
+    rows: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Three a point."""
+        return 3 * self.points.n_points
+
+    def family(self, first: int) -> Family:
+        """Return the entries of the points as G, and G^T."""
+        row, dof, value = self.points.entries()
+        arrays = _Points(row, dof, value, self.rows, np.array([first]))
+        return Family(POINTS, arrays, bordered(first + row, dof, np.zeros((0, 0), dtype=np.int64)), self.signal)

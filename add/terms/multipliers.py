@@ -1,74 +1,86 @@
-"""Constraints that multipliers hold: points at given places or on links and rigid bodies, and loops of trees."""
+"""Constraints that multipliers hold: points on links and rigid bodies, loops of trees and joints that move together."""
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from add.equations.family import dense_blocks
+from add.equations.family import Family, Kind, bordered
+from add.equations.family_term import FamilyConstraint
 from add.equations.kinematics import Kinematics, Weights
-from add.equations.points import LinearPoints
-from add.equations.signals import Signal
-from add.equations.term import NO_INPUTS, Constraint, Entries
+from add.equations.term import Constraint, Entries
 from add.equations.tree_embedding import TiedNodes
+from add.kernels.arena import FAMILY, FIELD, Floats2, Floats3, Ints, Ints2, add_entry, unpacker
+from add.kernels.caching import njit
 from add.kernels.joint_laws import loop_curvature, loop_rows
 from add.linalg.pattern import add_product
 from add.typing import FloatArray, IntArray
 
 
-class Places(NamedTuple):
-    """Places of derivatives: G by ``row`` (equation) and ``dof``, those of G^T mu by ``left`` and ``right``."""
+@njit(**FAMILY)
+def _lengths(theta, index):
+    """Return the numbers at the indices, zero at -1."""
+    out = np.zeros(index.size)
+    for i in range(index.size):
+        if index[i] >= 0:
+            out[i] = theta[index[i]]
+    return out
 
-    row: IntArray
-    dof: IntArray
-    left: IntArray = NO_INPUTS
-    right: IntArray = NO_INPUTS
+
+class _Loops(NamedTuple):
+    kind: Ints
+    frames: Ints2
+    axes: Floats3
+    length: Ints
+    first: Ints
 
 
-class Holonomic(Constraint):
-    """Equations c(q; theta, t) = 0 that are known by c, G = dc/dq and the derivative of G^T mu."""
+_loops = unpacker(_Loops)
 
-    @property
-    @abstractmethod
-    def places(self) -> Places:
-        """Places of the entries."""
 
-    @abstractmethod
-    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return c (n_rows,) and the entries of G."""
+@njit(**FAMILY)
+def _loop_forces(arena, k, at, replay, rows, out):
+    own = _loops(arena, arena.families[k, FIELD])
+    first, m = own.first[0], own.kind.size
+    c, G = np.empty(m), np.empty((m, 12))
+    loop_rows(own.kind, own.frames, own.axes, _lengths(at.theta, own.length), at.q, c, G)
+    for i in range(m):
+        out[first + i] += c[i]
+        for j in range(12):
+            out[own.frames[i, j // 6] + j % 6] += G[i, j] * at.q[first + i]
+    return rows
 
-    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the entries of d(G^T mu)/dq; none of equations that are linear."""
-        return np.zeros(0)
 
-    @final
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
-        """Return the places of G (multiplier rows), G^T (multiplier columns) and the curvature."""
-        row, dof, left, right = self.places
-        return np.concatenate([first + row, dof, left]), np.concatenate([dof, first + row, right])
+@njit(**FAMILY)
+def _loop_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _loops(arena, arena.families[k, FIELD])
+    first, m = own.first[0], own.kind.size
+    c, G, H = np.empty(m), np.empty((m, 12)), np.empty((m, 12, 12))
+    loop_rows(own.kind, own.frames, own.axes, _lengths(at.theta, own.length), at.q, c, G)
+    loop_curvature(own.kind, own.frames, own.axes, at.q[first : first + m], at.q, H)
+    for i in range(m):
+        for j in range(12):
+            data[slots[12 * i + j]] += weight_q * G[i, j]
+            data[slots[12 * (m + i) + j]] += weight_q * G[i, j]
+            for l in range(12):
+                data[slots[12 * (2 * m + 12 * i + j) + l]] += weight_q * H[i, j, l]
 
-    @final
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add G^T mu and c."""
-        c, g = self.evaluated(kin, theta)
-        rows += c
-        add_product(self.places.dof, self.places.row, g, mu, out)
 
-    @final
-    def jacobian(
-        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
-    ) -> None:
-        """Add G in both places and the derivative of G^T mu."""
-        g = self.evaluated(kin, theta)[1]
-        bent = weights.q * self.curvature(kin, mu, theta) if weights.q else np.zeros(self.places.left.size)
-        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
+@njit(**FAMILY)
+def _loop_parameters(arena, k, at, rows, forward, along, out):
+    own = _loops(arena, arena.families[k, FIELD])
+    for i in range(own.length.size):
+        if own.length[i] >= 0:
+            add_entry(forward, own.first[0] + i, own.length[i], -1.0, along, out)
+
+
+LOOPS = Kind("loops", _Loops, _loop_forces, _loop_parameters, _loop_jacobian, rates=True)
 
 
 @final
 @dataclass(frozen=True)
-class LinkLoops(Holonomic):
+class LinkLoops(FamilyConstraint):
     """Rows of `add.kernels.joint_laws` between two frames each; mu are forces [N] and torques [N m].
 
     Frames are rows of X: their places on links are the lift's numbers.
@@ -94,51 +106,133 @@ class LinkLoops(Holonomic):
         """Number of rows."""
         return int(self.kind.size)
 
-    @cached_property
-    def places(self) -> Places:
-        """Blocks of twelve."""
+    def family(self, first: int) -> Family:
+        """Return G and G^T, twelve a row, then blocks of twelve of the derivative of G^T mu."""
         dofs = (self.frames[:, :, None] + np.arange(6)).reshape(-1, 12)
-        row = np.repeat(np.arange(self.n_rows), 12)
-        return Places(row, dofs.ravel(), *dense_blocks(dofs))
-
-    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return c (m,) and G (12 m,)."""
-        c, G = np.empty(self.n_rows), np.empty((self.n_rows, 12))
-        length = np.where(self.length >= 0, theta[self.length], 0.0)
-        loop_rows(self.kind, self.frames, self.axes, length, kin.q, c, G)
-        return c, G.ravel()
-
-    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the blocks of all rows (144 m,)."""
-        H = np.empty((self.n_rows, 12, 12))
-        loop_curvature(self.kind, self.frames, self.axes, mu, kin.q, H)
-        return H.ravel()
-
-    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
-        """See `Constraint.by_numbers`."""
-        rows = np.flatnonzero(self.length >= 0)
-        return Entries(kin.q.size + rows, self.length[rows], -np.ones(rows.size))
+        arrays = _Loops(self.kind, self.frames, self.axes, self.length, np.array([first]))
+        return Family(LOOPS, arrays, bordered(first + np.repeat(np.arange(self.n_rows), 12), dofs.ravel(), dofs))
 
 
 class Sums(NamedTuple):
     """Sums of coordinates, one for each equation: equation, coordinate and index in theta of the factor, -1 for one."""
 
-    row: IntArray
-    dof: IntArray
-    factor: IntArray
+    row: Ints
+    dof: Ints
+    factor: Ints
 
-    def factors(self, theta: FloatArray) -> FloatArray:
-        """Return the factors (e,)."""
-        return np.where(self.factor >= 0, theta[self.factor], 1.0)
 
-    def of(self, values: FloatArray, n: int) -> FloatArray:
-        """Return the sums (n,) of values by entry."""
-        return np.bincount(self.row, values, n).astype(float)
+class _Couplings(NamedTuple):
+    y: Sums
+    x: Sums
+    start: Floats2
+    coefficients: Ints2
+    first: Ints
+
+
+_couplings = unpacker(_Couplings)
+
+
+@njit(**FAMILY)
+def _factor(theta, sums, e):
+    """Return the factor of an entry."""
+    return theta[sums.factor[e]] if sums.factor[e] >= 0 else 1.0
+
+
+@njit(**FAMILY)
+def _polynomials(own, at):
+    """Return c (m,), x - x_0 (m,), the slopes and the second derivatives of the polynomials (m,)."""
+    q, theta, m, there = at.q, at.theta, own.start.shape[0], np.zeros(own.start.shape[0], dtype=np.bool_)
+    out = np.zeros((4, m))
+    c, d, slope, bend = out[0], out[1], out[2], out[3]
+    for e in range(own.y.row.size):
+        c[own.y.row[e]] += _factor(theta, own.y, e) * q[own.y.dof[e]]
+    for e in range(own.x.row.size):
+        d[own.x.row[e]] += _factor(theta, own.x, e) * q[own.x.dof[e]]
+        there[own.x.row[e]] = True
+    for i in range(m):
+        d[i] = d[i] - own.start[i, 1] if there[i] else 0.0
+        value = 0.0
+        for j in range(4, -1, -1):  # Horner's rule, with both derivatives
+            number = own.coefficients[i, j]
+            bend[i] = bend[i] * d[i] + 2.0 * slope[i]
+            slope[i] = slope[i] * d[i] + value
+            value = value * d[i] + (theta[number] if number >= 0 else 0.0)
+        c[i] -= own.start[i, 0] + value
+    return out
+
+
+@njit(**FAMILY)
+def _coupling_forces(arena, k, at, replay, rows, out):
+    own = _couplings(arena, arena.families[k, FIELD])
+    first, (c, _, slope, _) = own.first[0], _polynomials(own, at)
+    for i in range(c.size):
+        out[first + i] += c[i]
+    for e in range(own.y.row.size):
+        out[own.y.dof[e]] += _factor(at.theta, own.y, e) * at.q[first + own.y.row[e]]
+    for e in range(own.x.row.size):
+        i = own.x.row[e]
+        out[own.x.dof[e]] -= _factor(at.theta, own.x, e) * slope[i] * at.q[first + i]
+    return rows
+
+
+@njit(**FAMILY)
+def _coupling_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    own = _couplings(arena, arena.families[k, FIELD])
+    first, (_, _, slope, bend) = own.first[0], _polynomials(own, at)
+    y, x, theta = own.y, own.x, at.theta
+    n = y.row.size + x.row.size
+    for e in range(n):
+        of_y = e < y.row.size
+        p = e if of_y else e - y.row.size
+        value = weight_q * (_factor(theta, y, p) if of_y else -_factor(theta, x, p) * slope[x.row[p]])
+        data[slots[e]] += value
+        data[slots[n + e]] += value
+    place = 2 * n
+    for e in range(x.row.size):
+        for p in range(x.row.size):
+            i = x.row[e]
+            if x.row[p] == i:
+                value = at.q[first + i] * bend[i] * _factor(theta, x, e) * _factor(theta, x, p)
+                data[slots[place]] -= weight_q * value
+                place += 1
+
+
+@njit(**FAMILY)
+def _coupling_parameters(arena, k, at, rows, forward, along, out):
+    own = _couplings(arena, arena.families[k, FIELD])
+    first, (_, d, slope, bend) = own.first[0], _polynomials(own, at)
+    y, x, theta, q = own.y, own.x, at.theta, at.q
+    for i in range(d.size):
+        power = 1.0
+        for j in range(5):
+            if own.coefficients[i, j] >= 0:
+                add_entry(forward, first + i, own.coefficients[i, j], -power, along, out)
+            power *= d[i]
+    for e in range(y.row.size):
+        if y.factor[e] >= 0:
+            add_entry(forward, first + y.row[e], y.factor[e], q[y.dof[e]], along, out)
+            add_entry(forward, y.dof[e], y.factor[e], q[first + y.row[e]], along, out)
+    for e in range(x.row.size):
+        i, by_x, power = x.row[e], _factor(theta, x, e), 1.0
+        mu = q[first + i]
+        for j in range(1, 5):
+            if own.coefficients[i, j] >= 0:
+                add_entry(forward, x.dof[e], own.coefficients[i, j], -by_x * mu * j * power, along, out)
+            power *= d[i]
+        if x.factor[e] >= 0:
+            add_entry(forward, first + i, x.factor[e], -slope[i] * q[x.dof[e]], along, out)
+            add_entry(forward, x.dof[e], x.factor[e], -mu * slope[i], along, out)
+        for p in range(x.row.size):
+            if x.row[p] == i and x.factor[p] >= 0:
+                add_entry(forward, x.dof[e], x.factor[p], -mu * bend[i] * by_x * q[x.dof[p]], along, out)
+
+
+COUPLINGS = Kind("couplings", _Couplings, _coupling_forces, _coupling_parameters, _coupling_jacobian, rates=True)
 
 
 @final
 @dataclass(frozen=True)
-class JointCouplings(Holonomic):
+class JointCouplings(FamilyConstraint):
     """c = (y - y_0) - sum_k a_k (x - x_0)^k of coordinates or sums of them (lengths of tendons); mu are their forces.
 
     Attributes
@@ -162,69 +256,19 @@ class JointCouplings(Holonomic):
         """Number of rows."""
         return len(self.start)
 
-    @cached_property
-    def _pairs(self) -> tuple[IntArray, IntArray]:
-        """Entries of x of the same row."""
-        left, right = np.nonzero(self.x.row[:, None] == self.x.row)
-        return np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-
-    @cached_property
-    def places(self) -> Places:
-        """Entries of y, then those of x, and pairs of these."""
-        (left, right), y, x = self._pairs, self.y, self.x
-        return Places(np.append(y.row, x.row), np.append(y.dof, x.dof), x.dof[left], x.dof[right])
-
-    def _numbers(self, theta: FloatArray) -> FloatArray:
-        return np.where(self.coefficients >= 0, theta[self.coefficients], 0.0)
-
-    def _powers(self, kin: Kinematics, theta: FloatArray) -> FloatArray:
-        """Return (x - x_0)^k, their first and their second derivatives (3, m, 5)."""
-        x = self.x.of(self.x.factors(theta) * kin.q[self.x.dof], self.n_rows)
-        there = self.x.of(np.ones(self.x.row.size), self.n_rows) > 0.0
-        d = np.where(there, x - self.start[:, 1], 0.0)
-        out, k = np.zeros((3, d.size, 5)), np.arange(5.0)
-        powers = d[:, None] ** k
-        out[0] = powers
-        out[1, :, 1:] = k[1:] * powers[:, :-1]
-        out[2, :, 2:] = k[2:] * k[1:-1] * powers[:, :-2]
-        return out
-
-    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return c (m,) and G by y and by x."""
-        value, slope, _ = (self._powers(kin, theta) * self._numbers(theta)).sum(axis=2)
-        by_y, by_x = self.y.factors(theta), self.x.factors(theta)
-        c = self.y.of(by_y * kin.q[self.y.dof], self.n_rows) - self.start[:, 0] - value
-        return c, np.append(by_y, -by_x * slope[self.x.row])
-
-    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return it by the pairs of x."""
-        bend = (self._powers(kin, theta)[2] * self._numbers(theta)).sum(axis=1)
-        by_x, (left, right) = self.x.factors(theta), self._pairs
-        return np.asarray(-(mu * bend)[self.x.row[left]] * by_x[left] * by_x[right])
-
-    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
-        """See `Constraint.by_numbers`."""
-        powers, by_x, x, y, n = self._powers(kin, theta), self.x.factors(theta), self.x, self.y, kin.q.size
-        _, slope, bend = (powers * self._numbers(theta)).sum(axis=2)
-        left, right = self._pairs
-        parts = (
-            (n + np.arange(self.n_rows)[:, None], self.coefficients, -powers[0]),
-            (x.dof[:, None], self.coefficients[x.row], -by_x[:, None] * (mu[:, None] * powers[1])[x.row]),
-            (n + y.row, y.factor, kin.q[y.dof]),
-            (y.dof, y.factor, mu[y.row]),
-            (n + x.row, x.factor, -slope[x.row] * kin.q[x.dof]),
-            (x.dof, x.factor, -(mu * slope)[x.row]),
-            (x.dof[left], x.factor[right], -(mu * bend)[x.row[left]] * by_x[left] * kin.q[x.dof[right]]),
-        )
-        flat = ([one.ravel() for one in np.broadcast_arrays(*part)] for part in parts)
-        place, number, value = (np.concatenate(own) for own in zip(*flat, strict=True))
-        there = number >= 0
-        return Entries(place[there], number[there], value[there])
+    def family(self, first: int) -> Family:
+        """Return G and G^T by y and by x, and pairs of the entries of x of the same row."""
+        y, x = self.y, self.x
+        left, right = np.nonzero(x.row[:, None] == x.row)
+        row, dof = first + np.append(y.row, x.row), np.append(y.dof, x.dof)
+        pattern = np.concatenate([row, dof, x.dof[left]]), np.concatenate([dof, row, x.dof[right]])
+        arrays = *y, *x, self.start, self.coefficients, np.array([first])
+        return Family(COUPLINGS, arrays, pattern)
 
 
 @final
 @dataclass(frozen=True)
-class TiedPoints(Holonomic):
+class TiedPoints(Constraint):
     """c = x - Phi(y) = 0, places of nodes and those in the frame of a carrier; mu is the force of each on it [N].
 
     With P = dPhi/dy, forces are mu on the nodes and -P^T mu on the coordinates y of the carrier; their derivative has
@@ -269,22 +313,31 @@ class TiedPoints(Holonomic):
         """Return the places (k, 3) of the nodes."""
         return q[self._dofs].reshape(-1, 3)
 
-    @cached_property
-    def places(self) -> Places:
-        """One entry a row by the nodes, then blocks by y."""
-        y, rows = self.first + self._moved, np.arange(self.n_rows)
-        row, dof = np.append(rows, np.repeat(rows, y.size)), np.append(self._dofs, np.tile(y, rows.size))
-        return Places(row, dof, *dense_blocks(y[None]))
+    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+        """Return the places of G, one entry a row by the nodes, then blocks by y; of G^T; of the derivative by y."""
+        y, rows = self.first + self._moved, first + np.arange(self.n_rows)
+        return bordered(np.append(rows, np.repeat(rows, y.size)), np.append(self._dofs, np.tile(y, rows.size)), y[None])
 
-    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return x - Phi and G."""
+    def _evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return x - Phi and the entries of G."""
         places, by = self.frame.place(self._own(kin.q), theta)
         return kin.q[self._dofs] - places, np.append(np.ones(self.n_rows), -by[:, self._moved])
 
-    def curvature(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return it by y."""
-        moved = np.ix_(self._moved, self._moved)
-        return np.asarray(-self.frame.curvature(self._own(kin.q), theta, mu)[moved]).ravel()
+    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
+        """Add G^T mu and c."""
+        (c, g), (row, dof) = self._evaluated(kin, theta), self.pattern(0)
+        rows += c
+        add_product(dof[: g.size], row[: g.size], g, mu, out)
+
+    def jacobian(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, data: FloatArray, slots: IntArray
+    ) -> None:
+        """Add G in both places and the derivative of G^T mu, by y."""
+        g, bent = self._evaluated(kin, theta)[1], np.zeros(self._moved.size**2)
+        if weights.q:
+            moved = np.ix_(self._moved, self._moved)
+            bent = -weights.q * self.frame.curvature(self._own(kin.q), theta, mu)[moved].ravel()
+        np.add.at(data, slots, np.concatenate([weights.q * g, weights.multiplier * g, bent]))
 
     def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
         """See `Constraint.by_numbers`."""
@@ -294,43 +347,3 @@ class TiedPoints(Holonomic):
         place = np.append(self.first + np.arange(y.size), kin.q.size + np.arange(self.n_rows))
         parts = np.broadcast_arrays(place[:, None], self.frame.parameters, values)
         return Entries(*(part.ravel() for part in parts))
-
-
-@final
-@dataclass(frozen=True)
-class PointConstraint(Holonomic):
-    """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].
-
-    Unlike a pin it can hold any point of a body, not only a node. Attributes:
-
-    points : LinearPoints
-        The points that are held.
-    signal : Signal
-    rows : (n_points, n_rows, 3)
-        Indices in theta of the places' coefficients [m].
-    """
-
-    points: LinearPoints
-    signal: Signal
-    rows: IntArray
-
-    @property
-    def n_rows(self) -> int:
-        """Three a point."""
-        return 3 * self.points.n_points
-
-    @cached_property
-    def places(self) -> Places:
-        """Places of the entries of the points."""
-        return Places(*self.points.entries()[:2])
-
-    def evaluated(self, kin: Kinematics, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return x - p and its slopes."""
-        p = np.einsum("r,pri->pi", self.signal.weights(kin.t), theta[self.rows])
-        return (self.points.gather(kin.q) - p).ravel(), self.points.entries()[2]
-
-    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
-        """See `Constraint.by_numbers`."""
-        place = kin.q.size + np.arange(self.n_rows).reshape(-1, 1, 3)
-        values = -self.signal.weights(kin.t)[:, None]
-        return Entries(*(part.ravel() for part in np.broadcast_arrays(place, self.rows, values)))

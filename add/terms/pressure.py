@@ -2,18 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from add.equations.family import Family, Kind, by_signal, node_blocks
-from add.equations.family_term import FamilyTerm
-from add.equations.kinematics import Kinematics, Weights
+from add.equations.family_term import FamilyConstraint, FamilyTerm
+from add.equations.kinematics import Kinematics
 from add.equations.signals import Signal
-from add.equations.term import Constraint, Entries
 from add.kernels.air import add_pressed, add_pressed_blocks, enclosed_volume
-from add.kernels.arena import FAMILY, FIELD, Ints, Ints2, add_entry, unpacker, window
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, unpacker, window
 from add.kernels.caching import njit
 from add.typing import FloatArray, IntArray
 
@@ -109,22 +107,23 @@ class Pressure(FamilyTerm):
         return -p * volume if self.closed else 0.0
 
 
-class Balance(NamedTuple):
-    """An equation between pressure and volume at one instant [m^3], and its slopes by p, V, and some of theta."""
-
-    value: float
-    by_p: float
-    by_v: float
-    entries: IntArray
-    slopes: FloatArray
-
-
 class Filling(ABC):
-    """Equation of the filling of a closed chamber, between its pressure p above that around [Pa] and its volume."""
+    """What fills a closed chamber: the equation between its pressure p above that around [Pa] and its volume V [m^3].
 
+    Attributes
+    ----------
+    signal : Signal
+    rows : (n_rows,)
+        Indices in theta of the coefficients of what is pumped in and out.
+    """
+
+    signal: Signal
+    rows: IntArray
+
+    @property
     @abstractmethod
-    def balance(self, t: float, p: float, volume: float, theta: FloatArray) -> Balance:
-        """Return the equation."""
+    def gas(self) -> tuple[IntArray, float]:
+        """Indices in theta of V_0 and p_atm, and the pressure that the equation is divided by; none of a liquid."""
 
     @abstractmethod
     def energy(self, t: float, volume: float, theta: FloatArray) -> float:
@@ -146,10 +145,10 @@ class GivenVolume(Filling):
     signal: Signal
     rows: IntArray
 
-    def balance(self, t: float, p: float, volume: float, theta: FloatArray) -> Balance:
-        """Return V* - V."""
-        weights = self.signal.weights(t)
-        return Balance(float(weights @ theta[self.rows]) - volume, 0.0, -1.0, self.rows, weights)
+    @property
+    def gas(self) -> tuple[IntArray, float]:
+        """None."""
+        return np.zeros(0, dtype=np.int64), 1.0
 
     def energy(self, t: float, volume: float, theta: FloatArray) -> float:
         """Return zero: a row stores nothing."""
@@ -178,14 +177,10 @@ class IsothermalGas(Filling):
     atmosphere: int
     over: float
 
-    def balance(self, t: float, p: float, volume: float, theta: FloatArray) -> Balance:
-        """Return the equation."""
-        weights, rest = self.signal.weights(t), theta[self.volume]
-        filled, inside = float(weights @ theta[self.rows]), p + theta[self.atmosphere]
-        entries = np.concatenate([self.rows, [self.volume, self.atmosphere]])
-        slopes = np.concatenate([weights * rest, [filled, -volume]]) / self.over
-        value = (filled * rest - inside * volume) / self.over
-        return Balance(float(value), -volume / self.over, float(-inside / self.over), entries, slopes)
+    @property
+    def gas(self) -> tuple[IntArray, float]:
+        """See `Filling.gas`."""
+        return np.array([self.volume, self.atmosphere]), self.over
 
     def energy(self, t: float, volume: float, theta: FloatArray) -> float:
         """Return -p_0 V_0 ln(V/V_0) + p_atm (V - V_0) [J]."""
@@ -193,9 +188,81 @@ class IsothermalGas(Filling):
         return float(-content * np.log(volume / rest) + theta[self.atmosphere] * (volume - rest))
 
 
+class _Filled(NamedTuple):
+    """A chamber: its triangles and their coordinates, theta of its filling, and units.
+
+    ``units`` (3,) are the pressure of a multiplier of one, A_0, and the pressure that the equation is divided by.
+    """
+
+    triangles: Ints2
+    dofs: Ints
+    rows: Ints
+    gas: Ints
+    units: Floats
+    first: Ints
+
+
+_filled = unpacker(_Filled)
+
+
+@njit(**FAMILY)
+def _balance(arena, k, at, own):
+    """Return p, V, what is pumped in, the equation over A_0 and its slopes by p and V."""
+    unit, area, over = own.units
+    p, volume = unit * at.q[own.first[0]], enclosed_volume(at.q, own.triangles)
+    filled = signal_value(arena, k, at, own.rows)
+    if own.gas.size == 0:
+        return p, volume, filled, (filled - volume) / area, 0.0, -1.0 / area
+    inside = p + at.theta[own.gas[1]]
+    value = filled * at.theta[own.gas[0]] - inside * volume
+    return p, volume, filled, value / (over * area), -volume / (over * area), -inside / (over * area)
+
+
+@njit(**FAMILY)
+def _chamber_forces(arena, k, at, replay, rows, out):
+    own = _filled(arena, arena.families[k, FIELD])
+    p, _, _, value, _, _ = _balance(arena, k, at, own)
+    add_pressed(at.q, own.triangles, -p, out)
+    out[own.first[0]] += value
+    return rows
+
+
+@njit(**FAMILY)
+def _chamber_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    if weight_q == 0.0:
+        return
+    own = _filled(arena, arena.families[k, FIELD])
+    p, _, _, _, by_p, by_volume = _balance(arena, k, at, own)
+    unit, faces, n = own.units[0], 81 * own.triangles.shape[0], own.dofs.size
+    add_pressed_blocks(at.q, own.triangles, -weight_q * p, data, slots)
+    by_x = np.zeros(at.q.size)
+    add_pressed(at.q, own.triangles, weight_q, by_x)
+    for i in range(n):
+        data[slots[faces + i]] -= unit * by_x[own.dofs[i]]
+        data[slots[faces + n + i]] += by_volume * by_x[own.dofs[i]]
+    data[slots[faces + 2 * n]] += weight_q * by_p * unit
+
+
+@njit(**FAMILY)
+def _chamber_parameters(arena, k, at, rows, forward, along, out):
+    own = _filled(arena, arena.families[k, FIELD])
+    first, weights = window(arena, k, at)
+    _, volume, filled, _, _, _ = _balance(arena, k, at, own)
+    share = 1.0 / (own.units[1] * own.units[2])
+    if own.gas.size:
+        add_entry(forward, own.first[0], own.gas[0], share * filled, along, out)
+        add_entry(forward, own.first[0], own.gas[1], -share * volume, along, out)
+        share *= at.theta[own.gas[0]]
+    for j in range(weights.size):
+        add_entry(forward, own.first[0], own.rows[first + j], share * weights[j], along, out)
+
+
+CHAMBER = Kind("chamber", _Filled, _chamber_forces, _chamber_parameters, _chamber_jacobian, rates=True)
+
+
 @final
 @dataclass(frozen=True)
-class Chamber(Constraint):
+class Chamber(FamilyConstraint):
     """r = -p dV/dx and the equation of what fills a closed surface, over A_0 [m]; the multiplier is p L_0 / P [m].
 
     So p is an unknown with one row and one column, and the product dV/dx dV/dx^T over all nodes is never made. With
@@ -225,63 +292,19 @@ class Chamber(Constraint):
         """Pressure of a multiplier of one [Pa/m]."""
         return float(ATMOSPHERE / np.sqrt(self.area))
 
-    @cached_property
-    def _dofs(self) -> IntArray:
-        return (3 * np.unique(self.triangles)[:, None] + np.arange(3)).ravel()
-
-    @cached_property
-    def _faces(self) -> tuple[IntArray, IntArray]:
-        return node_blocks(self.triangles)
-
-    def pattern(self, first: int) -> tuple[IntArray, IntArray]:
+    def family(self, first: int) -> Family:
         """Return the blocks of the faces, the column and the row of p, and their common entry."""
-        rows, cols = self._faces
-        border, one = np.full(self._dofs.size, first), np.array([first])
-        return (
-            np.concatenate([rows, self._dofs, border, one]),
-            np.concatenate([cols, border, self._dofs, one]),
-        )
-
-    def _by_places(self, q: FloatArray) -> FloatArray:
-        """Return dV/dx (n,)."""
-        out = np.zeros(q.size)
-        add_pressed(q, self.triangles, 1.0, out)
-        return out
+        dofs = (3 * np.unique(self.triangles)[:, None] + np.arange(3)).ravel()
+        (rows, cols), border, one = node_blocks(self.triangles), np.full(dofs.size, first), np.array([first])
+        pattern = np.concatenate([rows, dofs, border, one]), np.concatenate([cols, border, dofs, one])
+        gas, over = self.filling.gas
+        units = np.array([self.pressure_unit, self.area, over])
+        arrays = _Filled(self.triangles, dofs, self.filling.rows, gas, units, one)
+        return Family(CHAMBER, arrays, pattern, self.filling.signal)
 
     def state(self, kin: Kinematics, mu: FloatArray) -> tuple[float, float]:
         """Return p [Pa] and V [m^3]."""
         return float(mu[0]) * self.pressure_unit, float(enclosed_volume(kin.q, self.triangles))
-
-    def _balance(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Balance:
-        return self.filling.balance(kin.t, *self.state(kin, mu), theta)
-
-    def residual(self, kin: Kinematics, mu: FloatArray, theta: FloatArray, out: FloatArray, rows: FloatArray) -> None:
-        """Add -p dV/dx and the equation."""
-        add_pressed(kin.q, self.triangles, -mu[0] * self.pressure_unit, out)
-        rows += self._balance(kin, mu, theta).value / self.area
-
-    def jacobian(
-        self,
-        kin: Kinematics,
-        mu: FloatArray,
-        theta: FloatArray,
-        weights: Weights,
-        data: FloatArray,
-        slots: IntArray,
-    ) -> None:
-        """Add -p d2V/dx2, the border and its corner."""
-        faces, n = self._faces[0].size, self._dofs.size
-        by_x, balance, unit = self._by_places(kin.q)[self._dofs], self._balance(kin, mu, theta), self.pressure_unit
-        add_pressed_blocks(kin.q, self.triangles, -weights.q * mu[0] * unit, data, slots[:faces])
-        column, row = slots[faces : faces + n], slots[faces + n : faces + 2 * n]
-        np.add.at(data, column, -weights.multiplier * unit * by_x)
-        np.add.at(data, row, weights.q * balance.by_v / self.area * by_x)
-        data[slots[-1]] += weights.multiplier * balance.by_p * unit / self.area
-
-    def by_numbers(self, kin: Kinematics, mu: FloatArray, theta: FloatArray) -> Entries:
-        """See `Constraint.by_numbers`."""
-        balance = self._balance(kin, mu, theta)
-        return Entries(np.full(balance.entries.size, kin.q.size), balance.entries, balance.slopes / self.area)
 
     def energy(self, kin: Kinematics, theta: FloatArray) -> float:
         """Return the energy of what fills it [J]."""

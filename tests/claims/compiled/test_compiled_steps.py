@@ -23,7 +23,7 @@ from add.compiled.steps import take_steps
 from add.contact import BodyContact, MeshContact
 from add.contact.formulas import FrictionLaw
 from add.contact.limits import CollisionLimit
-from add.equations.term import DecidingTerm, Term
+from add.equations.term import Constraint, DecidingTerm, StickConstraint, Term
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
@@ -79,6 +79,26 @@ def assert_same(simulation: Simulation, n_steps: int, tolerance: float = 1e-10) 
     return found, expected
 
 
+def assert_same_from_states(simulation: Simulation, run: Trajectory) -> None:
+    """Steps from the states of a run agree to 1e-12, with their multipliers; so do pull-backs of the same run."""
+    stepper = whole_steps(simulation.differentiable)
+    terms, theta, dt = by_terms(simulation), simulation.theta, stepper.dt
+    assert simulation.assembler().compiled is not None and terms.assembler().compiled is None
+    both = [s.assembler() for s in (simulation, terms)]
+    for state in list(run.states())[:-1:3]:
+        (_, record), (_, wanted) = (stepper.step(assembler, state, theta) for assembler in both)
+        assert record.report.iterations == wanted.report.iterations
+        assert np.isclose(record.report.history[0], wanted.report.history[0], rtol=1e-9)
+        size = np.abs(wanted.kin.q).max()
+        assert np.abs(record.kin.q - wanted.kin.q).max() <= 1e-12 * size
+        # Forces of multipliers are those of inertia: coordinates are rounded, and differ over dt^2.
+        assert record.mu.size == wanted.mu.size == simulation.system.n_multipliers
+        assert np.allclose(record.mu, wanted.mu, rtol=1e-9, atol=1e-12 * size / dt**2)
+    bars = Cotangents(*np.random.default_rng(7).normal(size=(2, *run.q.shape)))
+    gradient, wanted_one = (pullback(s, run, theta, bars) for s in (simulation, terms))
+    assert np.abs(gradient - wanted_one).max() <= 1e-10 * np.abs(wanted_one).max()
+
+
 def assert_same_tangents(simulation: Simulation, run: Trajectory) -> None:
     """Tangents along single numbers of theta and along all of them at once agree, on the same decisions."""
     theta, n = simulation.theta, simulation.theta.size
@@ -125,6 +145,36 @@ def test_sparse_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if simulation.system.n < 300:
         ours, other = (s.step_derivatives().jacobians(found.step(5)) for s in (simulation, by_terms(simulation)))
         assert np.array_equal(ours.transition, other.transition)
+
+
+@pytest.mark.parametrize("kind", ["gas", "volume"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_chambers(sparse: bool, kind: str) -> None:
+    """A finger with a gas in it, or a volume, that a signal changes; a point of it is held, the other end pinned."""
+    x, y, z = cells = (4, 3, 6) if sparse else (3, 3, 3)
+    volume = 0.018 * 0.024 * 0.05 * (x - 2) * (y - 2) * (z - 2) / (x * y * z)
+    air = {"type": kind, "pressure" if kind == "gas" else "volume": {"signal": "in"}}
+    values = [101325, 150000] if kind == "gas" else [volume, 1.2 * volume]
+    finger = {
+        "type": "soft", "element": "hex8",
+        "mesh": {"shape": "box", "size": [0.018, 0.024, 0.05], "divisions": list(cells),
+                 "hollows": [[[1, 1, 1], [x - 1, y - 1, z - 1]]]},
+        "material": {"model": "neo-hookean", "young": 250000, "poisson": 0.4, "density": 1070, "viscosity": 200},
+        "pins": [{"where": {"box": {"min": [None, None, 0.024]}}}], "anchors": [{"at": [0.001, 0.002, -0.024]}],
+        "chambers": {"air": air},
+    }  # fmt: skip
+    signal = {"type": "table", "times": [0, 0.1], "values": values}
+    raw = {"schema": "add-scene/1", "time": {"dt": 0.005, "steps": 20}, "bodies": {"b": finger}}
+    raw["signals"] = {"in": signal}
+    simulation = scene_from_dict(raw).build().simulation
+    assert simulation.packed is not None, simulation.by_terms
+    assert simulation.packed.sparse == sparse
+    found, expected = assert_same(simulation, 20, 1e-11)
+    assert_same_from_states(simulation, found)
+    assert isinstance(found.records, Records) and next(found.records.blocks())[1] is not None, "a block of steps"
+    assert [r.report.factorizations for r in found.records] == [r.report.factorizations for r in expected.records]
+    if not simulation.packed.sparse:
+        assert_same_tangents(simulation, found)
 
 
 def test_threads_share_large_systems() -> None:
@@ -550,12 +600,15 @@ def test_what_compiled_steps_lack() -> None:
         "LiftedDecidingTerm",
         "HeldBalls",  # hybrid, as the next
         "HeldResistance",
+        "TiedPoints",  # nodes in another body
+        "LiftedConstraint",  # its inner one is compiled
+        *(kind.__name__ for kind in concrete(StickConstraint)),  # what is held belongs to the terms
     }
     branches = {kind.__name__ for kind in concrete(Term) if kind.__name__.endswith("Branch")}
-    families = {kind.__name__ for base in (Term, DecidingTerm) for kind in concrete(base)} - branches
+    families = {kind.__name__ for base in (Term, DecidingTerm, Constraint) for kind in concrete(base)} - branches
     compiled = {
         kind.__name__
-        for base in (Term, DecidingTerm)
+        for base in (Term, DecidingTerm, Constraint)
         for kind in concrete(base)
         if kind.family is not base.family or kind is TreeInertia  # part of the lift itself
     }
@@ -570,6 +623,31 @@ def test_the_reason_names_what_stands_in_the_way(scene: str, reason: str) -> Non
     simulation = load_scene(SCENES / f"{scene}.json").build().simulation
     assert simulation.packed is None
     assert simulation.by_terms == reason
+
+
+class Wall(Constraint):
+    """An equation from outside: the first coordinate stays zero."""
+
+    n_rows = 1
+
+    def pattern(self, first):
+        return np.array([first, 0]), np.array([0, first])
+
+    def residual(self, kin, mu, theta, out, rows):
+        out[0] += mu[0]
+        rows[0] += kin.q[0]
+
+    def jacobian(self, kin, mu, theta, weights, data, slots):
+        data[slots] += [weights.q, weights.multiplier]
+
+
+def test_equations_without_a_family_go_on_in_python() -> None:
+    simulation = load_scene(SCENES / "rigid_ball_throw.json").build().simulation
+    walled = replace(simulation, system=replace(simulation.system, constraints=(Wall(),)))
+    assert walled.packed is None and walled.by_terms == "Wall"
+    free, held = (s.run(n_steps=5) for s in (simulation, walled))
+    assert np.abs(free.q[:, 0]).max() > 1e-3 and np.abs(held.q[:, 0]).max() < 1e-12
+    assert np.abs(held.q[:, 1:3] - free.q[:, 1:3]).max() < 1e-9
 
 
 def gone_on(pickled: bytes) -> tuple[float, float, int]:

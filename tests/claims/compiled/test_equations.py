@@ -10,8 +10,16 @@ from add.scene import load_scene
 from add.simulation.run import Simulation
 from add.solve.step_matrix import Assembler
 
-#: Scenes with dense matrices: friction that holds, impulses, trees, held coordinates, signals, springs.
-DENSE = ("robot_rigid", "fading_brake", "strings_cube", "cube_stops_impulse", "cartpole_swing_up", "yeoh_strip")
+#: Scenes with dense matrices: friction that holds, impulses, trees, loops, held coordinates, signals, springs.
+DENSE = (
+    "four_bar",
+    "robot_rigid",
+    "fading_brake",
+    "strings_cube",
+    "cube_stops_impulse",
+    "cartpole_swing_up",
+    "yeoh_strip",
+)
 
 
 def moved(simulation: Simulation, name: str) -> Kinematics:
@@ -28,7 +36,7 @@ def test_one_call_gives_what_the_terms_give(name: str) -> None:
     assembler, theta, system = simulation.assembler(), simulation.theta, simulation.system
     at_once = assembler.at_once
     assert at_once is not None, simulation.by_terms
-    kin, mu = moved(simulation, name), np.zeros(0)
+    kin, mu = moved(simulation, name), np.random.default_rng(1).normal(size=system.n_multipliers)
     r, _, branch = system.residual(kin, mu, theta)
     size = np.abs(r).max()
     smooth = at_once.smooth_forces(kin, theta)
@@ -42,7 +50,7 @@ def test_one_call_gives_what_the_terms_give(name: str) -> None:
         assert abs(assembler.force_scale(branch, kin, theta, order) - scale) < 1e-12 * scale > 0.0
     other = Assembler(system)
     assert other.at_once is None
-    for weights in (Weights(1.0, 400.0, 160_000.0, 1.0), Weights(1.0, 0.0, 0.0)):
+    for weights in (Weights(1.0, 400.0, 160_000.0, 1.0), Weights(1.0, 0.0, 0.0, 1.0)):
         pattern, data = assembler.assemble(kin, mu, theta, weights, branch)
         _, expected = other.assemble(kin, mu, theta, weights, branch)
         full = pattern.matrix(data).toarray()

@@ -68,7 +68,7 @@ def assert_same_step_jacobians(simulation: Simulation, steps: int, contacts: int
         for name, column in theirs.items():
             width = 1 + max(item.index.max(initial=0) for item in (mine[name], column))
             for a, b in zip(of_entries(mine[name], width), of_entries(column, width), strict=True):
-                assert np.abs(a - b).max(initial=0.0) <= 1e-9 * np.abs(b).max(initial=1e-300), name
+                assert np.abs(a - b).max(initial=0.0) <= 1e-9 * np.abs(b).max(initial=1e-20), name
         acted = max(acted, *(float(np.abs(wanted.controls[name].v).max(initial=0.0)) for name in controls))
     assert acted > 0.0, "controls have to act"
 
