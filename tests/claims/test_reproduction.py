@@ -5,6 +5,7 @@ import json
 import matplotlib.image
 import numpy as np
 import pytest
+from support.tiers import long_case
 
 from scripts.reproduce import main
 from scripts.reproduction import cma_counts
@@ -161,6 +162,7 @@ def test_throws_arrive(run):
     assert row(outcome, "no bounce, Gauss-Newton: simulations").ours == "3"
 
 
+@pytest.mark.slow  # fig10a throws with bounces, fig11a by way of a wall
 def test_throw_to_a_line_comes_nearer(run):
     outcome = run("fig10b")
     first, last = map(float, row(outcome, "Gauss-Newton from backspin: distance").ours.split(","))
@@ -213,7 +215,7 @@ def test_tasks_that_are_done_do_not_run_again(tmp_path):
     assert ran == [1, 4] and Tasks(path)("b", lambda: task(5))["k"] == 4
 
 
-@pytest.mark.parametrize("key", ["fig4", "fig11b"])
+@pytest.mark.parametrize("key", [long_case("fig4"), "fig11b"])
 def test_bunny_flies(run, key, data_root):
     values = run(key).values
     if key == "fig4":
@@ -453,6 +455,7 @@ def test_jump_of_atlas_is_found_by_exact_gradients(robots):
     assert max(values["depth"]) < 2e-3
 
 
+@pytest.mark.slow
 def test_bridges_come_down_by_gradients(run):
     """Both bridges in full, CMA-ES of the small one."""
     outcome = run("soft1")
