@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import FIRST, STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty
+from add.compiled.structure import FIRST, STRUCTURE, Elimination, Layout, Links, Moves, Sparse, empty, known_fields
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
 from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.tree_embedding import TreeEmbedding
-from add.kernels.arena import COLUMNS, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
+from add.kernels.arena import COLUMNS, FIELD, INPUTS, SIGNAL, SLOTS, Arena, packed
 from add.kernels.trees import Tree
 from add.linalg.multifrontal import analysis_of
 from add.linalg.pattern import Pattern, PatternCache
@@ -251,10 +251,10 @@ class _Packing:
         kinds: list[tuple[int, Any]] = []
         for part in STRUCTURE:
             arrays += structure.get(part, empty(part))
-            kinds += fields_of(part)
+            kinds += known_fields(part)
         table = []
         for (family, number, own), place in zip(self.families, places, strict=True):
-            first, of_kind = len(arrays), fields_of(family.kind.arrays)
+            first, of_kind = len(arrays), known_fields(family.kind.arrays)
             signal = -1 if family.signal is None else self._signal(family.signal)
             columns = first, first + len(of_kind), number, own, signal, family.followers, family.kind.rates
             table.append([0, 0, 0, 0, *columns])
