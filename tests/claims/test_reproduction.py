@@ -88,6 +88,7 @@ def test_one_depth_camera_finds_the_throw(run):
     assert row(outcome, "velocity").ours.startswith("3.2, 0.3, -0.7 -> 3.")
 
 
+@pytest.mark.slow
 def test_landscape_has_a_lowest_place_within_reach(run):
     outcome = run("fig3")
     assert 0.0 < outcome.values["linear.1000.lowest"] < 0.2
@@ -242,6 +243,7 @@ def test_bunny_is_skipped_without_its_mesh(run, monkeypatch, tmp_path):
         run("fig4")
 
 
+@pytest.mark.slow
 def test_cma_asks_for_more_than_gradients(run):
     pytest.importorskip("cma")
     outcome = run("cma")
