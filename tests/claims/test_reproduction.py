@@ -103,6 +103,7 @@ def test_samples_without_a_lower_neighbour_are_found():
     assert lowest(plane) == [(2, 3), (0, 1)]
 
 
+@pytest.mark.slow
 def test_tori_settle_under_every_law(run):
     outcome = run("fig5")
     assert all(1.0 < outcome.values[f"iterations.{law}"] < 15.0 for law in ("linear", "tanh"))
