@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from add.compiled.routines import Routines, routines
-from add.compiled.structure import FIRST, STRUCTURE, Layout, Links, Moves, empty, sparse_structure
+from add.compiled.structure import FIRST, STRUCTURE, Layout, Links, Moves, empty, known_fields, sparse_structure
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -17,7 +17,7 @@ from add.equations.signals import Signal
 from add.equations.system import System
 from add.equations.term import DecidingTerm
 from add.equations.tree_embedding import TreeEmbedding
-from add.kernels.arena import CHOICE, COLUMNS, EQUATION, FIELD, INPUTS, SIGNAL, SLOTS, Arena, fields_of, packed
+from add.kernels.arena import CHOICE, COLUMNS, EQUATION, FIELD, INPUTS, SIGNAL, SLOTS, Arena, packed
 from add.kernels.trees import Tree
 from add.linalg.pattern import Pattern, PatternCache
 from add.terms.rigid_inertia import TreeInertia
@@ -288,10 +288,10 @@ class _Packing:
         kinds: list[tuple[int, Any]] = []
         for part in STRUCTURE:
             arrays += structure.get(part, empty(part))
-            kinds += fields_of(part)
+            kinds += known_fields(part)
         table = []
         for (family, number, own), place in zip(self.families, places, strict=True):
-            first, of_kind = len(arrays), fields_of(family.kind.arrays)
+            first, of_kind = len(arrays), known_fields(family.kind.arrays)
             signal = -1 if family.signal is None else self._signal(family.signal)
             columns = first, first + len(of_kind), number, own, signal, family.followers, family.kind.rates
             table.append([0, 0, 0, 0, *columns])

@@ -1,6 +1,7 @@
 """Arrays beside the families of a system: coordinates, given motions, trees, rows of links, signals at many steps."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple, final
 
 import numpy as np
@@ -125,6 +126,9 @@ def sparse_structure(whole: Pattern, free: IntArray, n: int) -> dict[type, tuple
     return {Sparse: sparse, Elimination: tuple(fronts)}
 
 
+#: The same for each class, and asked for with every scene that is built.
+known_fields = cache(fields_of)
+
 #: In this order they stand before the families; the first number of each.
 STRUCTURE: tuple[type, ...] = (Layout, Moves, Links, Tree, Sparse, Elimination)
 FIRST = [int(n) for n in np.cumsum([0, *(len(fields_of(kind)) for kind in STRUCTURE)])][:-1]
@@ -164,7 +168,7 @@ def fronts_of_system(arena):
 
 def empty(kind: type) -> tuple[AnyArray, ...]:
     """Return the arrays of what a system has none of."""
-    return tuple(np.zeros((0,) * dimensions, dtype=dtype) for dimensions, dtype in fields_of(kind))
+    return tuple(np.zeros((0,) * dimensions, dtype=dtype) for dimensions, dtype in known_fields(kind))
 
 
 @njit(**CALLED)

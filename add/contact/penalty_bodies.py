@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class BodyContact(PairContact):
     corners: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     lined: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     part_of: Contacts | None = None
-    _last: list[tuple[FloatArray, BodyContact]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _last: list[tuple[Any, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_thickness()
@@ -149,13 +149,14 @@ class BodyContact(PairContact):
         """Return the contact with the arms, radii and sizes of theta; itself where none stand there."""
         if self.sizes is None:
             return self
-        for kept, grown in self._last:
-            if np.array_equal(kept, theta):
+        for entries, kept, grown in self._last:
+            if np.array_equal(kept, theta[entries]):  # all others may change, and do where derivatives are checked
                 return grown
         points = self.sizes.points(theta)
         size, rims = self.sizes.shapes(self.size, theta), self.sizes.lines(self.rim, self.rims, theta)
         grown = replace(self, arm=points[:, :3], radius=points[:, 3], size=size, rims=rims, sizes=None)
-        self._last[:] = [(theta.copy(), grown)]
+        entries = self.sizes.entries()
+        self._last[:] = [(entries, theta[entries], grown)]
         return grown
 
     @cached_property

@@ -151,6 +151,11 @@ class Sizes(NamedTuple):
     growth: Growth
     base: FloatArray
 
+    def entries(self) -> IntArray:
+        """Return the indices in theta of all sizes, each once."""
+        indices = np.concatenate([self.growth.points.ravel(), self.growth.shapes.ravel()])
+        return np.unique(indices[indices >= 0])
+
     def points(self, theta: FloatArray) -> FloatArray:
         """Return place and radius of the points (n_points, 4) [m]."""
         index = self.growth.points

@@ -207,15 +207,15 @@ def _by_zones(
     work: Solve, failed: NewtonResult, left: BoolArray, guesses: Sequence[FloatArray], attempts: int | None
 ) -> NewtonResult:
     """Try for the zones that the first guess has left, from the others first; what has converged waits."""
-    inner, guesses = work.within(left), [work.behind(u, failed) for u in guesses]
+    inner, guesses = work.within(left), [_behind(work, u, failed) for u in guesses]
     result = replace(failed, left=None)
     for attempt, guess in enumerate(guesses[1:], start=1):
-        result = inner.iterate(inner.guess(inner.behind(guess, result)), 0.0, attempt, most=PATIENCE)
+        result = inner.iterate(inner.guess(_behind(inner, guess, result)), 0.0, attempt, most=PATIENCE)
         if result.report.status.success:
             break
     else:
         inner.patient = True
-        result = _from_guesses(inner, [inner.behind(u, result) for u in guesses], 0.0, attempts).result
+        result = _from_guesses(inner, [_behind(inner, u, result) for u in guesses], 0.0, attempts).result
     work.factorizations += inner.factorizations
     if not result.report.status.success:
         return result
@@ -358,3 +358,12 @@ def _jumps(result: NewtonResult, assembler: Assembler, equations: StepEquations,
 
     pairs = ((change(k, NEAR), change(k, NEAR / NEARER)) for k in free)
     return any(near > 0.5 * far and near > 0.5 * result.report.residual for far, near in pairs)
+
+
+def _behind(work: Solve, u: FloatArray, result: NewtonResult) -> FloatArray:
+    """Return a guess (n,) in whose place stands what another attempt has found, in the zones that it solved."""
+    if result.left is None:
+        return u
+    u, kept = u.copy(), work.free[~result.left]
+    u[kept] = (result.kin.q - work.equations.q_star)[kept]
+    return u

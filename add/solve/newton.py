@@ -75,8 +75,7 @@ class Solve:
         Coordinates before the step, from which first guesses may be reached.
     kept : BranchEquations or None
         Its stick constraints hold from the first iterate on, and what has faces in it keeps them.
-    factorizations : int
-        Done so far.
+    factorizations : int, done so far
     together, patient : bool
         Whether all zones are one, with one length; whether they go on beyond `PATIENCE`.
     """
@@ -118,11 +117,8 @@ class Solve:
         if not rows.size:
             return 0.0
         if self._rows is None:
-            pattern, data = self.assembler.assemble(
-                point.kin, point.mu, self.theta, self.equations.weights, point.branch
-            )
-            diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
-            self._rows = float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
+            weights = self.equations.weights
+            self._rows = self.assembler.mean_diagonal(point.kin, point.mu, self.theta, weights, point.branch)
         n, order = self.system.n_multipliers, self.options.norm
         total = self._rows * _norm(rows[:n], order) if n else 0.0
         if rows.size > n:
@@ -243,8 +239,7 @@ class Solve:
     ) -> NewtonResult:
         """Iterate from ``point``; positive ``damping`` regularises and adapts.
 
-        With a positive ``share`` it is enough to be `loose`.
-        ``most`` bounds the iterations in place of the options.
+        With a positive ``share`` it is enough to be `loose`; ``most`` bounds the iterations in place of the options.
         """
         history = [point.merit]
         if not np.isfinite(point.merit):
@@ -305,14 +300,6 @@ class Solve:
         left = ~(self.merits(point, zones) <= zones.settled(tolerance))
         return replace(result, left=left[zones.labels[: self.free.size]])
 
-    def behind(self, u: FloatArray, result: NewtonResult) -> FloatArray:
-        """Return a guess (n,) in whose place stands what another attempt has found, in the zones that it solved."""
-        if result.left is None:
-            return u
-        u, kept = u.copy(), self.free[~result.left]
-        u[kept] = (result.kin.q - self.equations.q_star)[kept]
-        return u
-
     @staticmethod
     def _stalled(history: list[float]) -> bool:
         """Whether the last three iterations brought next to nothing."""
@@ -334,10 +321,11 @@ class Solve:
         Thin bodies are soft in bending and stiff in stretch: a good Newton step that turns an element raises |r| at
         first. Deuflhard's natural monotonicity test sees that it is good, |J^-1 r(trial)| < |J^-1 r(point)| with J of
         the point. It is asked only where no residual decrease was found for steps that are not short.
-
         A zone that finds nothing stays where it is, and is not searched again before the matrix is another one.
         """
         zones, step = self._zones, np.concatenate([step, mu_step])
+        if zones.number == 1:
+            return self._search_alone(point, step)
         before, stuck = self.merits(point, zones), zones.norms(~self._stuck) == 0.0
         searched = ~(before <= zones.settled(tolerance)) & ~stuck  # of what is no number, too
         lengths = np.where(searched, self.length(point, step[: self.free.size]), 0.0)
@@ -364,7 +352,22 @@ class Solve:
         self._stuck |= looking[zones.labels[: self._stuck.size]]
         return self._along(point, step, np.where(looking, 0.0, lengths)[zones.labels])
 
-    def _along(self, point: Point, step: FloatArray, lengths: FloatArray) -> Point:
+    def _search_alone(self, point: Point, step: FloatArray) -> Point | None:
+        """Return what `_search` does of one zone, most often the only one: by numbers it takes half as long."""
+        if point.merit <= 0.0 or self._stuck.all():
+            return None
+        length, trials = self.length(point, step[: self.free.size]), list[tuple[FloatArray, Point]]()
+        while length > BLOCKED and len(trials) < MAX_HALVINGS:
+            trial = self._along(point, step, length)
+            if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
+                return trial
+            trials.append((np.array([length]), trial))
+            length *= 0.5
+            if len(trials) == NATURAL_AFTER + 1 and (natural := self._natural(trials, step, self._zones)[0]) > 0.0:
+                return next(at for tried, at in trials if tried[0] == natural)
+        return None
+
+    def _along(self, point: Point, step: FloatArray, lengths: FloatArray | float) -> Point:
         """Return the trial at some length along a step, both of every unknown."""
         u, way = point.u.copy(), lengths * step
         u[self.free] += way[: self.free.size]

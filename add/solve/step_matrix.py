@@ -182,6 +182,14 @@ class Assembler:
         self._asked = weights, asked
         return pattern, self._data
 
+    def mean_diagonal(
+        self, kin: Kinematics, mu: FloatArray, theta: FloatArray, weights: Weights, branch: BranchEquations
+    ) -> float:
+        """Return the mean size of the diagonal of the weighted Jacobian at the free coordinates; one without any."""
+        pattern, data = self.assemble(kin, mu, theta, weights, branch)
+        diagonal = np.abs(data[pattern.diagonal[: self.free.size]])
+        return float(diagonal.mean()) if diagonal.size and np.isfinite(diagonal).all() else 1.0
+
     def _fill(
         self,
         pattern: Pattern,

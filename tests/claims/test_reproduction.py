@@ -5,6 +5,7 @@ import json
 import matplotlib.image
 import numpy as np
 import pytest
+from support.tiers import long_case
 
 from scripts.reproduce import main
 from scripts.reproduction import cma_counts
@@ -87,6 +88,7 @@ def test_one_depth_camera_finds_the_throw(run):
     assert row(outcome, "velocity").ours.startswith("3.2, 0.3, -0.7 -> 3.")
 
 
+@pytest.mark.slow
 def test_landscape_has_a_lowest_place_within_reach(run):
     outcome = run("fig3")
     assert 0.0 < outcome.values["linear.1000.lowest"] < 0.2
@@ -101,6 +103,7 @@ def test_samples_without_a_lower_neighbour_are_found():
     assert lowest(plane) == [(2, 3), (0, 1)]
 
 
+@pytest.mark.slow
 def test_tori_settle_under_every_law(run):
     outcome = run("fig5")
     assert all(1.0 < outcome.values[f"iterations.{law}"] < 15.0 for law in ("linear", "tanh"))
@@ -161,6 +164,7 @@ def test_throws_arrive(run):
     assert row(outcome, "no bounce, Gauss-Newton: simulations").ours == "3"
 
 
+@pytest.mark.slow  # fig10a throws with bounces, fig11a by way of a wall
 def test_throw_to_a_line_comes_nearer(run):
     outcome = run("fig10b")
     first, last = map(float, row(outcome, "Gauss-Newton from backspin: distance").ours.split(","))
@@ -213,7 +217,7 @@ def test_tasks_that_are_done_do_not_run_again(tmp_path):
     assert ran == [1, 4] and Tasks(path)("b", lambda: task(5))["k"] == 4
 
 
-@pytest.mark.parametrize("key", ["fig4", "fig11b"])
+@pytest.mark.parametrize("key", [long_case("fig4"), "fig11b"])
 def test_bunny_flies(run, key, data_root):
     values = run(key).values
     if key == "fig4":
@@ -240,6 +244,7 @@ def test_bunny_is_skipped_without_its_mesh(run, monkeypatch, tmp_path):
         run("fig4")
 
 
+@pytest.mark.slow
 def test_cma_asks_for_more_than_gradients(run):
     pytest.importorskip("cma")
     outcome = run("cma")
@@ -453,6 +458,7 @@ def test_jump_of_atlas_is_found_by_exact_gradients(robots):
     assert max(values["depth"]) < 2e-3
 
 
+@pytest.mark.slow
 def test_bridges_come_down_by_gradients(run):
     """Both bridges in full, CMA-ES of the small one."""
     outcome = run("soft1")

@@ -269,6 +269,8 @@ def refuse_deep_starts(model: Model, theta: FloatArray) -> None:
 def refuse_buried(model: Model, theta: FloatArray) -> None:
     """Raise if bodies of nodes start many of their sizes deep in others: the way out tears their elements."""
     nodal = {body.name for body in model.bodies if isinstance(body, NodalBody)}
+    if not nodal:  # where links are many, looking for what is deep in what takes a tenth of building
+        return
     buried = [item for item in deep_starts(model, theta) if item.body in nodal and item.depth > BURIED * item.size]
     if buried:
         worst, others = buried[0], f", and {len(buried) - 1} more pairs" if len(buried) > 1 else ""

@@ -1,5 +1,6 @@
 """The numbers of a scene in the making, and the map to theta: copies with factors, then ties in their order."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
@@ -15,7 +16,7 @@ from add.model.build import MakeTerms
 from add.scene.spec.common import SignalReferenceSpec, Spec
 from add.terms.memories import Memory
 from add.ties import Extended, Rule, Selected, Tie, TiltedDirection, axes_across, unit_vector
-from add.typing import FloatArray, IntArray
+from add.typing import AnyArray, FloatArray, IntArray
 
 
 class OfScene(NamedTuple):
@@ -225,7 +226,7 @@ def compose(
     copies, derived
         In any order; no tie may depend on its own outputs.
     """
-    sources = [np.broadcast_to(scene[copy.path].indices, copy.target.shape).ravel() for copy in copies]
+    sources = [_spread(scene[copy.path].indices, copy.target.shape) for copy in copies]
     inputs, outputs, constants = _places(scene, theta, derived)
     n = scene.n + theta.n + constants.size
     copied = Injection(
@@ -233,13 +234,20 @@ def compose(
         np.concatenate(sources),
         np.concatenate([copy.target.ravel() for copy in copies]),
         scene.n,
-        np.concatenate([np.broadcast_to(copy.factor, copy.target.shape).ravel() for copy in copies]).astype(float),
+        np.concatenate([_spread(copy.factor, copy.target.shape) for copy in copies]).astype(float),
     )
     ties = [
         Tie(rule, np.concatenate([inputs[k] for k in members]), np.concatenate([outputs[k] for k in members]))
         for rule, members in _batches(derived)
     ]
     return Composed((Extended(copied, constants), *ties, Selected(n, scene.n, scene.n + theta.n)))
+
+
+def _spread(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """Return an array as one row of what broadcasting makes of it; most have the shape, or one number."""
+    if x.ndim == 0:
+        return np.full(math.prod(shape), x)
+    return (x if x.shape == shape else np.broadcast_to(x, shape)).ravel()
 
 
 def _places(

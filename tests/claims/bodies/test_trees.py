@@ -9,6 +9,7 @@ import pytest
 from derivatives.test_trees import LINK, scene
 from faults.runs import same_run
 from faults.test_resume_simulation import cut, whole
+from support.tiers import long_case
 
 from add.adjoint import Cotangents, pullback, pushforward
 from add.commands.simulate import simulate_scene
@@ -336,7 +337,7 @@ def chain(n):
             "bodies": {"chain": {"type": "articulated", "links": links, "joints": joints}}}  # fmt: skip
 
 
-@pytest.mark.parametrize("collides", [False, True])
+@pytest.mark.parametrize("collides", [long_case(False), True])
 def test_long_chains_are_built_in_a_time_and_memory_that_grow_with_their_length(collides):
     """Four times the links take four times as much, not sixteen times: no table of pairs, no paths to the root."""
     took = []

@@ -1,6 +1,7 @@
 """`add new`: templates are scenes that pass the checks, run and have confirmed gradients; answers are checked."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import meshio
@@ -17,6 +18,7 @@ from add.scene import apply_overrides, load_scene
 from add.scene.build.default_contact import said_numbers
 from add.scene.build.doubts import doubts
 from add.scene.build.write_back import with_values
+from add.scene.spec.roles import schema_text
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper">{0}</link><link name="fore">{0}</link>
 <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>{1}</joint>
@@ -34,6 +36,14 @@ QUICK = {
                    "bodies.left.mesh.edge": 0.05, "bodies.right.mesh.edge": 0.045},
     "throw": {"bodies.ball.position.2": 0.047, "bodies.ball.velocity": [0.8, 0, -0.5], "bodies.ball.mesh.edge": 0.05},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def schema_made_once():
+    """Each `add new` makes the schema anew, most of its time; it is the same text each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("add.scene.spec.roles.schema_text", cache(schema_text))
+        yield
 
 
 def run(*arguments, text=None):

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from commands.test_resume import INVERSE, assert_same, copied, log_of, result_of, run, stop_after, synthetic, write
+from support.tiers import long_case
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -45,7 +46,7 @@ def test_killed_and_resumed(folder, tmp_path):
     assert result_of(killed)["replayed_evaluations"] == made
 
 
-@pytest.mark.parametrize("kept", [1, 3, 7, None])
+@pytest.mark.parametrize("kept", [1, long_case(3), 7, None])
 def test_cut_off_anywhere(folder, tmp_path, kept):
     """Also within a line, in either phase, and where nothing is left to do."""
     cut = copied(folder / "whole", tmp_path / "run")

@@ -1,5 +1,7 @@
 """Long bodies across each other, and boxes turned on boxes, stand on edges and sides that cross, without any corner."""
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from support.run_checks import check_gradient_of_run, tight
 from support.small_models import RoughObjective
+from support.tiers import long_case
 
 from add.hard_contact.geometry import contact_term
 from add.kernels.contact_arrays import SLOT
@@ -42,8 +45,15 @@ def crossed(lower: str, upper: str, turn: float, law: str, steps: int, **more: A
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("law", "turn"), [("tanh", 1.0), ("hybrid", 0.5), ("impulse", np.pi / 2), ("exact", 0.2)])
-@pytest.mark.parametrize(("lower", "upper"), PAIRS)
+def standing() -> Iterator[Any]:
+    """Lower body, upper body, law and turn, any two of them together in a quick case."""
+    laws = [("tanh", 1.0), ("hybrid", 0.5), ("impulse", np.pi / 2), ("exact", 0.2)]
+    for (k, lower), (j, upper), (n, (law, turn)) in product(enumerate(SHAPES), enumerate(SHAPES), enumerate(laws)):
+        case = pytest.param if (k + n) % len(SHAPES) == j else long_case
+        yield case(lower, upper, law, turn)
+
+
+@pytest.mark.parametrize(("lower", "upper", "law", "turn"), list(standing()))
 def test_they_stand(lower: str, upper: str, law: str, turn: float) -> None:
     run = scene_from_dict(crossed(lower, upper, turn, law, 60)).build().run()
     assert run.q[-1, 8] == pytest.approx(3 * THICK, rel=0.02)
@@ -237,10 +247,13 @@ def rod_on_tin(shape: str, axis: list[float], place: list[float], law: str, step
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
 @pytest.mark.parametrize(
-    ("seed", "law"),
-    [(k, "tanh") for k in range(8)] + [(k, law) for k in (1, 4) for law in ("hybrid", "impulse", "exact")],
+    ("seed", "law", "shape"),
+    [
+        (pytest.param if k % 2 == (shape == "capsule") else long_case)(k, law, shape)
+        for k, law in [*((k, "tanh") for k in range(8)), *product((1, 4), ("hybrid", "impulse", "exact"))]
+        for shape in ("capsule", "cylinder")
+    ],
 )
 def test_a_rod_falls_across_the_rim_of_a_tin(seed: int, law: str, shape: str) -> None:
     """Between the points of the rim, which are farther apart than the rod is thick: 12 of these 16 went deep."""

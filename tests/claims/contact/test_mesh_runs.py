@@ -8,6 +8,7 @@ import pytest
 from support.places import SCENES
 from support.run_checks import check_gradient_of_run, events, tight
 from support.small_models import RoughObjective
+from support.tiers import long_case
 
 import add
 from add.contact import MeshContact
@@ -193,7 +194,7 @@ def test_a_block_creeps_on_meshes_as_on_a_plane() -> None:
         assert np.abs(incline(True, 0.6, cells) - on_plane).max() < 1e-6 * on_plane[0]
 
 
-@pytest.mark.parametrize("cells", [(14, 9), (20, 12)], ids=["other grid", "same grid"])
+@pytest.mark.parametrize("cells", [long_case((14, 9)), pytest.param((20, 12))], ids=["other grid", "same grid"])
 def test_a_block_on_a_mesh_sticks_truly(cells: tuple[int, int]) -> None:
     """Under hybrid friction it stands, also where its vertices are over those of the ground; else it slides."""
     scene, trajectory = run_of(inclined(True, 0.6, cells, friction_law="hybrid"))

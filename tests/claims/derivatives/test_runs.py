@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.run_checks import check_gradient_of_run, events
 from support.small_models import RoughObjective, hanging_block, two_bodies
+from support.tiers import long_case
 
 from add.contact import FrictionLaw
 from add.geometry import HEX8, TET4, TET10
@@ -34,7 +35,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+#: What it puts together stands in others, each of it with one of the rest.
+LONG = {"tet10-mean-bdf2-line-hybrid"}
+
+
+@pytest.mark.parametrize("case", [long_case(case) if case in LONG else case for case in CASES])
 def test_gradient_of_run(case: str) -> None:
     model, simulation = CASES[case]()
     objective = RoughObjective(np.random.default_rng(0).normal(size=model.system.n))

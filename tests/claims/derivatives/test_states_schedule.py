@@ -1,16 +1,14 @@
 """Gradients from states and decisions alone: those of stored runs to the last bit, in memory that hardly grows."""
 
-import os
-import subprocess
-import sys
 import time
 import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
 import pytest
 from support.compiled_runs import by_terms
-from support.places import ROOT, TESTS
+from support.processes import FORKS
 from support.rigid_models import DT, NEWTON, PAIRS, linkage
 from support.run_checks import events
 from support.small_models import RoughObjective, hanging_block, two_bodies
@@ -158,12 +156,7 @@ def test_memory_hardly_grows() -> None:
 
     In a process of its own: what other tests leave in one moves peaks by more than that.
     """
-    code = "from derivatives.test_states_schedule import growths; print(*growths())"
-    paths = os.pathsep.join(map(str, (ROOT, TESTS, TESTS / "unit", TESTS / "claims")))
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    states, whole = map(float, done.stdout.split())
+    with ProcessPoolExecutor(1, mp_context=FORKS) as pool:
+        states, whole = pool.submit(growths).result()
     assert states < 2.0 * 2 * 8 * 12
     assert states < 0.2 * whole

@@ -100,7 +100,7 @@ def test_closed_streams(finished, streams):
 
 
 @pytest.mark.parametrize(("arguments", "code"), [
-    (("optimize", "scene.json", "-o", "piped"), 0), (("version",), 0), (("schema",), 0), (("simulat",), 2),
+    (("optimize", "scene.json", "-o", "piped"), 0), long_case(("version",), 0), (("schema",), 0), (("simulat",), 2),
 ])  # fmt: skip
 def test_a_reader_that_leaves(finished, arguments, code):
     """`| head -0`: the pipe is closed before anything is printed."""

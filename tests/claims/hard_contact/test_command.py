@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from faults.runs import same_run
+from support.tiers import long_case
 
 from add.commands.cli import main
 from add.commands.simulate import simulate_scene
@@ -78,7 +79,7 @@ def test_results_have_the_contact_forces(tmp_path) -> None:
     assert result["couplings"]["slack"] > 0
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", [long_case("bdf1"), "bdf2"])  # which has steps of both
 def test_a_step_depends_on_its_state_alone(integrator: str) -> None:
     """From any state of a run, which carries what touched and with what force, the rest comes out again to the bit."""
     built = apply_overrides(scene(), {"time.integrator": integrator}).build()
@@ -112,7 +113,7 @@ def test_what_is_carried_counts() -> None:
     assert np.abs(forgotten.v[1] - whole.v[k + 1]).max() > 1e-6
 
 
-@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("every", [long_case(1), 4])
 def test_a_run_in_three_parts_is_the_whole_run(tmp_path, every: int) -> None:
     item = scene(output={"every": every})
     once = RunFolder(tmp_path / "whole")

@@ -7,6 +7,7 @@ import pytest
 from support.hard_contact_cases import MASS, TIGHT, ball_on_plane, box_on_plane, check_contacts, down, run, soft_block
 from support.rigid_cases import G, Rigid, box, box_moments
 from support.setups import observed_orders, place
+from support.tiers import long_case
 
 from add.bodies import RigidBody
 from add.contact import FrictionLaw
@@ -69,7 +70,7 @@ def test_soft_block_on_an_incline(angle_share: float, sticks: bool) -> None:
         assert slope == pytest.approx(G * (np.sin(angle) - C_F * np.cos(angle)), rel=1e-4)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, long_case(2)])
 def test_box_slides_to_rest(order: int) -> None:
     """Distance v^2 / (2 mu g), within O(dt) where the step of stopping is not resolved."""
     speed, errors, steps = 2.0, [], (0.01, 0.005, 0.0025)
@@ -135,7 +136,7 @@ def test_belt() -> None:
     np.testing.assert_allclose(found.v[:, 1], np.minimum(0.3 * G * found.t, 0.5), atol=1e-9)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [long_case(1), 2])
 def test_leaves_a_dome(order: int) -> None:
     """A point let go near the top of a smooth sphere leaves it where z = 2/3 of its first height."""
     radius, start = 0.5, np.radians(10.0)

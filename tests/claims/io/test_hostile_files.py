@@ -8,6 +8,7 @@ import h5py
 import meshio
 import numpy as np
 import pytest
+from support.tiers import long_case
 from view.sample_run import sample_run
 
 from add.errors import InputError
@@ -77,7 +78,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", ["tecplot.tec", long_case("ansys.msh"), "off.off"])
 def test_readers_that_do_not_end(tmp_path, name, monkeypatch):
     monkeypatch.setattr("add.machine.foreign_readers.PATIENCE", 0.3)
     (tmp_path / name).write_text(ENDLESS[name])

@@ -259,8 +259,12 @@ def test_quick_checks_see_every_decision():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in DIFFERENTIABLE]
 )
-def test_gradient(load, name):
-    """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises."""
+def test_gradient(load, name, monkeypatch):
+    """Adjoint, held differences, Taylor rates and forward mode agree, with the decisions that the table promises.
+
+    Of blocks of many numbers a few are differenced one by one, and all of them along the directions of the others.
+    """
+    monkeypatch.setattr("add.commands.check_gradient.SAMPLE", 6)
     changes, steps, expected = QUICK.get(name, ({}, 2, ()))
     found = check_gradients(apply_overrides(load(name), changes), n_steps=steps, free=False)
     assert_confirmed(found)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from support.places import SCENES
 from support.setups import G, Setup
+from support.tiers import long_case
 
 from add.adjoint import value_and_gradient
 from add.bodies import RigidBody, SoftBody
@@ -110,8 +111,7 @@ def rows_of(term: DecidingTerm, record, theta: np.ndarray) -> tuple[np.ndarray, 
     return rows, np.linalg.norm(record.mu.reshape(-1, 3), axis=1) / hold.limits(record.kin, theta)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("n", [2, 10])
+@pytest.mark.parametrize(("n", "order"), [(2, 1), (10, 2), long_case(2, 2), long_case(10, 1)])
 def test_box_rests_below_the_critical_angle(n: int, order: int) -> None:
     setup = box_on_slope(n, 0.99 * CRITICAL)
     q, simulation = settle(setup, order, dt=0.02, n_steps=200)
@@ -134,7 +134,7 @@ def test_box_slides_above_the_critical_angle(n: int, order: int) -> None:
     assert counts == {"touching": n * n, "sticking": 0, "slipping": n * n, "creeping": 0}
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [long_case(1), 2])
 def test_soft_block_rests(order: int) -> None:
     """Nodes that share no coordinates: every reaction is what its own node needs."""
     angle = 0.95 * CRITICAL

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support.tiers import long_case
 
 from add.commands.pair_logs import ImpactLog
 from add.commands.report import write_report
@@ -88,9 +89,15 @@ def test_duration_where_overdamped() -> None:
     assert high == pytest.approx(middle, rel=1e-5)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("e", [0.1, 0.39, 0.7, 0.95])
-@pytest.mark.parametrize("n", [6, 9, 20, 60])
+@pytest.mark.parametrize(
+    ("n", "e", "order"),
+    [
+        (pytest.param if (k + j + order) % 2 else long_case)(n, e, order)
+        for k, n in enumerate((6, 9, 20, 60))
+        for j, e in enumerate((0.1, 0.39, 0.7, 0.95))
+        for order in (1, 2)
+    ],
+)
 def test_error_of_restitution(order: int, e: float, n: int) -> None:
     """It depends on where in a step the impact begins, stays within the rule, and is not far below it."""
     errors = []

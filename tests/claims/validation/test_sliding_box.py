@@ -3,15 +3,12 @@
 See `scripts/sliding_box.py`, which makes docs/studies/sliding_box.md from the same runs.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.places import ROOT
 
-from scripts.sliding_box import DURATION, EXACT, FRICTION, SPEED, G, closed_form, limit, measure
+from scripts.sliding_box import DURATION, EXACT, FRICTION, SPEED, G, closed_form, limit, main, measure
 
 
 def test_exact_answer() -> None:
@@ -49,11 +46,13 @@ def test_converges_to_the_smallest_step(order: int, start: str) -> None:
     _check(1e-4, start, order)
 
 
-def test_script_writes_page_and_plot(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "sliding_box.py"), "--quick", "--docs", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+def test_script_writes_page_and_plot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["sliding_box.py", "--quick", "--docs", str(tmp_path)])
+    main()
     page = (tmp_path / "sliding_box.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| BDF2 | 0.01 |"))
     assert np.isclose(float(row.split("|")[3]), closed_form(1e-2, 0.0), atol=1e-6)
-    assert "| BDF2 | 0.01 |" in done.stdout
+    assert "| BDF2 | 0.01 |" in capsys.readouterr().out
     assert (tmp_path / "images" / "sliding_box.png").stat().st_size > 10_000
