@@ -13,7 +13,7 @@ from add.hard_contact.geometry import contact_term
 from add.kernels.contact_circles import CROSSES, WHICH
 from add.kernels.contact_pairs import BITS, FEATURE, STICKS
 from add.kernels.distance import SIDE
-from add.scene import scene_from_dict
+from add.scene import load_scene, scene_from_dict
 from add.scene.build.run_data import Energies
 from add.typing import FloatArray
 
@@ -132,3 +132,11 @@ def test_gradients_of_a_rim_on_a_rim(still: bool, law: str) -> None:
     assert min(map(len, bits)) == 0 < max(map(len, bits))
     sticks = np.concatenate(bits) & STICKS != 0
     assert bool(sticks.any()) is (law == "hybrid" and not still) and not sticks.all()
+
+
+def test_the_scene_stands() -> None:
+    run = load_scene("scenes/bridge_of_tins.json").build().run()
+    assert run.q[-1, [2, 8]] == pytest.approx([0.26, 0.25], abs=1e-3)  # the bridge, and the small one
+    assert np.abs(run.q[-1, 3:5]).max() < 1e-3
+    assert np.abs(run.q[:, :2] - run.q[0, :2]).max() < 1e-3
+    assert run.q[-1, 14] == pytest.approx(0.12, abs=0.03)  # the third lies beside them
