@@ -253,7 +253,7 @@ def take_steps(arrays, routines, timing, criteria, before, start, signals, theta
     turned, counts = np.zeros((n_steps, n_rotations), dtype=np.bool_), np.zeros((n_steps, 5), dtype=np.int64)
     tolerance, merits = np.empty(n_steps), np.empty((n_steps, criteria.max_iterations + 1))
     ends = np.zeros((n_steps, n_choices), dtype=np.int64)
-    history = before[0].copy(), before[1].copy(), np.empty((2, n + 1))
+    history = before[0].copy(), before[1].copy(), np.zeros((2, n + 1))  # no weight of rows yet
     rooms = new_iterate(arrays), new_iterate(arrays), new_room(arrays), history
     out = q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends
     driven = start, signals, theta

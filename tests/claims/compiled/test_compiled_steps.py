@@ -13,6 +13,7 @@ from support.places import SCENES
 from support.processes import FORKS
 from support.rigid_cases import chart_changes
 from support.rigid_models import PAIRS, linkage
+from support.small_models import two_bodies
 from support.tiers import long_case
 
 import add.compiled.run
@@ -24,6 +25,7 @@ from add.contact import BodyContact, MeshContact
 from add.contact.formulas import FrictionLaw
 from add.contact.limits import CollisionLimit
 from add.equations.term import Constraint, DecidingTerm, StickConstraint, Term
+from add.geometry import HEX8
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
@@ -198,9 +200,9 @@ def test_an_adjustable_obstacle() -> None:
     assert any(d.size for r in found.records for d in r.decisions), "nothing touched"
 
 
-@pytest.mark.parametrize("beside", ["a tin", "an arm", "two soft blocks"])
+@pytest.mark.parametrize("beside", ["a tin", "an arm", "a soft block", "two soft blocks"])
 def test_sizes_that_are_numbers(beside: str) -> None:
-    """Arrays of contact follow them, in systems of every sort: dense, with trees, sparse ones that change."""
+    """Arrays of contact follow them, in systems of every sort: dense, with trees, sparse ones, and ones that change."""
     shape = {"shape": "cylinder", "radius": 0.06, "half_length": 0.04, "adjustable": True}
     tin = {"type": "rigid", "geometry": shape, "density": 500, "position": [0, 0, 0.041], "velocity": [0.2, 0.1, -0.5]}
     more: dict[str, Any] = {"other": tin | {"position": [0.02, 0.01, 0.122]}}
@@ -209,25 +211,28 @@ def test_sizes_that_are_numbers(beside: str) -> None:
         hinge = {"axis": [0, 1, 0], "position": [-0.2, 0, 0.13]}
         links = {"arm": {"mass": 0.3, "shapes": [ball]}}
         more = {"other": {"type": "articulated", "links": links, "joints": {"arm": hinge}}}
-    elif beside == "two soft blocks":
+    elif "soft" in beside:
         rubber = {"model": "neo-hookean", "young": 2e4, "poisson": 0.3, "density": 300}
-        block = {"type": "soft", "material": rubber,
-                 "mesh": {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [3, 3, 2]}}  # fmt: skip
-        more = {name: block | {"position": [0.0, 0.0, z]} for name, z in (("low", 0.107), ("high", 0.159))}
+        divisions, places = ([4, 4, 2], [0.107]) if beside == "a soft block" else ([1, 1, 1], [0.107, 0.159])
+        mesh = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": divisions}
+        block = {"type": "soft", "material": rubber, "mesh": mesh}
+        more = {f"block {k}": block | {"position": [0.0, 0.0, z]} for k, z in enumerate(places)}
     raw = {
         "schema": "add-scene/1", "time": {"dt": 0.002, "steps": 25}, "bodies": {"tin": tin} | more,
-        "contact": {"stiffness": 3e3, "damping": 1.0, "friction": 0.3},
+        "contact": {"stiffness": 1e3, "friction": 0.3},
         "obstacles": {"floor": {"shape": "plane", "point": [0, 0, 0], "normal": [0, 0, 1]}},
     }  # fmt: skip
     simulation = scene_from_dict(raw).build().simulation
     assert simulation.packed is not None, simulation.by_terms
+    assert bool(simulation.packed.changing) is (beside == "two soft blocks")
+    assert simulation.packed.sparse is (beside == "a soft block")
     term, *_ = simulation.packed.sized.values()
     assert isinstance(term, BodyContact) and term.sizes is not None
     runs = []
     for grown in (1.0, 1.03):
         theta = simulation.theta.copy()
         theta[term.sizes.growth.shapes[term.sizes.growth.shapes >= 0]] *= grown
-        runs.append(assert_same(replace(simulation, theta=theta), 25)[0])
+        runs.append(assert_same(replace(simulation, theta=theta), 25 if "soft" not in beside else 8)[0])
     assert any(d.size for r in runs[1].records for d in r.decisions), "nothing touched"
     assert not np.array_equal(runs[0].q, runs[1].q)
 
@@ -517,6 +522,17 @@ def test_a_run_goes_on_to_the_bit() -> None:
     for _ in range(5):
         by_hand, _ = simulation.step(by_hand)
     assert np.array_equal(by_hand.q[0], whole.q[42])
+
+
+def test_what_memory_holds_before_changes_nothing() -> None:
+    """Multipliers weigh in the merit by the first matrix: before there is one, no number may be read."""
+    simulation = two_bodies(HEX8, law=FrictionLaw.LINEAR, order=1, mu_slide=0.3, n_steps=1)[1]
+    assert simulation.packed is not None and simulation.system.n_multipliers
+    expected = simulation.run().q
+    for _ in range(20):
+        left = [np.full(n, np.nan) for n in range(1, 400) for _ in range(5)]
+        del left
+        assert np.array_equal(simulation.run().q, expected)
 
 
 def test_arrays_of_any_kind_are_taken() -> None:
