@@ -159,6 +159,15 @@ def _slope(psi, p, q, slim):
     return q * math.cos(psi) - (p + slim * math.cos(psi)) * math.sin(psi)
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _nearer(low, high, psi, height, slope):
+    """Return a bracket of a zero that is passed upwards, an angle in it, by Newton's method, and whether that is it."""
+    low, high = (psi, high) if height < 0.0 else (low, psi)
+    after = psi - height / slope if slope > 0.0 else math.inf
+    within = low <= after <= high
+    return low, high, after if within else 0.5 * (low + high), within and abs(after - psi) <= NEAR
+
+
 @njit(cache=True, error_model="numpy")
 def _root(low, high, p, q, slim):
     """Return where F grows through zero between two angles."""
@@ -167,14 +176,7 @@ def _root(low, high, p, q, slim):
         cos, sin = math.cos(psi), math.sin(psi)
         height = q * cos - (p + slim * cos) * sin
         slope = -q * sin - p * cos - slim * (cos * cos - sin * sin)
-        if height < 0.0:
-            low = psi
-        else:
-            high = psi
-        after = psi - height / slope if slope > 0.0 else math.inf
-        within = low <= after <= high
-        still = within and abs(after - psi) <= NEAR
-        psi = after if within else 0.5 * (low + high)
+        low, high, psi, still = _nearer(low, high, psi, height, slope)
         if still:
             break
     return psi
@@ -346,14 +348,7 @@ def rims_across(one, two, slender):
             psi = 0.5 * (low + high)
             for _ in range(MOST):
                 mine, its, height, slope = _beside(circle, other, psi)
-                if height < 0.0:
-                    low = psi
-                else:
-                    high = psi
-                after = psi - height / slope if slope > 0.0 else math.inf
-                within = low <= after <= high
-                still = within and abs(after - psi) <= NEAR
-                psi = after if within else 0.5 * (low + high)
+                low, high, psi, still = _nearer(low, high, psi, height, slope)
                 if still:
                     break
             mine, its, _, _ = _beside(circle, other, psi)
