@@ -324,8 +324,6 @@ class Solve:
         A zone that finds nothing stays where it is, and is not searched again before the matrix is another one.
         """
         zones, step = self._zones, np.concatenate([step, mu_step])
-        if zones.number == 1:
-            return self._search_alone(point, step)
         before, stuck = self.merits(point, zones), zones.norms(~self._stuck) == 0.0
         searched = ~(before <= zones.settled(tolerance)) & ~stuck  # of what is no number, too
         lengths = np.where(searched, self.length(point, step[: self.free.size]), 0.0)
@@ -352,22 +350,7 @@ class Solve:
         self._stuck |= looking[zones.labels[: self._stuck.size]]
         return self._along(point, step, np.where(looking, 0.0, lengths)[zones.labels])
 
-    def _search_alone(self, point: Point, step: FloatArray) -> Point | None:
-        """Return what `_search` does of one zone, most often the only one: by numbers it takes half as long."""
-        if point.merit <= 0.0 or self._stuck.all():
-            return None
-        length, trials = self.length(point, step[: self.free.size]), list[tuple[FloatArray, Point]]()
-        while length > BLOCKED and len(trials) < MAX_HALVINGS:
-            trial = self._along(point, step, length)
-            if trial.merit <= (1.0 - SUFFICIENT_DECREASE * length) * point.merit:
-                return trial
-            trials.append((np.array([length]), trial))
-            length *= 0.5
-            if len(trials) == NATURAL_AFTER + 1 and (natural := self._natural(trials, step, self._zones)[0]) > 0.0:
-                return next(at for tried, at in trials if tried[0] == natural)
-        return None
-
-    def _along(self, point: Point, step: FloatArray, lengths: FloatArray | float) -> Point:
+    def _along(self, point: Point, step: FloatArray, lengths: FloatArray) -> Point:
         """Return the trial at some length along a step, both of every unknown."""
         u, way = point.u.copy(), lengths * step
         u[self.free] += way[: self.free.size]

@@ -240,8 +240,10 @@ POINTS = Kind("points", _Points, _point_forces, _point_parameters, _point_jacobi
 class PointConstraint(FamilyConstraint):
     """c = x(q) - p(t) = 0 for every point of a map; mu is the force that the point exerts on its holder [N].
 
-    Unlike a pin it can hold any point of a body, not only a node. Attributes:
+    Unlike a pin it can hold any point of a body, not only a node.
 
+    Attributes
+    ----------
     points : LinearPoints
         The points that are held.
     signal : Signal

@@ -108,7 +108,7 @@ class Pressure(FamilyTerm):
 
 
 class Filling(ABC):
-    """What fills a closed chamber: the equation between its pressure p above that around [Pa] and its volume V [m^3].
+    """Filling of a closed chamber: an equation between its pressure p above that around [Pa] and its volume V [m^3].
 
     Attributes
     ----------
