@@ -97,3 +97,17 @@ def test_links_lead_somewhere(path: str) -> None:
             headings = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
             anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
             assert anchor in anchors, f"{path}: {target}#{anchor}"
+
+
+def test_quickstart_shows_the_error_that_is_printed(tmp_path: Path) -> None:
+    """A misspelt key of the page's scene: the message lists the keys of this version."""
+    from add import InputError, load_scene
+
+    page = "docs/quickstart.md"
+    path = tmp_path / "bad.json"
+    path.write_text(blocks(page, "json")[0].replace('"young"', '"yuong"'), encoding="utf-8")
+    shown = re.search(r"error: bad\.json: (.*?)\n\n", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert shown
+    with pytest.raises(InputError) as refused:
+        load_scene(path)
+    assert str(refused.value).split("bad.json: ")[1] == " ".join(shown[1].split())
