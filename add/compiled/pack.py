@@ -261,18 +261,16 @@ class _Packing:
                 self.sized[len(self.families) - 1] = decided
         n, rows = system.n, system.n if self.lift is None else self.lift.rows.n
         for constraint, own_rows in system.parts:
-            lifted = isinstance(constraint, LiftedConstraint)
-            equations = constraint.inner if isinstance(constraint, LiftedConstraint) else constraint
+            equations = constraint.inner if (lifted := isinstance(constraint, LiftedConstraint)) else constraint
             family = equations.family(own_rows.start + (rows if lifted else n))
-            number = FOLLOWS - equations.follows if isinstance(equations, HeldPairs) else EQUATION
-            self.families.append((family, number, bool(self.trees) and not lifted))
+            kind = FOLLOWS - equations.follows if isinstance(equations, HeldPairs) else EQUATION
+            self.families.append((family, kind, bool(self.trees) and not lifted))
         if self.lift is not None and self.lift.carried:
             raise NotCompiled("nodes tied to links")
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
         n, n_rows = system.n + system.n_multipliers, rows + system.n_multipliers
-        sparse = n > MOST_DENSE
-        if sparse and self.trees:
+        if (sparse := n > MOST_DENSE) and self.trees:
             raise NotCompiled(f"{n} coordinates with trees, more than {MOST_DENSE}")
         if self.trees and n_rows > MOST_ROWS:
             raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")

@@ -95,8 +95,8 @@ KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian, rates
 call_stick_rows = when_called(
     stick_rows_of_bodies,
     (
-        types.float64, *[_ROW] * 3, _INTS, _ROW, _ROWS, _ROWS, types.float64[:, ::1], types.boolean, _ROWS,
-        typeof(new_stick_rows.py_func(0, 12, 6)),
+        types.NamedTuple([types.float64, *[_ROW] * 3], Motion), types.NamedTuple([_INTS, _ROW, _ROWS], Packed), _ROWS,
+        types.float64[:, ::1], types.boolean, _ROWS, typeof(new_stick_rows.py_func(0, 12, 6)),
     ),
     types.none,
 )  # fmt: skip
@@ -108,7 +108,7 @@ def held_rows(arena, k, at, rows, derivatives):
     c, held = _own(arena, arena.families[k, FIELD]), sticking(rows)
     n, size = held.shape[0], at.q.size
     out, own = new_stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
-    given = at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places
+    given = Motion(at.t, at.q, at.v, at.theta), Packed(c.ints, c.floats, c.places)
     call_stick_rows((*given, held, at.q[size - 3 * n :].reshape((n, 3)), derivatives, own, out))
     return size - 3 * n, own, out
 

@@ -395,6 +395,5 @@ class StickingBodies(StickingContacts):
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""
         contact, rows, out = self.contact, self.rows.copy(), new_stick_rows(self.rows.shape[0], 12, 6)
-        by = *contact.motion(kin, theta), *contact.at(theta).packed
-        stick_rows_of_bodies(*by, rows, reactions, True, NO_CONTACT, out)
+        stick_rows_of_bodies(contact.motion(kin, theta), contact.packed, rows, reactions, True, NO_CONTACT, out)
         return out

@@ -23,7 +23,7 @@ import numpy as np
 
 from add.kernels.borrowed import put
 from add.kernels.caching import CALLED, njit
-from add.kernels.contact_arrays import Motion, unpacked, unpacked_law
+from add.kernels.contact_arrays import unpacked, unpacked_law
 from add.kernels.contact_blocks import (
     BODY,
     COUNT,
@@ -96,10 +96,10 @@ def _held(first, stop, R, m, S, room, by_row, out):
 
 
 @njit(cache=True, error_model="numpy")
-def stick_rows_of_bodies(t, q, v, theta, ints, floats, places, decision, reactions, derivatives, ends, out):
-    """See `_fill_stick_rows`; motion and the arrays (`Packed`) come as their parts."""
-    motion, contacts, law = Motion(t, q, v, theta), unpacked(ints, floats, places), unpacked_law(ints)
-    _fill_stick_rows(motion, contacts, law, decision, reactions, derivatives, ends, out, *new_store())
+def stick_rows_of_bodies(motion, packed, decision, reactions, derivatives, own, out):
+    """See `_fill_stick_rows`; ``packed`` is a `Packed`."""
+    contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
+    _fill_stick_rows(motion, contacts, law, decision, reactions, derivatives, own, out, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
