@@ -16,13 +16,14 @@ from functools import cache
 from typing import Any, final
 
 import numpy as np
-from numba import config, typeof
+from numba import config
 from numba.core.event import Event, Listener, install_listener
 from scipy.sparse import csc_array
 
 from add.commands.beside import leave_garbage
 from add.commands.parallel.workers import LocalProcesses, Work
 from add.compiled.available import available, functions
+from add.compiled.holding import call_bears, call_rests
 from add.compiled.impulse_near import call_cones, call_in_reach, call_touch_rows, call_touches
 from add.compiled.impulses import at_hand
 from add.compiled.stages import pull_back_stages
@@ -39,14 +40,12 @@ from add.kernels.arena import FORCES, JACOBIAN, signatures
 from add.kernels.caching import executable, is_kept
 from add.kernels.cone_solve import call_finish, call_polish, call_ruled, call_settle, call_sweeps
 from add.kernels.cones import eigenvalues, singular_values
-from add.kernels.contact_arrays import Motion, nothing
 from add.kernels.contact_lines import call_cross, call_crossing_features
-from add.kernels.contact_pairs import STICKS, Law
+from add.kernels.contact_pairs import STICKS
 from add.kernels.contact_places import call_roll, call_rolled
 from add.kernels.mesh_distance import call_mesh_branch, call_mesh_feature
 from add.kernels.ordering import call_rows_by
 from add.kernels.shape_grid import call_shapes_near
-from add.kernels.sticking import new_stick_rows, stick_rows_of_bodies
 from add.linalg import DENSE_LIMIT, MultifrontalLU
 from add.linalg.pattern import Pattern
 from add.scene import Scene, load_scene
@@ -58,7 +57,7 @@ _WHEN_CALLED = (
     call_cones, call_finish, call_polish, call_settle, call_ruled, call_sweeps, eigenvalues, singular_values,
     call_in_reach, call_touches, call_touch_rows, call_roll, call_rolled, call_cross,
     call_rows_by, call_shapes_near,
-    call_crossing_features, call_mesh_feature, call_mesh_branch, call_near_pairs,
+    call_crossing_features, call_mesh_feature, call_mesh_branch, call_near_pairs, call_rests, call_bears,
 )  # fmt: skip
 #: Matrices of more coordinates take more memory and time than is to be spent beside a run.
 MOST_COORDINATES = 5000
@@ -195,19 +194,11 @@ def of_all_runs() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
     contact = (
         *functions_of_meshes(),
         *functions_of_contact(),
-        *_of_sticking(),
         *(one.callee[:2] for one in _WHEN_CALLED),
     )
     longest = pull_back_stages, take_steps, *(kind.functions[FORCES] for kind in (MESH_KIND, KIND))
     every = [*functions(explicit=True), *contact]
     return tuple(sorted(every, key=lambda call: longest.index(call[0]) if call[0] in longest else len(longest)))
-
-
-def _of_sticking() -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-    """Return what holds points of bodies that stick."""
-    x, places, none = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
-    arguments = Motion(0.0, x, x, x), nothing(), Law(0, 0), none, places, new_stick_rows(0, 12, 6)
-    return ((stick_rows_of_bodies, tuple(map(typeof, arguments))),)
 
 
 def warmed() -> bool:

@@ -24,6 +24,9 @@ from add.linalg.multifrontal import EXTRA_REFINEMENTS, MAX_REPLACED, SMALLEST
 from add.linalg.substitution import refine
 from add.typing import AnyArray, FloatArray
 
+#: How much rows that hold give way, as a share of what the matrix without them does under their forces.
+SOFTNESS = 1e-8
+
 
 @njit(**CALLED)
 def _room(linear, sparse):
@@ -105,6 +108,22 @@ def take_block(data, n_all, free, out):
 
 
 @njit(**CALLED)
+def _soften(factors, n, held):
+    """Let the last rows, which hold what sticks, give way a little: they depend on each other, and refinement mends it.
+
+    Reactions that do nothing, along normals or against each other, are left as they were (method of multipliers, see
+    `add.linalg.augmented_lagrangian`).
+    """
+    size, rows, columns = 0.0, 0.0, 0.0
+    for c in range(n - held):
+        size += abs(factors[c * n + c]) / (n - held)
+        for r in range(n - held, n):
+            rows, columns = max(rows, abs(factors[c * n + r])), max(columns, abs(factors[r * n + c]))
+    for r in range(n - held, n):
+        factors[r * n + r] -= SOFTNESS * rows * columns / size
+
+
+@njit(**CALLED)
 def factor_dense(linear, blas):
     """Factor the matrix; return its largest entry, or -1 if it is singular or not finite."""
     n, largest = linear.pivots.size, 0.0
@@ -114,6 +133,8 @@ def factor_dense(linear, blas):
             return -1.0
         largest = max(largest, abs(x))
         linear.factors[k] = x
+    if linear.info[2]:
+        _soften(linear.factors, n, linear.info[2])
     getrf(blas.getrf, (n, n, linear.factors, 0, n, linear.pivots, 0, linear.info, 0))
     return -1.0 if linear.info[0] > 0 else largest
 
@@ -193,7 +214,8 @@ class Linear(NamedTuple):
     matrix : values of the block
     factors : of it
     pivots : (n,) int32 exchanges of rows
-    info : (2,) int32, what LAPACK says, and whether the factors are those of Cholesky
+    info : (3,) int32, what LAPACK says, whether the factors are those of Cholesky, and how many of the last rows hold
+        what sticks
     more : of sparse matrices: contributions that wait, the rows of the largest border, and three largest entries of
         each unknown, see `add.compiled.linear`
     """
@@ -212,9 +234,9 @@ def new_linear(arrays):
     more, fill, nnz = 0, n * n, n * n
     if sizes.size:
         more, fill, nnz = sizes[0] + sizes[1] + 3 * n, sizes[2], sizes[3]
-    return Linear(
-        np.empty(nnz), np.empty(fill), np.empty(n, dtype=np.int32), np.zeros(2, dtype=np.int32), np.empty(more)
-    )
+    info = np.zeros(3, dtype=np.int32)
+    info[2] = layout_of(arrays).size[4]
+    return Linear(np.empty(nnz), np.empty(fill), np.empty(n, dtype=np.int32), info, np.empty(more))
 
 
 def no_linear() -> Linear:

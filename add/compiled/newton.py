@@ -65,8 +65,9 @@ class Step(NamedTuple):
     """The arguments of one step.
 
     Formula and criteria, q_star and v_star (2, n), signals, theta; whether it is replayed, and whether equations hold
-    what touches and does not slip, which are not here; how many of the last coordinates are multipliers. Where there
-    are, ``stars[1, n]`` is how much their rows weigh in the merit, see `add.solve.newton.Solve.row_norm`.
+    what touches and does not slip, which are not here; how many of the last coordinates are multipliers, and how many
+    of these hold what sticks. Where there are, ``stars[1, n]`` is how much their rows weigh in the merit, see
+    `add.solve.newton.Solve.row_norm`.
     """
 
     formula: Formula
@@ -77,6 +78,7 @@ class Step(NamedTuple):
     replay: bool
     holds: bool
     multipliers: int
+    held: int
 
 
 class Iterate(NamedTuple):
@@ -110,12 +112,14 @@ def free_norm(r, free, order):
 
 
 @njit(**CALLED)
-def merit_of(multipliers, stars, order, r, free):
+def merit_of(step, r, free):
     """Return the norm of r over the free coordinates and, by their weight (`Step`), that of the rows of multipliers."""
-    if multipliers == 0:
+    order = step.criteria.norm
+    if step.multipliers == 0:
         return free_norm(r, free, order)
-    n = free.size - multipliers
-    return free_norm(r, free[:n], order) + stars[1, r.size] * free_norm(r, free[n:], order)
+    n, held, weight = free.size - step.multipliers, free.size - step.held, step.stars[1, r.size]
+    merit = free_norm(r, free[:n], order) + weight * free_norm(r, free[n:held], order)
+    return merit + weight / step.formula.c * free_norm(r, free[held:], order) if step.held else merit
 
 
 @njit(**CALLED)
@@ -140,7 +144,7 @@ def evaluate(arrays, routines, step, given, measured, point):
     at = Instant(formula.t, q, v, a, step.theta, step.signals)
     order = norm if measured else 0
     chosen, scale = call_residual(routines.residual, (arrays, at, lifted, step.replay, given, order, r))
-    return merit_of(step.multipliers, step.stars, norm, r, free), chosen, scale
+    return merit_of(step, r, free), chosen, scale
 
 
 @njit(**CALLED)
@@ -226,7 +230,7 @@ def _natural(arrays, room, largest, size, free, routines):
 
 
 @njit(**CALLED)
-def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
+def _search(arrays, routines, step, given, point, trial, merit, room, largest):
     """Look for the next iterate along room.step; return whether it was found, its merit and its choices."""
     free, way, size, length = point.free, room.step, 0.0, 1.0
     for k in range(free.size):
@@ -241,7 +245,7 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
         if not length > BLOCKED:
             break
         take_trial(trial, point, way, length, free)
-        value, choices, _ = evaluate(arrays, routines, step, chosen, False, trial)
+        value, choices, _ = evaluate(arrays, routines, step, given, False, trial)
         if value <= (1.0 - SUFFICIENT_DECREASE * length) * merit:
             return True, value, choices
         if halving <= NATURAL_AFTER:
@@ -249,13 +253,13 @@ def _search(arrays, routines, step, chosen, point, trial, merit, room, largest):
         if halving == NATURAL_AFTER:
             natural = _natural(arrays, room, largest, size, free, routines)
             if natural == -2:
-                return False, merit, chosen
+                return False, merit, given
             if natural >= 0:
                 take_trial(trial, point, way, room.lengths[natural], free)
-                value, choices, _ = evaluate(arrays, routines, step, chosen, False, trial)
+                value, choices, _ = evaluate(arrays, routines, step, given, False, trial)
                 return True, value, choices
         length *= 0.5
-    return False, merit, chosen
+    return False, merit, given
 
 
 class Begun(NamedTuple):
@@ -299,9 +303,10 @@ def tolerated(criteria, scale):
 
 
 @njit(**CALLED)
-def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits):
+def solve_step(arrays, routines, step, given, begun, point, trial, room, merits):
     """Iterate from the u of ``point``; fill ``merits`` with those of all iterates. See `Begun`.
 
+    ``given`` are the choices of a step that is replayed, or what sticks all through the step.
     Returns how it ended, iterations and factorisations done, the size of the forces at the first guess that the
     tolerance follows, `RESTING` or `HOLDING`, whether the last iterate is in ``trial`` in place of
     ``point``, and the choices made there.
@@ -309,7 +314,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
     formula, criteria = step.formula, step.criteria
     free, c = point.free, formula.c
     n_free, swapped, filled = free.size, False, step.multipliers > 0
-    merit, chosen, scale = evaluate(arrays, routines, step, chosen, True, point)
+    merit, chosen, scale = evaluate(arrays, routines, step, given, True, point)
     iterations, factorizations, largest, reuse = begun.iterations, begun.factorizations, 0.0, False
     if begun.scale >= 0.0:
         scale = begun.scale
@@ -324,7 +329,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
         at = Instant(formula.t, point.q, point.v, point.a, step.theta, step.signals)
         call_jacobian(routines.jacobian, (arrays, at, point.lifted, chosen, 1.0, c, c * c, room.data))
         step.stars[1, point.u.size] = weight_of_rows(arrays, room.data, n_free - step.multipliers)
-        merit = merits[iterations] = merit_of(step.multipliers, step.stars, criteria.norm, point.r, free)
+        merit = merits[iterations] = merit_of(step, point.r, free)
     tolerance = tolerated(criteria, scale)
     for iteration in range(iterations, criteria.max_iterations + 1):
         if merit <= max(tolerance, LOOSE_SHARE * scale) and to_hold(step, chosen)[0] > 0:
@@ -349,7 +354,7 @@ def solve_step(arrays, routines, step, chosen, begun, point, trial, room, merits
             room.b[k] = -point.r[free[k]]
         if not solve(arrays, routines, room.linear, largest, False, room.b, room.step, room.rest):
             break
-        lower, following, choices = _search(arrays, routines, step, chosen, point, trial, merit, room, largest)
+        lower, following, choices = _search(arrays, routines, step, given, point, trial, merit, room, largest)
         if reuse and (not lower or following > 0.5 * merit):
             reuse = False
             continue

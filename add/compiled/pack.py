@@ -9,6 +9,8 @@ import numpy as np
 
 from add.compiled.routines import Routines, routines
 from add.compiled.structure import FIRST, STRUCTURE, Layout, Links, Moves, empty, known_fields, sparse_structure
+from add.compiled.walk import FOLLOWS
+from add.contact.body_family import HeldPairs
 from add.equations.family import Family, Kind, NotCompiled
 from add.equations.lift import Lift
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -67,6 +69,7 @@ class PackedSystem:
         Of a sparse matrix over all coordinates, without what changes from step to step.
     changing : number of a family that does -> number of its deciding term
     sized : number of a family whose arrays follow sizes in theta -> its term
+    with_held : see `add.compiled.holding.holding`
     """
 
     system: System
@@ -81,6 +84,7 @@ class PackedSystem:
     whole: Pattern | None
     changing: dict[int, int]
     sized: dict[int, DecidingTerm]
+    with_held: "dict[int, PackedSystem | None]" = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def steps_a_call(self) -> int:
@@ -184,7 +188,7 @@ class PackedSystem:
             first[k] + i: array for k, family in families.items() for i, array in enumerate(family.arrays)
         }
         if self.whole is None:
-            n = _coordinates(self.system)
+            n = self.system.n + self.system.n_multipliers
             return self._others(arrays_at | {slots[k]: _in_full(one, n) for k, one in families.items()})
         whole = self.whole.extended([family.pattern for family in families.values()])
         assert whole.place is not None
@@ -257,17 +261,16 @@ class _Packing:
                 self.sized[len(self.families) - 1] = decided
         n, rows = system.n, system.n if self.lift is None else self.lift.rows.n
         for constraint, own_rows in system.parts:
-            lifted = isinstance(constraint, LiftedConstraint)
-            equations = constraint.inner if isinstance(constraint, LiftedConstraint) else constraint
+            equations = constraint.inner if (lifted := isinstance(constraint, LiftedConstraint)) else constraint
             family = equations.family(own_rows.start + (rows if lifted else n))
-            self.families.append((family, EQUATION, bool(self.trees) and not lifted))
+            kind = FOLLOWS - equations.follows if isinstance(equations, HeldPairs) else EQUATION
+            self.families.append((family, kind, bool(self.trees) and not lifted))
         if self.lift is not None and self.lift.carried:
             raise NotCompiled("nodes tied to links")
         if self.lift is not None and not self.trees:
             raise NotCompiled("a body in coordinates of its own that is no tree")
-        n, n_rows = _coordinates(system), rows + system.n_multipliers
-        sparse = n > MOST_DENSE
-        if sparse and self.trees:
+        n, n_rows = system.n + system.n_multipliers, rows + system.n_multipliers
+        if (sparse := n > MOST_DENSE) and self.trees:
             raise NotCompiled(f"{n} coordinates with trees, more than {MOST_DENSE}")
         if self.trees and n_rows > MOST_ROWS:
             raise NotCompiled(f"{n_rows} rows of links and bodies, more than {MOST_ROWS}")
@@ -381,12 +384,9 @@ def elements_of(lift: Lift, trees: Sequence[TreeInertia]) -> IntArray:
 
 def _sizes(system: System, n_values: int) -> IntArray:
     """Return `Layout.size`."""
-    return np.array([_coordinates(system), n_values, bool(system.sticking), system.n_multipliers])
-
-
-def _coordinates(system: System) -> int:
-    """Return how many there are with multipliers, which are the last."""
-    return system.n + system.n_multipliers
+    n, m = system.n, system.n_multipliers
+    held = sum(c.n_rows for c, _ in system.parts if isinstance(getattr(c, "inner", c), HeldPairs))
+    return np.array([n + m, n_values, bool(system.sticking) and not held, m, held])
 
 
 def free_of(system: System) -> IntArray:

@@ -7,11 +7,12 @@ from typing import Any, final
 import numpy as np
 
 from add.compiled.equations import Along, Reading, as_choices, push_steps, state_matrices, step_matrices
+from add.compiled.holding import holding, touching
 from add.compiled.newton import FRESH, HOLDING, Begun, Criteria
 from add.compiled.pack import Others, PackedSystem
 from add.compiled.routines import AskedLimit, Routines
-from add.compiled.stages import pull_back_stages, take_stages
-from add.compiled.steps import Block, Stages, Steps, Tableau, Timing, pull_back_steps, take_steps
+from add.compiled.stages import pull_back_stages
+from add.compiled.steps import Block, Steps, Timing, pull_back_steps, take_steps
 from add.compiled.structure import CHUNK, SignalsOfSteps, windows
 from add.compiled.walk import Choices, no_choices
 from add.equations.family_term import plain
@@ -50,6 +51,7 @@ class CompiledRun:
         self._sizes: tuple[Others, ...] = ()
         self._limit = None if system.system.limit is None else AskedLimit(system.system.limit, system.system.n)
         self._rows_along = Along(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), _NOTHING, 0, False)
+        self._holding: dict[int, CompiledRun | None] = {0: self}
 
     @property
     def dense(self) -> bool:
@@ -66,6 +68,28 @@ class CompiledRun:
         tried = (dt, step) == (timing.dt, timing.first) and np.array_equal(before, q)
         same = self._theta is not None and np.array_equal(self._theta, theta)
         return ended if tried and same else None
+
+    def holding(self, n_rows: int) -> "CompiledRun | None":
+        """Return the run of the system with so many multipliers more that hold what sticks; None for none."""
+        if n_rows not in self._holding:
+            packed = holding(self.system, n_rows)
+            self._holding[n_rows] = None if packed is None else CompiledRun(packed)
+        return self._holding[n_rows]
+
+    def _of(self, block: Block) -> "CompiledRun":
+        """Return the run that a block is one of."""
+        run = self.holding(block.system.system.n_multipliers - self.system.system.n_multipliers)
+        assert run is not None
+        return run
+
+    def take_resting(
+        self, timing: Timing, criteria: Criteria, before: tuple[FloatArray, FloatArray], n: int, theta: FloatArray
+    ) -> Block | None:
+        """Take up to ``n`` steps in which equations hold all that touches; None where it moves, or cannot be."""
+        rows = touching(self.system, self._before(timing, *before), theta)
+        run = self.holding(rows) if rows else None
+        block = None if run is None else run.take(timing, criteria, before, n, theta)
+        return block if block is not None and block.n else None
 
     def copy(self) -> "CompiledRun":
         """Return another one for the same run, which can be used at the same time."""
@@ -105,15 +129,19 @@ class CompiledRun:
                 self._last = pattern, now, others, arena
         return arena, routines
 
+    @staticmethod
+    def _before(timing: Timing, q: FloatArray, v: FloatArray) -> Kinematics:
+        """Return the state before a step, from its pairs."""
+        return Kinematics(q[0], v[0], (v[0] - v[1]) / timing.dt, timing.first * timing.dt, timing.first)
+
     def _candidates(self, timing: Timing, q: FloatArray, v: FloatArray, theta: FloatArray) -> AllCandidates:
         """Return what the terms whose patterns change may decide in the step that follows the pairs q and v."""
         if not self.system.changing:
             return ()
-        dt, step = timing.dt, timing.first
-        kin = Kinematics(q[0], v[0], (v[0] - v[1]) / dt, step * dt, step)
+        kin = self._before(timing, q, v)
         return tuple(
             [
-                term.candidates(kin, theta, dt) if number in self.system.changing.values() else None
+                term.candidates(kin, theta, timing.dt) if number in self.system.changing.values() else None
                 for number, term in enumerate(self.system.system.deciding)
             ]
         )
@@ -128,11 +156,12 @@ class CompiledRun:
                 self._arena = self.system.arena_with(*self._sizes)
                 self._last = None, {}, None, self._arena
 
-    def _signals(self, timing: Timing, n: int, stages: FloatArray | None = None) -> Signals:
+    def signals(self, timing: Timing, n: int, stages: FloatArray | None = None) -> Signals:
+        """Return the signals at the ends, or at the ``stages``, of steps."""
         return self._of_steps.of(timing.dt, timing.first + 1, n, stages)
 
     @property
-    def _explicit(self) -> tuple[Arena, tuple[Blas, tuple[IntArray, IntArray, IntArray]]]:
+    def explicit(self) -> tuple[Arena, tuple[Blas, tuple[IntArray, IntArray, IntArray]]]:
         """The arguments that explicit steps begin with."""
         return self.system.arena, (addresses(), self.system.depending)
 
@@ -166,7 +195,7 @@ class CompiledRun:
                 routines = routines._replace(limit=self._limit.asked_at(theta))
             taken, *fields, (u_left, chosen, iterations, factorizations, scale) = take_steps(
                 arena, routines, timing, criteria, (q, v),
-                self._start, self._signals(timing, n), theta, replay is not None, (u, held, begun),
+                self._start, self.signals(timing, n), theta, replay is not None, (u, held, begun),
             )  # fmt: skip
             if self._limit is not None:
                 self._limit.check()
@@ -202,11 +231,13 @@ class CompiledRun:
         None are, unless the matrix of one cannot be solved with. ``bars`` (n + 1, 2, n_coordinates) as in
         `add.compiled.steps.pull_back_steps`; ``by_position`` (n_coordinates,) takes what `add_start` wants.
         """
+        if (run := self._of(block)) is not self:
+            return run.pull_back(block, n, theta, bars, by_position, theta_bar)
         theta = plain(theta)
         if block.stages is not None:
             left = pull_back_stages(
-                *self._explicit, block.timing, block.steps, block.stages, (block.q, block.v),
-                self._signals(block.timing, n, block.stages.tableau.c), theta, bars, theta_bar,
+                *self.explicit, block.timing, block.steps, block.stages, (block.q, block.v),
+                self.signals(block.timing, n, block.stages.tableau.c), theta, bars, theta_bar,
             )  # fmt: skip
             if left:
                 raise SolverError(f"derivative of step {block.timing.first + left}: a mass matrix is singular")
@@ -216,40 +247,12 @@ class CompiledRun:
         all_bars, positions = tuple(map(wide, bars)), wide(by_position)
         left = pull_back_steps(
             *self._of_block(block), block.timing, self.system.with_all(block.steps, block.mu),
-            (wide(block.q), wide(block.v)), self._signals(block.timing, n), theta, all_bars, positions, theta_bar,
+            (wide(block.q), wide(block.v)), self.signals(block.timing, n), theta, all_bars, positions, theta_bar,
         )  # fmt: skip
         if self.system.system.n_multipliers:
             for mine, own in zip((*all_bars, positions), (*bars, by_position), strict=True):
                 own[...] = mine[..., :size]
         return int(left)
-
-    def take_stages(
-        self,
-        tableau: Tableau,
-        timing: Timing,
-        before: tuple[FloatArray, FloatArray],
-        n: int,
-        theta: FloatArray,
-        fastest: float,
-    ) -> Block:
-        """Take up to ``n`` explicit steps from q and v (n_coordinates,): all coordinates are free, and nothing decides.
-
-        Fewer at the end of a chunk, or where a step ends with a velocity beyond ``fastest`` or cannot be taken.
-        """
-        n = min(n, CHUNK - (timing.first + 1) % CHUNK, self.system.steps_a_call)
-        q, v = plain(before[0]), plain(before[1])
-        taken, after_q, after_v, states_q, states_v, turned, stages = take_stages(
-            *self._explicit, tableau, timing, (q, v), self._signals(timing, n, tableau.c), plain(theta),
-            fastest,
-        )  # fmt: skip
-        a = np.ascontiguousarray(stages[:, 2, -1])
-        counts, merits = np.zeros((n, 5), dtype=np.int64), np.zeros((n, 1))
-        counts[:, 2] = tableau.b.size
-        steps = Steps(
-            after_q, after_v, a, states_q, states_v, turned, counts, merits[:, 0].copy(), merits, self._none.rows,
-            np.zeros((n, 1), dtype=np.int64),
-        )  # fmt: skip
-        return Block(self.system, timing, steps, taken, q, v, stages=Stages(tableau, stages))
 
     def matrices_at(
         self, t: float, kin: tuple[FloatArray, FloatArray, FloatArray], theta: FloatArray, directions: Directions
@@ -320,13 +323,15 @@ class CompiledRun:
         Returns how many steps could be solved with, the directions (k,) that have moved anything, those of ``tangents``
         first, and the tangents (steps, k, n_coordinates) of q and v after each step, before a change of chart.
         """
+        if (run := self._of(block)) is not self:
+            return run.push(block, first, n, theta, tangents, directions)
         theta, dot = plain(theta), tangents.dot
         self._at(theta)
         dots = np.stack([dot.q, dot.v]).reshape(2, 2, self.system.system.n, tangents.index.size)
         packed = self.system
         done, index, q_dot, v_dot = push_steps(
             *self._of_block(block), block.timing, packed.with_all(block.steps, block.mu), (first, n),
-            self._signals(block.timing, block.n), theta, self._along(directions), tangents.index.astype(np.int64),
+            self.signals(block.timing, block.n), theta, self._along(directions), tangents.index.astype(np.int64),
             plain(packed.with_multipliers(np.transpose(dots, (0, 1, 3, 2)))),
         )  # fmt: skip
         return done, index, q_dot[..., : packed.system.n], v_dot[..., : packed.system.n]
@@ -337,7 +342,7 @@ class CompiledRun:
         """Return the state, theta and the signals at the end of the first step."""
         theta, (q, v, a) = plain(theta), kin
         self._at(theta)
-        signals = self._signals(timing, 1)
+        signals = self.signals(timing, 1)
         return (plain(q), plain(v), plain(a)), theta, Signals(signals.weights[0], signals.table[0])
 
     def _along(self, directions: Directions) -> Along:

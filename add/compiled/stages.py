@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from add.compiled.linear import Linear, add_transposed, factor_dense, new_linear, solve_dense
-from add.compiled.steps import pull_charts
-from add.compiled.structure import layout_of, links_of, tree_of
+from add.compiled.structure import layout_of, links_of, pull_charts, tree_of
 from add.compiled.tree_equations import (
     at_rows,
     fill_links,

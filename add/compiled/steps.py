@@ -7,6 +7,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from add.compiled.holding import call_bears, call_rests
 from add.compiled.linear import Linear, new_linear
 from add.compiled.newton import (
     GIVEN_UP,
@@ -24,7 +25,7 @@ from add.compiled.newton import (
 )
 from add.compiled.pack import PackedSystem
 from add.compiled.routines import add_product, call_matrices, call_parameters, call_residual, factor, solve
-from add.compiled.structure import CHUNK, layout_of, links_of, move_parameters, move_prescribed
+from add.compiled.structure import CHUNK, layout_of, links_of, move_parameters, move_prescribed, pull_charts
 from add.compiled.tree_equations import new_lifted
 from add.compiled.walk import Choices, choices_of, with_rows
 from add.equations.kinematics import Carry
@@ -32,7 +33,7 @@ from add.equations.term import AllCandidates, Decisions
 from add.kernels.arena import Instant, Signals
 from add.kernels.borrowed import put, uncounted
 from add.kernels.caching import CALLED, njit
-from add.kernels.rotation import beyond_pi, change_chart, change_chart_pullback
+from add.kernels.rotation import beyond_pi, change_chart
 from add.typing import BoolArray, FloatArray, IntArray
 
 
@@ -173,13 +174,18 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
     arrays, (start, signals, theta), given, rooms, out = uncounted((arrays, driven, given, rooms, out))
     q, v, a, states_q, states_v, turned, counts, tolerance, merits, ends = out
     point, trial, room, (old_q, old_v, stars) = rooms
-    layout, (u_given, none, begun) = layout_of(arrays), given
-    (n_steps, n), multipliers = q.shape, layout.size[3]
+    layout, (u_given, kept, begun) = layout_of(arrays), given
+    (n_steps, n), multipliers, held = q.shape, layout.size[3], layout.size[4]
     rows, n_rows = np.empty((4 * n_steps, 3), dtype=np.int64), 0
-    done, chosen, left = 0, none, (0, 0, RESTING)
+    done, chosen, left = 0, kept, (0, 0, RESTING)
     for k in range(n_steps):
         formula, now = _formula(timing, k), Signals(signals.weights[k], signals.table[k])
         c = formula.c
+        if held and not replay:
+            before = Instant(formula.t - formula.dt, old_q[0], old_v[0], point.a, theta, now)
+            rests, kept = call_rests((arrays, routines, before, point.lifted, given[1], held))
+            if not rests:
+                break
         for i in range(n):
             stars[0, i] = formula.alpha_0 * old_q[0, i] + formula.alpha_1 * old_q[1, i]
             stars[1, i] = formula.alpha_0 * old_v[0, i] + formula.alpha_1 * old_v[1, i]
@@ -196,12 +202,16 @@ def _take(arrays, routines, timing, criteria, driven, replay, given, rooms, out)
         if routines.limit and not whole and not _reach(routines, layout, old_q[0], stars[0], point):
             break
         holds = not replay and layout.size[2] != 0
-        step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers)
+        step = Step(formula, criteria, stars, now, theta, replay, holds, multipliers, held)
         status, iterations, factorizations, scale, swapped, chosen = solve_step(
-            arrays, routines, step, none, begun, point, trial, room, merits[k]
+            arrays, routines, step, kept, begun, point, trial, room, merits[k]
         )
         if swapped:
             point, trial = trial, point
+        if held and not replay and status != GIVEN_UP:
+            at = Instant(formula.t, point.q, point.v, point.a, theta, now)
+            if not call_bears((arrays, routines, at, point.lifted, chosen, room.data)):
+                break
         if status != GIVEN_UP and to_hold(step, chosen)[0] > 0:
             status, scale = GIVEN_UP, HOLDING
         if status == GIVEN_UP:
@@ -329,22 +339,6 @@ class BackRoom(NamedTuple):
     lifted: FloatArray
     parts: FloatArray
     over_rows: FloatArray
-
-
-@njit(**CALLED)
-def pull_charts(rotations, steps, k, before, pairs, bars):
-    """Replace cotangents of q and v (2, n) after the changes of chart of step k by those before; ``pairs`` are scratch.
-
-    ``before`` is the newest pair (q, v) of the state before the steps.
-    """
-    (pair_q, pair_v), (bar_q, bar_v) = pairs, bars
-    for i in range(rotations.size):
-        if steps.turned[k, i]:
-            put(steps.q[k], pair_q[0])
-            put(steps.v[k], pair_v[0])
-            put(steps.states_q[k - 1] if k else before[0], pair_q[1])
-            put(steps.states_v[k - 1] if k else before[1], pair_v[1])
-            change_chart_pullback(rotations[i], pair_q, pair_v, bar_q, bar_v)
 
 
 @njit(**CALLED)

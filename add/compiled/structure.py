@@ -8,8 +8,9 @@ import numpy as np
 
 from add.equations.signals import Signal
 from add.kernels.arena import Ints, Ints2, Signals, fields_of, unpacker
-from add.kernels.borrowed import borrowed
+from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
+from add.kernels.rotation import change_chart_pullback
 from add.kernels.trees import Tree
 from add.linalg.multifrontal import analysis_of
 from add.linalg.pattern import Pattern
@@ -23,9 +24,9 @@ class Layout(NamedTuple):
     ----------
     free, prescribed : coordinates, sorted
     rotations : first coordinates of the rotation vectors that change chart
-    size : (4,) number of coordinates n, and of values of a matrix over them; whether equations hold what touches and
-        does not slip: compiled steps lack these; how many multipliers of other equations are the last coordinates,
-        free ones without mass and history
+    size : (5,) number of coordinates n, and of values of a matrix over them; whether what touches and does not slip is
+        to be held by equations that this system lacks; how many multipliers are the last coordinates, free ones without
+        mass and history; how many of these, the last, hold what sticks
     """
 
     free: Ints
@@ -248,3 +249,19 @@ class SignalsOfSteps:
             self._windows, self._chunk = windows(self._signals, times), (dt, chunk, s)
         part = slice(s * (step - chunk * CHUNK), s * (step - chunk * CHUNK + n))
         return Signals(self._windows.weights[part], self._windows.table[part])
+
+
+@njit(**CALLED)
+def pull_charts(rotations, steps, k, before, pairs, bars):
+    """Replace cotangents of q and v (2, n) after the changes of chart of step k by those before; ``pairs`` are scratch.
+
+    ``before`` is the newest pair (q, v) of the state before the steps.
+    """
+    (pair_q, pair_v), (bar_q, bar_v) = pairs, bars
+    for i in range(rotations.size):
+        if steps.turned[k, i]:
+            put(steps.q[k], pair_q[0])
+            put(steps.v[k], pair_v[0])
+            put(steps.states_q[k - 1] if k else before[0], pair_q[1])
+            put(steps.states_v[k - 1] if k else before[1], pair_v[1])
+            change_chart_pullback(rotations[i], pair_q, pair_v, bar_q, bar_v)

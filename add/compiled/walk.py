@@ -36,6 +36,9 @@ from add.kernels.borrowed import borrowed, put
 from add.kernels.caching import CALLED, njit
 from add.typing import IntArray
 
+#: In the column `CHOICE`: equations that hold what sticks in the decision of another family have this less its number.
+FOLLOWS = -3
+
 
 class Choices(NamedTuple):
     """The decisions of all families with branches.
@@ -75,8 +78,10 @@ def choices_of(steps, k):
 
 @njit(**CALLED)
 def chosen_by(arena, k, choices):
-    """Return the rows of family ``k``; none for one without branches."""
+    """Return the rows of family ``k``, its own or those that it follows; none for one without branches."""
     number = arena.families[k, CHOICE]
+    if number <= FOLLOWS:
+        number = FOLLOWS - number
     if number < 0:
         return choices.rows[:0]
     return choices.rows[choices.ends[number] : choices.ends[number + 1]]
@@ -117,13 +122,14 @@ def _gathered(family, r, scale, order, lift):
 def forces(arena, own, at, replay, choices, measured, scale, r, lift):
     """Add r of the families to ``r``; decide, or take ``choices``. Return the choices, and the largest family's norm.
 
+    What sticks in ``choices`` goes on sticking where the rest is decided.
     ``own`` chooses the families: 1 those over the coordinates of trees, none of which has branches. ``measured``: 1 or
     2, the norm; 0 to leave it out; ``scale`` that of the largest family so far; ``lift`` the matrix P of rows of links,
     empty for none.
     """
     out = np.zeros(r.size) if measured else r
     decides = not replay and choices.ends.size > 1
-    rows, ends, none = choices.rows, choices.ends, choices.rows[:0]
+    rows, ends = choices.rows, choices.ends
     if decides:
         rows, ends = np.empty((4, 3), dtype=np.int64), np.zeros(choices.ends.size, dtype=np.int64)
     context = context_of(arena, at)
@@ -131,7 +137,8 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
         if arena.families[k, OWN] != own:
             continue
         number = arena.families[k, CHOICE]
-        given = chosen_by(arena, k, choices) if replay else none
+        # Those that follow come behind what decides.
+        given = chosen_by(arena, k, Choices(rows, ends) if number <= FOLLOWS else choices)
         chosen = call_forces(arena.families[k, FORCES], (context, at.t, k, replay, given, out))
         if decides and number >= 0:
             rows = with_rows(rows, ends[number], chosen)
@@ -139,7 +146,7 @@ def forces(arena, own, at, replay, choices, measured, scale, r, lift):
         if measured:
             size = _gathered(out, r, scale, measured, lift)
             # Equations have no force where multipliers are zero, as they are where forces are measured.
-            scale = scale if number == EQUATION else size
+            scale = scale if number <= EQUATION else size
     if decides:
         rows = rows[: ends[ends.size - 1]]
     return Choices(rows, ends), scale

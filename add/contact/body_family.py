@@ -1,14 +1,16 @@
 """Contact between bodies, and between meshes, as compiled steps take it."""
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, final, get_origin, get_type_hints
 
 import numpy as np
 from numba import from_dtype, typeof, types
 
 from add.contact.sparsity import Blocks
 from add.equations.family import Family, Kind, NotCompiled
-from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, rates_in, unpacker
+from add.equations.family_term import FamilyConstraint
+from add.kernels.arena import FAMILY, FIELD, Floats, Ints, Ints2, add_entry, rates_in, unpacker
 from add.kernels.boxes import near_pairs
 from add.kernels.by_address import when_called
 from add.kernels.caching import njit
@@ -25,6 +27,7 @@ from add.kernels.mesh_derivatives import (
     mesh_contact_jacobian,
     mesh_contact_parameters,
 )
+from add.kernels.sticking import new_stick_rows, stick_rows_of_bodies, sticking
 from add.typing import IntArray
 
 #: Up to so many entries of contact blocks, of all pairs that may ever touch.
@@ -61,8 +64,8 @@ call_force = when_called(
 def _forces(arena, k, at, replay, rows, out):
     if replay and not rows.size:
         return rows
-    c, given = _own(arena, arena.families[k, FIELD]), rows if replay else rows[:0]
-    return call_force((at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, given, (out, out[:0])))
+    c = _own(arena, arena.families[k, FIELD])
+    return call_force((at.t, at.q, at.v, at.theta, c.ints, c.floats, c.places, replay, rows, (out, out[:0])))
 
 
 @njit(**FAMILY)
@@ -88,9 +91,111 @@ def _parameters(arena, k, at, rows, forward, along, out):
 KIND = Kind("contact_of_bodies", _Arrays, _forces, _parameters, _jacobian, rates=True)
 
 
+#: Python calls it, too.
+call_stick_rows = when_called(
+    stick_rows_of_bodies,
+    (
+        types.NamedTuple([types.float64, *[_ROW] * 3], Motion), types.NamedTuple([_INTS, _ROW, _ROWS], Packed), _ROWS,
+        types.float64[:, ::1], types.boolean, _ROWS, typeof(new_stick_rows.py_func(0, 12, 6)),
+    ),
+    types.none,
+)  # fmt: skip
+
+
+@njit(**FAMILY)
+def held_rows(arena, k, at, rows, derivatives):
+    """Return where the multipliers of a family of `HeldPairs` begin, coordinates and numbers, and its `StickRows`."""
+    c, held = _own(arena, arena.families[k, FIELD]), sticking(rows)
+    n, size = held.shape[0], at.q.size
+    out, own = new_stick_rows(n, 12, 6, derivatives), np.empty((n, 18), dtype=np.int64)
+    given = Motion(at.t, at.q, at.v, at.theta), Packed(c.ints, c.floats, c.places)
+    call_stick_rows((*given, held, at.q[size - 3 * n :].reshape((n, 3)), derivatives, own, out))
+    return size - 3 * n, own, out
+
+
+@njit(**FAMILY)
+def _held_forces(arena, k, at, replay, rows, out):
+    first, own, of = held_rows(arena, k, at, rows, False)
+    for i in range(own.shape[0]):
+        for r in range(3):
+            row = first + 3 * i + r
+            out[row] += of.rows[i, r]
+            for m in range(12):
+                if own[i, m] >= 0:
+                    out[own[i, m]] += of.by_v[i, r, m] * at.q[row]
+    return rows
+
+
+@njit(**FAMILY)
+def _held_jacobian(arena, k, at, rows, weight_q, weight_v, weight_a, data, slots):
+    first, own, of = held_rows(arena, k, at, rows, True)
+    size = at.q.size
+    for i in range(own.shape[0]):
+        for m in range(12):
+            if own[i, m] < 0:
+                continue
+            column = own[i, m] * size
+            for r in range(3):
+                row = first + 3 * i + r
+                data[column + row] += weight_q * of.by_q[i, r, m] + weight_v * of.by_v[i, r, m]
+                data[row * size + own[i, m]] += weight_q * of.by_v[i, r, m]
+            for l in range(12):
+                if own[i, l] >= 0:
+                    data[column + own[i, l]] += weight_q * of.geometric[i, l, m]
+
+
+@njit(**FAMILY)
+def _held_parameters(arena, k, at, rows, forward, along, out):
+    first, own, of = held_rows(arena, k, at, rows, True)
+    for i in range(own.shape[0]):
+        for p in range(6):
+            entry = own[i, 12 + p]
+            if entry < 0:
+                continue
+            for r in range(3):
+                add_entry(forward, first + 3 * i + r, entry, of.by_theta[i, r, p], along, out)
+            for m in range(12):
+                if own[i, m] >= 0:
+                    add_entry(forward, own[i, m], entry, of.geometric_by_theta[i, m, p], along, out)
+
+
+HELD = Kind("held_pairs", _Arrays, _held_forces, _held_parameters, _held_jacobian)
+
+
+@final
+@dataclass(frozen=True)
+class HeldPairs(FamilyConstraint):
+    """Equations that hold the pairs that stick in a decision, as many as there is room for: of compiled steps alone.
+
+    Their matrix is a full one; of its places they name those of their own rows.
+
+    Attributes
+    ----------
+    contact : Family
+        Of the pairs.
+    follows : int
+        Number of its deciding term.
+    n : number of pairs
+    """
+
+    contact: Family
+    follows: int
+    n: int
+
+    @property
+    def n_rows(self) -> int:
+        """Three a pair."""
+        return 3 * self.n
+
+    def family(self, first: int) -> Family:
+        """Return the arrays of the contact, which decides what sticks."""
+        rows = first + np.arange(self.n_rows)
+        return Family(HELD, self.contact.arrays, (rows, rows))
+
+
 def functions_of_contact() -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled functions beside the family, with the types of their arguments."""
-    return [one.callee[:2] for one in (call_detect, call_force)]
+    return [one.callee[:2] for one in (call_detect, call_force, call_stick_rows)]
 
 
 def body_family(contacts: Contacts, packed: Packed, growth: Growth, blocks: Blocks) -> Family:
@@ -165,13 +270,13 @@ def _mesh_forces(arena, k, at, replay, rows, out):
     if replay:
         mesh_contact_force(at.q, at.v, at.theta, contact.meshes, _law_of(contact), rows, out)
         return rows
-    meshes, law, given = contact.meshes, _law_of(contact), rows[:0]
-    found, covered = call_mesh_force((at.q, at.v, at.theta, meshes, law, contact.near, given, out))
+    meshes, law = contact.meshes, _law_of(contact)
+    found, covered = call_mesh_force((at.q, at.v, at.theta, meshes, law, contact.near, rows, out))
     if not covered:  # look for pairs where too few are near, for this trial alone
         x, half = places_and_halves(at.q, at.v, at.theta, meshes)
         if np.isfinite(x).all():  # else Newton went astray, and notices
             near = call_near_pairs((x, half, meshes, 0.0))
-            found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, given, out))
+            found, _ = call_mesh_force((at.q, at.v, at.theta, meshes, law, near, rows, out))
     return found
 
 

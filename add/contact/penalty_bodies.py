@@ -368,8 +368,7 @@ class StickingBodies(StickingContacts):
     @cached_property
     def dofs(self) -> IntArray:
         """The coordinates of the point's carrier, then those of the shape's body."""
-        contact, six = self.contact, np.arange(6)
-        points, shapes = self.points, self.shapes
+        contact, six, points, shapes = self.contact, np.arange(6), self.points, self.shapes
         out = np.full((points.size, 12), -1, dtype=np.int64)
         out[:, :6] = contact.carrier[points][:, None] + six
         out[~contact.rigid[points], 3:6] = -1
@@ -396,5 +395,5 @@ class StickingBodies(StickingContacts):
     def _evaluate(self, kin: Kinematics, theta: FloatArray, reactions: FloatArray) -> StickRows:
         """Return the rows at ``kin`` with ``reactions``."""
         contact, rows, out = self.contact, self.rows.copy(), new_stick_rows(self.rows.shape[0], 12, 6)
-        stick_rows_of_bodies(contact.motion(kin, theta), contact.arrays, contact.kernel_law, rows, reactions, out)
+        stick_rows_of_bodies(contact.motion(kin, theta), contact.packed, rows, reactions, True, NO_CONTACT, out)
         return out

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from add.kernels.borrowed import put
-from add.kernels.caching import njit
+from add.kernels.caching import CALLED, njit
+from add.kernels.contact_arrays import unpacked, unpacked_law
 from add.kernels.contact_blocks import (
     BODY,
     COUNT,
@@ -73,11 +74,13 @@ class StickRows(NamedTuple):
     stiffness: FloatArray
 
 
-def new_stick_rows(k: int, m: int, p: int) -> StickRows:
-    """Return room for k pairs."""
+@njit(**CALLED)
+def new_stick_rows(k, m, p, derivatives=True):
+    """Return room for k pairs, without ``derivatives`` for c, by_v, limit and stiffness alone."""
+    n = k if derivatives else 0
     return StickRows(
-        np.empty((k, 3)), np.empty((k, 3, m)), np.empty((k, 3, m)), np.empty((k, m, m)),
-        np.empty((k, 3, p)), np.empty((k, m, p)), np.empty(k), np.empty(k),
+        np.empty((k, 3)), np.empty((k, 3, m)), np.empty((n, 3, m)), np.empty((n, m, m)),
+        np.empty((n, 3, p)), np.empty((n, m, p)), np.empty(k), np.empty(k),
     )  # fmt: skip
 
 
@@ -93,19 +96,20 @@ def _held(first, stop, R, m, S, room, by_row, out):
 
 
 @njit(cache=True, error_model="numpy")
-def stick_rows_of_bodies(motion, contacts, law, decision, reactions, out):
-    """See `_fill_stick_rows`."""
-    _fill_stick_rows(motion, contacts, law, decision, reactions, out, *new_store())
+def stick_rows_of_bodies(motion, packed, decision, reactions, derivatives, own, out):
+    """See `_fill_stick_rows`; ``packed`` is a `Packed`."""
+    contacts, law = unpacked(packed.ints, packed.floats, packed.places), unpacked_law(packed.ints)
+    _fill_stick_rows(motion, contacts, law, decision, reactions, derivatives, own, out, *new_store())
 
 
 @njit(cache=True, error_model="numpy")
-def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, integers):
+def _fill_stick_rows(motion, contacts, law, decision, reactions, derivatives, own, out, floats, integers):
     """Fill ``out`` (StickRows, m = 12, p = 6) for points that stick to shapes, in the axes of the shape.
 
     ``decision`` (k, 3) are their rows; the features of those that do not touch are found here. ``reactions`` (k, 3)
     are the reactions. Of the `Law` the friction is not read. Columns are the coordinates (x, w) of the point's carrier
     a, then those of the shape's body b; a node has the first three alone. Parameters are the centres of mass of a and
-    of b.
+    of b. ``own`` (k, 18), if there are any, takes the columns' coordinates and the parameters' indices, -1 for none.
     """
     rows, by_v, by_q, geometric, by_centre, geometric_by_centre, limit, stiffness = out
     by_v[:], by_q[:], by_centre[:], geometric_by_centre[:] = 0.0, 0.0, 0.0, 0.0
@@ -152,16 +156,21 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
         for r in range(3):
             F[r] = m_n * n[r] - m[r]
         set_ends(a, b, contacts.points[i, 0], contacts.bodies, L, ends, dofs, room.arms)
-        block[:] = 0.0
-        centre_columns((a, b), (lever, slope), B, scratch, Z, Y)
-        for side in range(2):
-            if ends[side, BODY] >= 0:
-                first, stop = 3 * side, 3 * side + 3
-                _held(first, stop, R[o], m, S, room, by_row, by_centre[k])
-                fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
-        put(block[:12, :6], geometric_by_centre[k])
-        block[:] = 0.0
-        for way_of in range(2):
+        for c in range(18 if own.size else 0):
+            side = c // 6 if c < 12 else (c - 12) // 3
+            body = ends[side, BODY]
+            own[k, c] = dofs[c] if c < 12 else contacts.bodies[body, 1 + (c - 12) % 3] if body >= 0 else -1
+        if derivatives:
+            block[:] = 0.0
+            centre_columns((a, b), (lever, slope), B, scratch, Z, Y)
+            for side in range(2):
+                if ends[side, BODY] >= 0:
+                    first, stop = 3 * side, 3 * side + 3
+                    _held(first, stop, R[o], m, S, room, by_row, by_centre[k])
+                    fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
+            put(block[:12, :6], geometric_by_centre[k])
+            block[:] = 0.0
+        for way_of in range(0 if derivatives else 1, 2):
             weights, by = ((1.0, 0.0), by_q[k]) if way_of == 0 else ((0.0, 1.0), by_v[k])
             coordinate_columns((a, b), lever, slope, weights, B, S, L, Z, Y)
             for side in range(2):
@@ -169,8 +178,9 @@ def _fill_stick_rows(motion, contacts, law, decision, reactions, out, floats, in
                 _held(first, stop, R[o], m, S, room, by_row, by)
                 if way_of == 0:
                     fill_rows(first, stop, B, ends, room.shares, room.arms, F, Y, E, block)
-        add_turned_rows(1.0, q, dofs, frames.k, ends, room.arms, F, Z, room.G, block)
-        put(block[:12, :12], geometric[k])
+        if derivatives:
+            add_turned_rows(1.0, q, dofs, frames.k, ends, room.arms, F, Z, room.G, block)
+            put(block[:12, :12], geometric[k])
 
 
 @njit(cache=True)
@@ -182,6 +192,17 @@ def with_sticking(rows, slipping):
         if bits & ACTIVE != 0 and (slipping or bits & SLIP == 0):
             out[k, BITS] = bits | STICKS
     return out
+
+
+@njit(cache=True)
+def sticking(rows):
+    """Return the rows (k, 3) that stick."""
+    out, n = np.empty(rows.shape, dtype=np.int64), 0
+    for k in range(rows.shape[0]):
+        if rows[k, BITS] & STICKS != 0:
+            put(rows[k], out[n])
+            n += 1
+    return out[:n]
 
 
 @njit(cache=True)

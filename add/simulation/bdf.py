@@ -186,8 +186,9 @@ MOST_TANGENTS = 1 << 21
 
 
 def _compiled(assembler: Assembler, record: Record) -> CompiledRun | None:
-    """Return the compiled steps; None where equations hold something in a step, which they lack."""
-    return None if record.mu.size > assembler.system.n_multipliers else assembler.compiled
+    """Return the compiled steps that hold as much by equations; None where there are none."""
+    compiled = assembler.compiled
+    return compiled and compiled.holding(record.mu.size - assembler.system.n_multipliers)
 
 
 def _kinematics(compiled: CompiledRun, record: Record) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -259,6 +260,8 @@ class BDF(BlockStepper):
         if compiled is not None:
             given = None if replay is None else (replay.kin.v / replay.c, replay.decisions, replay.solution.candidates)
             block = compiled.take(self.formula.timing(state.step), self._criteria, (state.q, state.v), 1, theta, given)
+            if not block.n and replay is None:
+                block = self._resting(compiled, state, theta, 1) or block
             if block.n and (replay is None or np.array_equal(turned(block, 0), replay.charts)):
                 return state_after(block, 0), record_of(block, 0)
         return self._by_terms(assembler, state, theta, replay)
@@ -268,11 +271,16 @@ class BDF(BlockStepper):
         timing, compiled = self.formula.timing(state.step), assembler.compiled
         if compiled is not None and compiled.failed(timing, state.q[0], theta) is None:
             block = compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
+            block = block if block.n else self._resting(compiled, state, theta, n) or block
             if block.n and not (self.one_chart and block.steps.turned[: block.n].any()):
                 return block
             if self.attempts == 0 and not block.n and not assembler.system.sticking:
                 raise SolverError(f"step {state.step + 1}: Newton's method finds no solution from the first guess")
         return self._by_terms(assembler, state, theta, None)
+
+    def _resting(self, compiled: CompiledRun, state: State, theta: FloatArray, n: int) -> Block | None:
+        """Return steps in which equations hold all that touches; None where that is not to be."""
+        return compiled.take_resting(self.formula.timing(state.step), self._criteria, (state.q, state.v), n, theta)
 
     def each(
         self,
@@ -314,7 +322,8 @@ class BDF(BlockStepper):
     def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
         compiled, kin = _compiled(step.assembler, step.record), step.record.kin
-        if compiled is None or not compiled.dense:
+        held = step.record.mu.size > step.assembler.system.n_multipliers  # rows that depend on each other
+        if compiled is None or not compiled.dense or held:
             return None
         timing = self.formula.timing(kin.step - 1)
         given = _kinematics(compiled, step.record), step.record.decisions

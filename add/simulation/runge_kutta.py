@@ -7,8 +7,10 @@ from typing import ClassVar, final
 import numpy as np
 
 from add.compiled.run import CompiledRun
-from add.compiled.steps import Block, Stages, Tableau
-from add.compiled.structure import WITHIN
+from add.compiled.stages import take_stages
+from add.compiled.steps import Block, Stages, Steps, Tableau, Timing
+from add.compiled.structure import CHUNK, WITHIN
+from add.equations.family_term import plain
 from add.equations.kinematics import Directions, State, StateTangent, StateTangents
 from add.errors import InputError, SolverError
 from add.simulation.bdf import FLED, record_of, state_after
@@ -69,7 +71,7 @@ class RungeKutta4(BlockStepper):
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block:
         """Take up to ``n`` steps at once; see `BlockStepper.steps`."""
         before, step = (state.q[0], state.v[0]), state.step + 1
-        block = _compiled(assembler).take_stages(RK4, self._clock.timing(state.step), before, n, theta, FLED)
+        block = _taken(_compiled(assembler), self._clock.timing(state.step), before, n, theta)
         if not block.n:
             raise SolverError(
                 f"step {step} (t={step * self.dt:.6g} s): the explicit step leaves every scale, or a mass matrix is "
@@ -123,6 +125,28 @@ class RungeKutta4(BlockStepper):
             x + dt * sum(b * k for b, k in zip(RK4.b, ks, strict=True)) for x, ks in ((q_dot, rates), (v_dot, slopes))
         ]
         return tangents, after[0], after[1]
+
+
+def _taken(
+    compiled: CompiledRun, timing: Timing, before: tuple[FloatArray, FloatArray], n: int, theta: FloatArray
+) -> Block:
+    """Take up to ``n`` steps from q and v (n_coordinates,): all coordinates are free, and nothing decides.
+
+    Fewer at the end of a chunk, or where a step ends with a velocity beyond `FLED` or cannot be taken.
+    """
+    n = min(n, CHUNK - (timing.first + 1) % CHUNK, compiled.system.steps_a_call)
+    q, v = map(plain, before)
+    taken, after_q, after_v, states_q, states_v, turned, stages = take_stages(
+        *compiled.explicit, RK4, timing, (q, v), compiled.signals(timing, n, RK4.c), plain(theta), FLED
+    )
+    a = np.ascontiguousarray(stages[:, 2, -1])
+    counts, merits = np.zeros((n, 5), dtype=np.int64), np.zeros((n, 1))
+    counts[:, 2] = RK4.b.size
+    steps = Steps(
+        after_q, after_v, a, states_q, states_v, turned, counts, merits[:, 0].copy(), merits,
+        np.zeros((0, 3), dtype=np.int64), np.zeros((n, 1), dtype=np.int64),
+    )  # fmt: skip
+    return Block(compiled.system, timing, steps, taken, q, v, stages=Stages(RK4, stages))
 
 
 def _compiled(assembler: Assembler) -> CompiledRun:

@@ -12,6 +12,7 @@ from support.contact_cases import FRICTION, PLACES, contact, many_contacts, no_c
 from support.term_cases import anchor, gravity, inertia, load, material, shared_material
 
 from add.contact import BodyContact, CurveNumber, FrictionCurve, FrictionLaw, NormalFormula, NormalLaw
+from add.contact.body_family import HeldPairs
 from add.contact.meshes import MeshContact, MeshContactBranch, StickingPrimitives
 from add.contact.penalty_bodies import BodyContactBranch, StickingBodies
 from add.equations.lifted import LiftedDecidingTerm, LiftedTerm
@@ -128,7 +129,8 @@ def _term_cases() -> dict[str, Case]:
 
 TERM_CASES = _term_cases()
 #: Classes whose derivatives have a file of their own: test_rigid, _strained, _couplings, _body_contact, _mesh_contact,
-#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers, _muscles, claims' test_spatial_tendons.
+#: _mesh_sticking, _stick_constraint, _lift, _trees, _held_joints, _chambers, _muscles, claims' test_spatial_tendons; of
+#: what compiled steps hold, claims' compiled/test_resting.
 ELSEWHERE = {
     RigidInertia,
     JointLaw,  # the base of the couplings
@@ -151,6 +153,7 @@ ELSEWHERE = {
     HeldBalls,
     HeldBranch,
     HeldEquations,
+    HeldPairs,
     HeldResistance,
     JointCouplings,
     JointResistance,

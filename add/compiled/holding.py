@@ -1,0 +1,179 @@
+"""Steps in which all that touches goes on resting, held by equations: hybrid friction (`add.solve.hybrid_friction`).
+
+Where everything that touches rests before a step, it is held at once; if it bears that, a step is one solve. What is
+held are coordinates behind the others, the multipliers of `add.contact.body_family.HeldPairs`, so that these steps and
+the ways through them are those of any system, once for each number of pairs. Here is what hybrid friction asks beside:
+whether all of it rests, and whether it bears what holds it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import typeof, types
+
+from add.compiled.pack import PackedSystem, pack
+from add.compiled.routines import NONE, call_jacobian, call_residual
+from add.compiled.structure import layout_of, links_of
+from add.compiled.tree_equations import at_rows, parts_of
+from add.compiled.walk import FOLLOWS, Choices, no_choices
+from add.contact.body_family import HeldPairs, held_rows
+from add.contact.penalty_bodies import BodyContact
+from add.equations.family import NotCompiled
+from add.equations.kinematics import Kinematics
+from add.equations.lifted import LiftedDecidingTerm
+from add.equations.lifted_constraint import LiftedConstraint
+from add.equations.sticking import REST
+from add.kernels.arena import CHOICE, Instant, empty_arena, empty_instant
+from add.kernels.borrowed import put
+from add.kernels.by_address import when_called
+from add.kernels.caching import CALLED, njit
+from add.kernels.contact_pairs import ACTIVE, BITS, STICKS
+from add.kernels.sticking import all_sticking, beyond, with_sticking
+from add.linalg.blas import N, getrf, getrs
+from add.typing import FloatArray
+
+#: How much of the forces of the reactions, by size, is left out of what they share; each pass leaves so much of the
+#: rest.
+_ROUNDING, _PASSES = 1e-12, 3
+
+
+def holding(packed: PackedSystem, n_rows: int) -> PackedSystem | None:
+    """Return the system with so many multipliers more that hold what sticks; None where such steps are not compiled."""
+    system = packed.system
+    if n_rows in packed.with_held:
+        return packed.with_held[n_rows]
+    packed.with_held[n_rows] = None
+    if len(system.sticking) == 1 and not packed.sparse and n_rows % 3 == 0:
+        number = system.sticking[0][0]
+        term = system.deciding[number]
+        contact = term.inner if isinstance(term, LiftedDecidingTerm) else term
+        if isinstance(contact, BodyContact) and contact.sizes is None:
+            held = HeldPairs(contact.family(), number, n_rows // 3)
+            lifted = LiftedConstraint(held, term.lift) if isinstance(term, LiftedDecidingTerm) else held
+            with_held = replace(system, constraints=(*system.constraints, lifted))
+            try:
+                made = pack(with_held)
+            except NotCompiled:
+                return None
+            packed.with_held[n_rows] = None if made.sparse else made
+    return packed.with_held[n_rows]
+
+
+def touching(packed: PackedSystem, before: Kinematics, theta: FloatArray) -> int:
+    """Return how many equations hold what touches before a step; zero where nothing does, or steps are not these."""
+    sticking = packed.system.sticking
+    if packed.sparse or len(sticking) != 1:
+        return 0
+    return 3 * int(np.count_nonzero(sticking[0][1].decide(before, theta)[:, BITS] & ACTIVE))
+
+
+@njit(**CALLED)
+def _following(arrays):
+    """Return the family that follows a decision, and the number of that."""
+    for k in range(arrays.families.shape[0]):
+        if arrays.families[k, CHOICE] <= FOLLOWS:
+            return k, FOLLOWS - arrays.families[k, CHOICE]
+    return -1, -1
+
+
+@njit(**CALLED)
+def rests(arrays, routines, at, lifted, none, held):
+    """Return whether ``held`` rows hold all that touches at a state, none of which slides, and the choices of that."""
+    r, (_, number) = np.zeros(at.q.size), _following(arrays)
+    at = Instant(at.t, at.q, at.v, r.copy(), at.theta, at.signals)  # contact asks for no accelerations
+    found, _ = call_residual(routines.residual, (arrays, at, lifted, False, none, 0, r))
+    rows, ends = with_sticking(found.rows[found.ends[number] : found.ends[number + 1]], True), none.ends.copy()
+    for k in range(number + 1, ends.size):
+        ends[k] = rows.shape[0]
+    kept, sticking = Choices(rows, ends), 0
+    for k in range(rows.shape[0]):
+        sticking += rows[k, BITS] & STICKS != 0
+    if 3 * sticking != held:
+        return False, kept
+    call_residual(routines.residual, (arrays, at, lifted, True, kept, 0, r))
+    for i in range(r.size - held, r.size):
+        if not abs(r[i]) <= REST:
+            return False, kept
+    return True, kept
+
+
+@njit(**CALLED)
+def bears(arrays, routines, at, lifted, chosen, data):
+    """Share the reactions of a solved step out, and return whether all that touches bears its own.
+
+    ``lifted`` is the room that the equations of this state have filled; ``data`` is scratch.
+    """
+    k, number = _following(arrays)
+    rows = chosen.rows[chosen.ends[number] : chosen.ends[number + 1]]
+    free, n, held = layout_of(arrays).free, at.q.size, layout_of(arrays).size[4]
+    sticking = 0
+    for i in range(rows.shape[0]):
+        sticking += rows[i, BITS] & STICKS != 0
+    if 3 * sticking != held or not all_sticking(rows):
+        return False
+    here = at_rows(at, parts_of(arrays, lifted)) if links_of(arrays).sizes.size else at
+    limits = held_rows(arrays, k, here, rows, False)[2].limit
+    call_jacobian(routines.jacobian, (arrays, at, lifted, chosen, 1.0, 0.0, 0.0, data))
+    size = free.size - layout_of(arrays).size[3]
+    forces = np.empty((held, size))
+    for i in range(held):
+        for j in range(size):
+            forces[i, j] = data[(n - held + i) * n + free[j]]
+    reactions = at.q[n - held :]
+    share(routines.blas, forces, limits, reactions)
+    return not beyond(reactions.reshape((held // 3, 3)), limits, 1.0).any()
+
+
+@njit(**CALLED)
+def share(blas, forces, limits, reactions):
+    """Replace reactions (3 k,) by those with the same effect that count, see `add.solve.hybrid_friction`.
+
+    ``forces`` (3 k, n) is what a unit of each does. With F their transposed and W the limits, reactions W F^T x solve
+    F W F^T x = F reactions: of all that do they minimise the sum of |reaction|^2 / limit. Rows are scaled to like size,
+    and coordinates on which nothing acts have one.
+    """
+    (held, n), largest = forces.shape, 0.0
+    for i in range(limits.size):
+        largest = max(largest, limits[i])
+    least = 1e-12 * max(largest, 1e-300)  # a point that bears nothing still needs a number; it will be released
+    matrix, sizes, left = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    for i in range(held):
+        weight = max(limits[i // 3], least)
+        for j in range(n):
+            sizes[j] += weight * forces[i, j] ** 2
+            left[j] += forces[i, j] * reactions[i]
+    for j in range(n):
+        sizes[j] = np.sqrt(sizes[j]) if sizes[j] > 0.0 else 1.0
+        matrix[j, j] = _ROUNDING
+    for i in range(held):
+        weight = max(limits[i // 3], least)
+        for j in range(n):
+            factor = weight * forces[i, j] / sizes[j]
+            if factor != 0.0:
+                for l in range(n):
+                    matrix[j, l] += factor * forces[i, l] / sizes[l]
+    for j in range(n):
+        if matrix[j, j] == _ROUNDING:
+            matrix[j, j] = 1.0
+    flat, pivots, info, x = matrix.ravel(), np.empty(n, dtype=np.int32), np.zeros(1, dtype=np.int32), np.empty(n)
+    getrf(blas.getrf, (n, n, flat, 0, n, pivots, 0, info, 0))
+    put(np.zeros(held), reactions)
+    for _ in range(_PASSES):
+        for j in range(n):
+            x[j] = left[j] / sizes[j]
+        getrs(blas.getrs, (N, n, 1, flat, 0, n, pivots, 0, x, 0, n, info, 0))
+        for i in range(held):
+            more = 0.0
+            for j in range(n):
+                more += forces[i, j] * x[j] / sizes[j]
+            more *= max(limits[i // 3], least)
+            reactions[i] += more
+            for j in range(n):
+                left[j] -= forces[i, j] * more
+
+
+_room, _none, _row, _bool = np.zeros(0), no_choices(0), np.zeros(0), types.boolean
+_state = typeof(empty_arena()), typeof(NONE), typeof(empty_instant()), typeof(_room), typeof(_none)
+#: Asked for by systems under hybrid friction alone.
+call_rests = when_called(rests, (*_state, types.int64), types.Tuple((_bool, typeof(_none))))
+call_bears = when_called(bears, (*_state, typeof(_row)), _bool)

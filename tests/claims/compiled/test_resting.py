@@ -1,0 +1,109 @@
+"""Compiled steps in which equations hold what rests, under hybrid friction, against those of the terms."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled.test_compiled_steps import assert_same, assert_same_tangents
+from compiled.test_step_matrices import assert_same_step_jacobians
+from support.compiled_runs import by_terms
+
+from add.adjoint import Cotangents, pullback
+from add.scene import scene_from_dict
+from add.simulation.run import Simulation, Trajectory
+
+SLOPE = {"shape": "plane", "point": [0, 0, 0], "normal": [0.2, 0, 1]}
+BOX = {"type": "rigid", "geometry": {"shape": "box", "size": [0.1, 0.08, 0.06]}, "mass": 0.4}
+#: Standing on the slope, a little above it.
+LEANING = [np.cos(0.5 * np.arctan(0.2)), 0.0, np.sin(0.5 * np.arctan(0.2)), 0.0]
+
+
+def cube(**more: Any) -> dict[str, Any]:
+    return {"cube": BOX | {"position": [0.02, 0, 0.03], "orientation": LEANING} | more}
+
+
+def soft() -> dict[str, Any]:
+    mesh = {"shape": "box", "size": [0.1, 0.1, 0.05], "divisions": [2, 2, 1]}
+    material = {"model": "neo-hookean", "young": 2e5, "poisson": 0.4, "density": 300.0, "viscosity": 200.0}
+    place = {"position": [0.03, 0, 0.03], "orientation": LEANING}
+    return {"block": {"type": "soft", "element": "hex8", "mesh": mesh, "material": material} | place}
+
+
+def leg() -> dict[str, Any]:
+    """A trunk that swings on a leg, whose foot stands: links, and what rests beside what moves."""
+    foot = {"geometry": {"shape": "box", "size": [0.12, 0.1, 0.02]}, "position": [0, 0, -0.19]}
+    links = {
+        "trunk": {"mass": 1.0, "inertia": [5e-3, 5e-3, 5e-3, 0, 0, 0], "center_of_mass": [0, 0, 0.05]},
+        "leg": {"mass": 0.4, "inertia": [1e-3] * 3 + [0] * 3, "center_of_mass": [0, 0, -0.1], "shapes": [foot]},
+    }
+    hip = {"type": "hinge", "axis": [0, 1, 0], "stiffness": 20.0, "damping": 0.02, "rate": 0.5}
+    trunk = {"type": "articulated", "base": "free", "position": [0, 0, 0.2], "links": links}
+    return {"walker": trunk | {"joints": {"trunk": {"type": "fixed"}, "leg": hip}}}
+
+
+def simulation(bodies: dict[str, Any], integrator: str = "bdf1", slope: bool = True, **more: Any) -> Simulation:
+    ground = SLOPE if slope else SLOPE | {"normal": [0, 0, 1]}
+    scene = {
+        "schema": "add-scene/1", "time": {"dt": 0.004, "steps": 40, "integrator": integrator}, "bodies": bodies,
+        "obstacles": {"floor": ground},
+        "contact": {"friction_law": "hybrid", "friction": 0.5, "stiffness": 1e4, "damping": 40.0, "damping_ramp": 1e-3},
+    }  # fmt: skip
+    return scene_from_dict(scene | more).build().simulation
+
+
+def held_in_blocks(run: Trajectory) -> int:
+    """Return in how many steps of compiled blocks equations hold something."""
+    return sum(n for _, block, n in run.records.blocks() if block is not None and block.mu.shape[1])
+
+
+CASES = {
+    "cube, bdf1": lambda: simulation(cube()),
+    "cube, bdf2": lambda: simulation(cube(), "bdf2"),
+    "two cubes": lambda: simulation(
+        cube(orientation=[1, 0, 0, 0], position=[0, 0, 0.0299]) | {"other": BOX | {"position": [0.3, 0, 0.0299]}},
+        slope=False,
+    ),
+    "soft": lambda: simulation(soft()),
+    "leg": lambda: simulation(leg(), slope=False),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_rests(case: str) -> None:
+    one = CASES[case]()
+    found, expected = assert_same(one, one.n_steps, 1e-8)
+    assert held_in_blocks(found) > 15
+    for mine, theirs in zip(found.records, expected.records, strict=True):
+        assert mine.mu.size == theirs.mu.size
+        assert np.allclose(mine.mu, theirs.mu, rtol=1e-6, atol=1e-6)
+    assert_same_tangents(one, found)
+
+
+def pulled() -> Simulation:
+    """A cube on the floor, tied by a spring to a hand that moves away."""
+    signals = {"pull": {"type": "table", "times": [0, 0.3], "values": [[0, 0, 0], [0.06, 0.005, 0]]}}
+    hand = {"type": "kinematic", "geometry": {"shape": "sphere", "radius": 0.01}, "position": [0.2, 0, 0.05]}
+    bodies = cube(orientation=[1, 0, 0, 0]) | {"hand": hand | {"translation": {"signal": "pull"}}}
+    ends = {"a": {"body": "cube", "at": [0.07, 0, 0.02]}, "b": {"body": "hand", "at": [0.2, 0, 0.05]}}
+    tie = {"tie": ends | {"type": "spring", "stiffness": 60.0, "damping": 0.5}}
+    return simulation(bodies, slope=False, signals=signals, couplings=tie, time={"dt": 0.004, "steps": 75})
+
+
+def test_what_is_pulled_until_it_slides() -> None:
+    """Held as long as reactions bear it; the step in which they do not is that of the terms."""
+    one = pulled()
+    found, _ = assert_same(one, 75, 1e-8)
+    held = [record.mu.size > 0 for record in found.records]
+    assert held_in_blocks(found) > 15
+    assert held[20] and not held[-1] and np.abs(found.v[-1][:3]).max() > 0.05
+
+
+def test_matrices_of_single_steps() -> None:
+    """Forward and back from one state, by the given motion and by numbers."""
+    one = pulled()
+    run = one.run(n_steps=20)
+    assert run.records[-1].mu.size == 12
+    bars = Cotangents(*np.random.default_rng(1).normal(size=(2, *run.q.shape)))
+    mine, theirs = (pullback(s, run, one.theta, bars) for s in (one, by_terms(one)))
+    assert np.abs(mine - theirs).max() <= 1e-9 * np.abs(theirs).max()
+    assert_same_step_jacobians(one, 20, 2, True)
