@@ -257,6 +257,15 @@ def signal_of(spec: signals.SignalSpec, end: float, place: str) -> Signal:
     return kind(np.array(spec.times))
 
 
+def rows_of(spec: signals.SignalSpec) -> FloatArray:
+    """Return the rows (n_rows, width) of a signal's coefficients."""
+    if isinstance(spec, signals.ConstantSignalSpec):
+        rows: list[object] = [spec.value]
+    else:
+        rows = [spec.offset, spec.amplitude] if isinstance(spec, signals.SineSignalSpec) else list(spec.values)
+    return np.array(rows, dtype=float).reshape(len(rows), -1)
+
+
 def require_width(spec: signals.SignalSpec, width: int, place: str, name: str) -> None:
     """Refuse a signal whose values are numbers where vectors are needed, or the other way round."""
     if spec.width != width:

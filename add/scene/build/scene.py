@@ -21,13 +21,13 @@ from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers, embed
 from add.scene.build.default_contact import WEIGHT, changes_numbers, default_contact, impacts, without_numbers
-from add.scene.build.inputs import require_width, signal_of
-from add.scene.build.joints import couplings, refuse_broken_formulas
+from add.scene.build.inputs import require_width, rows_of, signal_of
+from add.scene.build.joints import couplings, refuse_broken_formulas, refuse_other_starts
 from add.scene.build.materials import remembering
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.recordings import placement_numbers
-from add.scene.build.rigid_bodies import least_inertia, refuse_sizes, rigid_body, with_radii
+from add.scene.build.rigid_bodies import begun_pose, least_inertia, refuse_sizes, rigid_body, with_radii
 from add.scene.build.scenery import adjustable_obstacle, obstacle
 from add.scene.build.selections import marker_map, marker_numbers, pose_points
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
@@ -129,6 +129,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
     for name, body in spec.bodies.items():
         if not isinstance(body, ArticulatedBodySpec):
             bodies.append(_body(name, body, parts))
+            if isinstance(body, KinematicBodySpec):
+                link_poses[name] = begun_pose(body, name, parts)
             continue
         with about_robot(body.model):
             articulated = articulated_body(name, body, parts, named_places(spec, name, body), coupled)
@@ -175,6 +177,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     mesh_contact.refuse_tangled_meshes(model, theta)
     mesh_contact.refuse_layers(model, theta)
     mesh_contact.refuse_buried(model, theta)
+    refuse_other_starts(spec, model, theta, parts.owners)
     refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
@@ -317,8 +320,11 @@ def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) ->
         signal = spec.signals[value.signal]
         require_width(signal, width, path, value.signal)
         made = signal_of(signal, spec.time.end, f"signals.{value.signal}")
-        return SignalParameter(made, f"signals.{value.signal}.{unit}")
-    return SignalParameter(Constant(), path)
+        begins = made.weights(0.0) @ rows_of(signal)
+        return SignalParameter(made, f"signals.{value.signal}.{unit}", tuple(begins.tolist()))
+    if value is None:
+        return SignalParameter(Constant(), path)
+    return SignalParameter(Constant(), path, tuple(np.ravel(np.asarray(value, dtype=float)).tolist()))
 
 
 def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[tuple[str, str]]) -> ContactModel:
