@@ -317,6 +317,8 @@ def refuse_other_starts(spec: SceneSpec, model: Model, theta: FloatArray, owners
     InputError
         With the end's distance from there.
     """
+    if not spec.couplings:
+        return
     q, v = model.initial.closed(theta, model.initial.moved(theta, model.system.motion))
     put, rates = q.copy(), v.copy()
     for body in model.bodies:

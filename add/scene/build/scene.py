@@ -112,10 +112,11 @@ def _alone(scene: SceneSpec) -> bool:
 
 def _with_any_numbers(scene: SceneSpec) -> BuiltScene:
     contact = scene.contact.model_copy(update={"stiffness": 1.0})
-    return _build(scene.model_copy(update={"contact": contact}))
+    return _build(scene.model_copy(update={"contact": contact}), draft=True)
 
 
-def _build(spec: SceneSpec) -> BuiltScene:
+def _build(spec: SceneSpec, *, draft: bool = False) -> BuiltScene:
+    """Build a scene whose contact has numbers; a ``draft``, which is for these alone, is not looked at for faults."""
     require_room_to_build(spec)
 
     parts = SceneParts(partial(_driven, spec=spec))
@@ -174,11 +175,12 @@ def _build(spec: SceneSpec) -> BuiltScene:
     theta = numbers.ties.forward(numbers.values)
     if mesh_contact.asked_for(spec):
         model = modelled(replace(contact, apart=contact.apart | mesh_contact.touching_links(spec, model, theta)))
-    mesh_contact.refuse_tangled_meshes(model, theta)
-    mesh_contact.refuse_layers(model, theta)
-    mesh_contact.refuse_buried(model, theta)
-    refuse_other_starts(spec, model, theta, parts.owners)
-    refuse_broken_formulas(spec, model, theta)
+    if not draft:
+        mesh_contact.refuse_tangled_meshes(model, theta)
+        mesh_contact.refuse_layers(model, theta)
+        mesh_contact.refuse_buried(model, theta)
+        refuse_other_starts(spec, model, theta, parts.owners)
+        refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model, theta)
@@ -186,7 +188,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     if not isinstance(simulation.stepper, BDF):
         return built
     eager, whole = (spec.time.substeps == word for word in ("auto", "off"))
-    resolved = impacts(built, eager) if eager or contact_terms(model.system) else None
+    resolved = impacts(built, eager) if not draft and (eager or contact_terms(model.system)) else None
     if resolved is not None and not eager and not resolved.bodies:
         resolved = None
     if whole and (resolved is None or simulation.stepper.bdf_order == 1):
