@@ -46,6 +46,7 @@ def rollout(
     *,
     n_steps: int | None = None,
     step: int | None = None,
+    history: bool | None = None,
     workers: int | None = None,
     allow_failures: bool = False,
 ) -> Callable[[Named], States]:
@@ -56,7 +57,10 @@ def rollout(
     built : BuiltScene
     n_steps, workers : see `add.scene.build.rollouts.rollouts`
     step : int, optional
-        Number of steps behind given pairs ``state.q`` and ``state.v`` (m, n); without it they are (n,).
+        Number of steps behind given ``state.q`` and ``state.v``; without it they are (n,).
+    history : bool, optional
+        Whether these are (m, n) with a history, newest first, or (n,), each with a batch axis before it or without. It
+        may stay open, but for two axes with ``step``: m rows may be a history, and m members.
     allow_failures : bool
         Whether states from where a member failed are NaN; otherwise a failure is an error.
 
@@ -78,7 +82,11 @@ def rollout(
     require_count(built.simulation.n_steps if n_steps is None else n_steps, "n_steps")
     require_count(1 if workers is None else workers, "workers", 1)
     n = built.simulation.system.n
-    state = (n,) if step is None else (built.simulation.stepper.n_history, n)
+    m = built.simulation.stepper.n_history
+    if history and step is None:
+        raise InputError(
+            "a state with a history has steps behind it", place="step", found="None", expected="their number"
+        )
 
     def run(rows: Arrays) -> tuple[FloatArray, FloatArray, Back]:
         batch = built.rollouts(rows, n_steps=n_steps, step=step, workers=workers)
@@ -88,10 +96,31 @@ def rollout(
 
     def call(inputs: Named) -> States:
         require_inputs(inputs)
+        known = history
+        if known is None and step is not None:
+            known = _has_history(inputs, m, n)
+        state = (m, n) if known else (n,)
         shapes = {name: state if name in (STATE_Q, STATE_V) else built.numbers.place(name).shape for name in inputs}
         return _called(run, inputs, shapes)
 
     return call
+
+
+def _has_history(inputs: Named, m: int, n: int) -> bool:
+    """Return whether a given state has a history (m, n), by its axes.
+
+    Raises
+    ------
+    InputError
+        Where m rows may be a history, and m members.
+    """
+    shapes = [np.shape(inputs[name]) for name in (STATE_Q, STATE_V) if name in inputs]
+    if (m, n) in shapes and max(map(len, shapes)) == 2:
+        raise InputError(
+            "with `step` these may be a state with its history, or states of several members", place=STATE_Q,
+            found=f"shape ({m}, {n})", expected="history=True, or history=False",
+        )  # fmt: skip
+    return any(len(shape) == 3 for shape in shapes)
 
 
 def step(

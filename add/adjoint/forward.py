@@ -27,7 +27,7 @@ from add.adjoint.schedule import linearisations, prefetch_assemblers
 from add.equations.kinematics import Columns, Directions, SparseMatrix, StateTangent, StateTangents, StretchTangents
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, StateRows
-from add.simulation.bdf import Records
+from add.simulation.kept_states import Records
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.start import Begun
 from add.simulation.stepper import TakenBlock, TakenStep

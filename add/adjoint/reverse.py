@@ -19,8 +19,9 @@ from add.errors import InputError
 from add.linalg import one_blas_thread
 from add.objectives.base import Objective, seen_at, total
 from add.simulation import Record, Solution
-from add.simulation.bdf import Records, record_of, state_after, stepwise
+from add.simulation.bdf import record_of, state_after, stepwise
 from add.simulation.derivative import linearise
+from add.simulation.kept_states import Records
 from add.simulation.run import Observer, Replay, Simulation, Trajectory
 from add.simulation.start import Begun
 from add.simulation.stepper import TakenStep

@@ -272,10 +272,18 @@ class BSplineSignal(Windowed):
 @final
 @dataclass(frozen=True)
 class SignalParameter:
-    """A signal and the name of its coefficients in theta."""
+    """A signal and the name of its coefficients in theta.
+
+    Attributes
+    ----------
+    signal : Signal
+    parameter : name of the block
+    begins : its value at t = 0 as the scene says it, for what is decided at build; none where nobody asks
+    """
 
     signal: Signal
     parameter: str
+    begins: tuple[float, ...] = ()
 
 
 def constant(parameter: str) -> SignalParameter:

@@ -1,15 +1,16 @@
 """Steps by backward differentiation, order one and two, their exact derivatives, and blocks of compiled ones."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Self, final, overload
+from functools import cached_property
+from typing import Self, final
 
 import numpy as np
 
 from add.compiled.members import CompiledMembers, Members
 from add.compiled.newton import AT_ROUND_OFF, FRESH, Criteria
 from add.compiled.run import CompiledRun
-from add.compiled.steps import Block
+from add.compiled.steps import Block, Timing
 from add.equations import charts
 from add.equations.kinematics import (
     NO_CARRY,
@@ -124,63 +125,10 @@ def sound(system: System, piece: Block | tuple[State, Record]) -> Block | tuple[
     )
 
 
-@final
-class Records(Sequence[Record]):
-    """The records of a run: of single steps, and of blocks, whose records are made where they are asked for."""
-
-    def __init__(self, parts: Iterable[Record | tuple[Block, int]] = ()) -> None:
-        self._parts: list[Record | tuple[Block, int]] = list(parts)
-
-    def append(self, part: Record | tuple[Block, int]) -> None:
-        """Add the record of a step, or where it is made: a block and the number of the step in it."""
-        self._parts.append(part)
-
-    def extend(self, block: Block) -> None:
-        """Add the records of a block."""
-        self._parts.extend((block, k) for k in range(block.n))
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    @overload
-    def __getitem__(self, key: int) -> Record: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> "Records": ...
-
-    def __getitem__(self, key: int | slice) -> "Record | Records":
-        if isinstance(key, slice):
-            return Records(self._parts[key])
-        part = self._parts[key]
-        return record_of(*part) if isinstance(part, tuple) else part
-
-    def __iter__(self) -> Iterator[Record]:
-        return (record_of(*part) if isinstance(part, tuple) else part for part in self._parts)
-
-    def blocks(self) -> Iterator[tuple[int, Block | None, int]]:
-        """Yield what lies behind the records, the last first: number of the first record, the block, how many steps.
-
-        Records of no block, those of a block that hands on more than coordinates and velocities, and those of one that
-        is not here from its first step on come one by one, with None.
-        """
-        stop = len(self._parts)
-        while stop:
-            part = self._parts[stop - 1]
-            if isinstance(part, tuple) and part[1] < stop and self._begins(stop - 1 - part[1], part[0]):
-                yield stop - 1 - part[1], part[0], part[1] + 1
-                stop -= part[1] + 1
-            else:
-                yield stop - 1, None, 1
-                stop -= 1
-
-    def _begins(self, k: int, block: Block) -> bool:
-        """Whether a block begins with record ``k``."""
-        part = self._parts[k]
-        return isinstance(part, tuple) and part[0] is block and part[1] == 0 and block.carry is None
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 
+#: Handed on where no formula may look back beyond a state: its history would span a jump, or there is none.
+RESTART = Carry(np.zeros((0, 0)), (np.ones(1, dtype=np.int64),))
 #: Numbers that the tangents of a stretch of states may take.
 MOST_TANGENTS = 1 << 21
 
@@ -248,6 +196,21 @@ class BDF(BlockStepper):
         """Step [s]."""
         return self.step_size
 
+    @property
+    def anew(self) -> Carry:
+        """What says that a state is without a history: a straight one would cost a third of its first step's force."""
+        return RESTART if self.order > 1 else NO_CARRY
+
+    @cached_property
+    def _once(self) -> "BDF":
+        """The step that looks back to one state."""
+        return replace(self, bdf_order=1)
+
+    def _timing(self, record: Record) -> Timing:
+        """Return the formula of a step that was taken."""
+        taken = self._once if len(record.alpha) == 1 else self
+        return taken.formula.timing(record.kin.step - 1)
+
     def solved_by(self, options: NewtonOptions) -> Self:
         """Return the stepper with other options of Newton's method."""
         return replace(self, newton=options)
@@ -256,6 +219,8 @@ class BDF(BlockStepper):
         self, assembler: Assembler, state: State, theta: FloatArray, replay: Record | None = None
     ) -> tuple[State, Record]:
         """Take one step; see `Stepper.step`."""
+        if self.bdf_order > 1 and (state.carry.marks if replay is None else len(replay.alpha) == 1):
+            return self._once.step(assembler, state, theta, replay)
         compiled = assembler.compiled if replay is None else _compiled(assembler, replay)
         if compiled is not None:
             given = None if replay is None else (replay.kin.v / replay.c, replay.decisions, replay.solution.candidates)
@@ -268,6 +233,8 @@ class BDF(BlockStepper):
 
     def steps(self, assembler: Assembler, state: State, theta: FloatArray, n: int) -> Block | tuple[State, Record]:
         """Take up to ``n`` steps at once; see `BlockStepper.steps`."""
+        if self.bdf_order > 1 and state.carry.marks:
+            return self._once.steps(assembler, state, theta, 1)
         timing, compiled = self.formula.timing(state.step), assembler.compiled
         if compiled is not None and compiled.failed(timing, state.q[0], theta) is None:
             block = compiled.take(timing, self._criteria, (state.q, state.v), n, theta)
@@ -321,13 +288,12 @@ class BDF(BlockStepper):
 
     def matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return the matrices of compiled steps; see `DifferentiableStepper.matrices`."""
-        compiled, kin = _compiled(step.assembler, step.record), step.record.kin
+        compiled = _compiled(step.assembler, step.record)
         held = step.record.mu.size > step.assembler.system.n_multipliers  # rows that depend on each other
         if compiled is None or not compiled.dense or held:
             return None
-        timing = self.formula.timing(kin.step - 1)
         given = _kinematics(compiled, step.record), step.record.decisions
-        return compiled.matrices(timing, *given, step.theta, directions)
+        return compiled.matrices(self._timing(step.record), *given, step.theta, directions)
 
     def step_matrices(self, step: TakenStep, directions: Directions) -> tuple[FloatArray, Columns] | None:
         """Return those of compiled steps, all coordinates free and in one chart; see `DifferentiableStepper`."""
@@ -336,8 +302,7 @@ class BDF(BlockStepper):
             return None
         if record.unchanged is not None or step.assembler.system.partition.prescribed.size:
             return None
-        kin = record.kin
-        timing, read = self.formula.timing(kin.step - 1), (record.c, record.alpha, self.n_history)
+        timing, read = self._timing(record), (record.c, record.alpha, self.n_history)
         given = _kinematics(compiled, record), record.decisions
         return compiled.step_matrices(timing, read, *given, step.theta, directions)
 
@@ -346,7 +311,7 @@ class BDF(BlockStepper):
         compiled, kin = _compiled(step.assembler, step.record), step.record.kin
         if compiled is not None and step.linearised is None:
             block = compiled.block_of(
-                self.formula.timing(kin.step - 1), (kin.q, kin.v, kin.a), step.record.decisions,
+                self._timing(step.record), (kin.q, kin.v, kin.a), step.record.decisions,
                 step.record.solution.candidates, step.record.mu,
             )  # fmt: skip
             n, theta = kin.q.size, step.theta

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 import scipy.sparse as sp
 
-from add.equations.kinematics import Carry, Directions, State, StateTangent, StateTangents
+from add.equations.kinematics import NO_CARRY, Carry, Directions, State, StateTangent, StateTangents
 from add.errors import InputError
 from add.simulation.bdf import BDF
 from add.simulation.derivative import Linearised
@@ -233,7 +233,9 @@ class Remembering(AroundSteps):
             )  # fmt: skip
         m = begun.memory[0]
         timing = Timing(state.t + self.dt, self.dt)
-        following, record = self.inner.step(assembler, state, self._written(m, theta, timing), replay)
+        following, record = self.inner.step(
+            assembler, replace(state, carry=NO_CARRY), self._written(m, theta, timing), replay
+        )
         carry = Carry(self._after(m, record.kin.q, theta, timing)[None], _WENT_ON)
         unchanged = None if record.unchanged is None else replace(record.unchanged, carry=carry)
         solution = replace(record.solution, carry=carry)

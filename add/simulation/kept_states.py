@@ -6,9 +6,9 @@ acceleration is a = c (v - sum alpha_k v_k), in the order of operations of the s
 the last bit. Where it is not (a stepper that does not begin at the state before), it is kept, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import final, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from add.compiled.steps import Block, Steps, Timing
 from add.equations import charts
 from add.equations.kinematics import NO_CARRY, Carry, Kinematics, State
 from add.equations.term import AllCandidates
+from add.simulation.bdf import record_of
 from add.simulation.derivative import Solution
 from add.simulation.stepper import NO_CHARTS, Record
 from add.solve.step_equations import NewtonReport, Status
@@ -24,6 +25,61 @@ from add.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: A record made again knows that its step was solved, and no more of how.
 _SOLVED = NewtonReport(Status.CONVERGED, 0, 0, 0.0, 0.0, 0, 0, ())
+
+
+@final
+class Records(Sequence[Record]):
+    """The records of a run: of single steps, and of blocks, whose records are made where they are asked for."""
+
+    def __init__(self, parts: Iterable[Record | tuple[Block, int]] = ()) -> None:
+        self._parts: list[Record | tuple[Block, int]] = list(parts)
+
+    def append(self, part: Record | tuple[Block, int]) -> None:
+        """Add the record of a step, or where it is made: a block and the number of the step in it."""
+        self._parts.append(part)
+
+    def extend(self, block: Block) -> None:
+        """Add the records of a block."""
+        self._parts.extend((block, k) for k in range(block.n))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, key: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> "Records": ...
+
+    def __getitem__(self, key: int | slice) -> "Record | Records":
+        if isinstance(key, slice):
+            return Records(self._parts[key])
+        part = self._parts[key]
+        return record_of(*part) if isinstance(part, tuple) else part
+
+    def __iter__(self) -> Iterator[Record]:
+        return (record_of(*part) if isinstance(part, tuple) else part for part in self._parts)
+
+    def blocks(self) -> Iterator[tuple[int, Block | None, int]]:
+        """Yield what lies behind the records, the last first: number of the first record, the block, how many steps.
+
+        Records of no block, those of a block that hands on more than coordinates and velocities, and those of one that
+        is not here from its first step on come one by one, with None.
+        """
+        stop = len(self._parts)
+        while stop:
+            part = self._parts[stop - 1]
+            if isinstance(part, tuple) and part[1] < stop and self._begins(stop - 1 - part[1], part[0]):
+                yield stop - 1 - part[1], part[0], part[1] + 1
+                stop -= part[1] + 1
+            else:
+                yield stop - 1, None, 1
+                stop -= 1
+
+    def _begins(self, k: int, block: Block) -> bool:
+        """Whether a block begins with record ``k``."""
+        part = self._parts[k]
+        return isinstance(part, tuple) and part[0] is block and part[1] == 0 and block.carry is None
 
 
 @final

@@ -19,8 +19,9 @@ from add.equations.system import System
 from add.errors import InputError, SolverError
 from add.linalg import Factorization, factorization_for, one_blas_thread
 from add.simulation import DifferentiableStepper, Record, Solution, Stepper
-from add.simulation.bdf import Records, sound, state_after, stepwise
-from add.simulation.start import Start
+from add.simulation.bdf import sound, state_after, stepwise
+from add.simulation.kept_states import Records
+from add.simulation.start import Start, given_state, refuse_jumps
 from add.simulation.step_jacobians import Dynamics, Step, StepDerivatives, block_directions
 from add.simulation.step_operators import StepOperators, step_operators
 from add.simulation.stepper import BlockStepper
@@ -153,7 +154,10 @@ class Simulation(Summarised):
         """Return mass matrix, bias and derivatives of the equations of motion; see `Dynamics.of`."""
         return Dynamics.of(self.system, self.theta, q, v, a, **options)
 
-    def state(self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY) -> State:
+    def state(
+        self, q: ArrayLike, v: ArrayLike, *, step: int | None = None, carry: Carry = NO_CARRY,
+        theta: FloatArray | None = None,
+    ) -> State:  # fmt: skip
         """Return a state from coordinates and velocities that another program, or a measurement, gives.
 
         Parameters
@@ -164,37 +168,21 @@ class Simulation(Summarised):
             Number of steps taken so far, so that t = step dt, for signals; with a history it must be given.
         carry : Carry
             What the stepper that made the state handed on beside coordinates and velocities (`State.carry`).
+        theta : (n_theta,), optional, of the run; it says where given motions are, and how loops close
 
         Returns
         -------
         State
-            For `step`, or for ``run(state=...)``; without a history it is straight, which BDF2 follows by first order.
+            For `step`, or for ``run(state=...)``; where it has no history, BDF2 begins with one step of BDF1.
 
         Raises
         ------
         InputError
-            If a shape does not fit, or a history has no number of steps behind it.
+            If a shape does not fit, a history has no number of steps behind it, or the first step would jump.
         """
-        places, rates = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, v))
-        m, n = self.stepper.n_history, self.system.n
-        if places.shape != rates.shape or places.shape not in ((1, n), (m, n)):
-            raise InputError(
-                "these are no coordinates and velocities of this system",
-                found=f"shapes {np.shape(q)} and {np.shape(v)}",
-                expected=f"({n},) or ({m}, {n}) both",
-            )
-        require_count(0 if step is None else step, "step")
-        if len(places) == 1:
-            first = self.stepper.start(places[0], rates[0])
-            if not step:
-                return replace(first, carry=carry)
-            places, rates = first.q, first.v
-        elif not step:
-            wanted = "their number, t = step dt"
-            raise InputError(
-                "a state with a history has steps behind it", place="step", found=f"{step}", expected=wanted
-            )
-        return State(step * self.stepper.dt, step, places, rates, carry)
+        state = given_state(self.stepper, self.system.n, (q, v), step, carry)
+        refuse_jumps(self.system, self.start.initial, state, self.theta if theta is None else theta)
+        return state
 
     def step(
         self, state: State, theta: FloatArray | None = None, *, assembler: Assembler | None = None

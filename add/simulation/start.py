@@ -6,18 +6,29 @@ from enum import Enum
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from add.compiled.steps import Timing
 from add.equations import charts
 from add.equations.initial import InitialState
-from add.equations.kinematics import Columns, Directions, State, StateTangent, StateTangents, ThetaMap, push
+from add.equations.kinematics import (
+    NO_CARRY,
+    Carry,
+    Columns,
+    Directions,
+    State,
+    StateTangent,
+    StateTangents,
+    ThetaMap,
+    push,
+)
 from add.equations.system import System
-from add.errors import SolverError
+from add.errors import InputError, SolverError
 from add.simulation.derivative import Instant, NewtonSolve, Solution
-from add.simulation.stepper import Record
+from add.simulation.stepper import Record, Stepper
 from add.solve.step_equations import NewtonOptions, StepEquations
 from add.solve.step_matrix import Assembler
-from add.typing import FloatArray, IntArray
+from add.typing import FloatArray, IntArray, require_count
 
 
 class Begun(NamedTuple):
@@ -163,6 +174,70 @@ _COEFFICIENTS = {1: (1.0, (1.0,)), 2: (2.0 / 3.0, (4.0 / 3.0, -1.0 / 3.0))}
 def _pair(newest: FloatArray, last: FloatArray) -> FloatArray:
     """Return both (2, n); the general function takes longer than a small system's kernels."""
     return np.concatenate([newest, last]).reshape(2, -1)
+
+
+# --- States that are given --------------------------------------------------------------------------------------------
+
+#: How far coordinates with a given motion may be from it in a given state [m], [rad], and over the largest of them.
+_JUMP = 1e-4
+#: How far a given state may leave loops open [m], [rad], or the cosine of an angle.
+_OPEN = 1e-3
+
+
+def given_state(
+    stepper: Stepper, n: int, pair: tuple[ArrayLike, ArrayLike], step: int | None, carry: Carry = NO_CARRY
+) -> State:
+    """Return a state of n coordinates from those, and velocities, that somebody gives; see `Simulation.state`."""
+    places, rates = (np.atleast_2d(np.asarray(x, dtype=float)) for x in pair)
+    m = stepper.n_history
+    if places.shape != rates.shape or places.shape not in ((1, n), (m, n)):
+        raise InputError(
+            "these are no coordinates and velocities of this system",
+            found=f"shapes {np.shape(pair[0])} and {np.shape(pair[1])}",
+            expected=f"({n},) or ({m}, {n}) both",
+        )
+    require_count(0 if step is None else step, "step")
+    if len(places) == 1:
+        first = stepper.start(places[0], rates[0])
+        if not step:
+            return replace(first, carry=carry)
+        places, rates = first.q, first.v
+        carry = stepper.anew if carry is NO_CARRY else carry
+    elif not step:
+        wanted = "their number, t = step dt"
+        raise InputError("a state with a history has steps behind it", place="step", found=f"{step}", expected=wanted)
+    return State(step * stepper.dt, step, places, rates, carry)
+
+
+def refuse_jumps(
+    system: System, initial: InitialState, state: State, theta: FloatArray, place: str | None = None
+) -> None:
+    """Refuse a given state that the first step would jump from: loops are open, or given motions are elsewhere.
+
+    Raises
+    ------
+    InputError
+        Of the coordinate with a given motion that is farthest away, or of the loops.
+    """
+    known = system.partition.prescribed
+    wanted = system.motion.positions(state.t, theta)
+    away = np.abs(state.q[0][known] - wanted)
+    if away.size and away.max() > _JUMP * max(1.0, float(np.abs(wanted).max())):
+        worst = int(away.argmax())
+        raise InputError(
+            f"{system.dofs.describe(int(known[worst]))} has a given motion, and is elsewhere at t = {state.t:g} s",
+            place=place, found=f"{state.q[0][known[worst]]:.6g}",
+            expected=f"{wanted[worst]:.6g}, or the number of steps behind the state as `step`",
+        )  # fmt: skip
+    gap = initial.gap(theta, state.q[0])
+    if gap > _OPEN:
+        raise InputError(
+            "loops, or equations between joints, are open in this state", place=place, found=f"{gap:.3g}",
+            expected="those of a pose that `simulation.start.initial.closed(theta, (q, v))` returns",
+        )  # fmt: skip
+
+
+# --- Backward differentiation formulas --------------------------------------------------------------------------------
 
 
 class StartUp(Enum):

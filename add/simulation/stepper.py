@@ -162,6 +162,11 @@ class Stepper(ABC):
         """Number of (q, v) pairs in a State."""
 
     @property
+    def anew(self) -> Carry:
+        """What a state without a history is given for its next step, where steps lie behind it."""
+        return NO_CARRY
+
+    @property
     def needs_compiled(self) -> bool:
         """Whether it has no equations but the compiled ones of a system."""
         return False

@@ -18,7 +18,7 @@ from add.equations.kinematics import (
     StretchTangents,
 )
 from add.errors import SolverError
-from add.simulation.bdf import BDF, stepwise
+from add.simulation.bdf import BDF, RESTART, stepwise
 from add.simulation.composed import AroundSteps, StepsInParts
 from add.simulation.derivative import Linearised
 from add.simulation.impacts import MOST, RESOLVED, SUDDEN, SUDDEN_GIVEN, UNRESOLVED, Impacts
@@ -33,9 +33,6 @@ WHOLE = ((1, None),)
 #: Steps that are taken at once: those behind one that is to be divided are thrown away. Where only sudden changes are
 #: looked for, such are rare.
 AHEAD = 32
-
-#: Handed on by a divided step: the history of the next one would span a jump.
-_RESTART = Carry(np.zeros((0, 0)), (np.ones(1, dtype=np.int64),))
 
 
 def whole_steps(stepper: Stepper) -> Stepper:
@@ -74,6 +71,11 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
     def _whole(self) -> BDF:
         """Whole steps."""
         return replace(self.inner, attempts=0) if self._eager else self.inner
+
+    @property
+    def anew(self) -> Carry:
+        """That of the steps."""
+        return self.inner.anew
 
     @property
     def _eager(self) -> bool:
@@ -223,7 +225,7 @@ class Substeps(AroundSteps, StepsInParts, BlockStepper):
         self, assembler: Assembler, state: State, records: list[Record], changed: IntArray | None
     ) -> tuple[State, Record]:
         """Return the state after a step of these parts, and its record."""
-        carry = _RESTART if self.inner.bdf_order > 1 else NO_CARRY
+        carry = RESTART if self.inner.bdf_order > 1 else NO_CARRY
         last, reports = records[-1].solution, [record.report for record in records]
         spent = [sum(getattr(report, name) for report in reports) for name in ("iterations", "factorizations")]
         report = replace(last.report, iterations=spent[0], factorizations=spent[1])

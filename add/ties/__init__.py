@@ -14,6 +14,7 @@ from add.ties.directions import (
     unit_vector,
 )
 from add.ties.rules import (
+    Begun,
     DampingFromRestitution,
     Extended,
     FlatLoss,

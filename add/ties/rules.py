@@ -228,6 +228,25 @@ class WeightedSum(Rule):
 
 @final
 @dataclass(frozen=True)
+class Begun(Rule):
+    """(x, rows) -> x + weights . rows: ``width`` numbers, and what a signal of these rows adds to them at t = 0."""
+
+    weights: tuple[float, ...]
+    width: int
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Return the sums."""
+        rows = x[:, self.width :].reshape(x.shape[0], -1, self.width)
+        return np.asarray(x[:, : self.width] + np.array(self.weights) @ rows)
+
+    def derivative(self, x: FloatArray) -> FloatArray:
+        """Return the weights."""
+        slopes = np.kron(np.array([1.0, *self.weights]), np.eye(self.width))
+        return np.tile(slopes, (x.shape[0], 1, 1))
+
+
+@final
+@dataclass(frozen=True)
 class Line(Rule):
     """x -> slopes x + offsets, several numbers of one."""
 

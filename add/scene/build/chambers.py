@@ -17,7 +17,7 @@ from add.kernels.rotation import rotation_matrix, rotation_vector
 from add.scene.build.coupling_parts import is_closed
 from add.scene.build.joints import start_of
 from add.scene.build.selections import select, select_points
-from add.scene.build.ties import WORLD, Derived, SceneParts, pose_of
+from add.scene.build.ties import WORLD, Derived, SceneParts
 from add.scene.read.paths import require_known
 from add.scene.spec import actuation
 from add.scene.spec.bodies import EmbeddingSpec, SoftBodySpec
@@ -216,7 +216,7 @@ def embed(spec: SceneSpec, bodies: list[Body], starts: Mapping[str, FloatArray],
         made = replace(body, ties=tuple(ties))
         bodies[place[name]] = made
         for tie in ties:
-            parts.derived += _follow(made, tie, bodies[place[tie.carrier]])
+            parts.derived += _follow(made, tie, bodies[place[tie.carrier]], parts)
             _graft(made, tie, bodies, place)
 
 
@@ -285,11 +285,11 @@ def _gaps(shape: CarriedShape, places: FloatArray) -> FloatArray:
     return shape_of(shape.kind).gaps(row, (places - shape.position) @ shape.rotation)
 
 
-def _follow(body: SoftBody, tie: NodeTie, carrier: Body) -> list[Derived]:
+def _follow(body: SoftBody, tie: NodeTie, carrier: Body, parts: SceneParts) -> list[Derived]:
     """Return the place of the tissue in the link's frame, and its masses there."""
     centre = f"bodies.{carrier.name}.centre" if isinstance(carrier, RigidBody) and carrier.moves else WORLD[:3]
     pose = (f"{tie.path}.position", f"{tie.path}.orientation")
-    out = [Derived(pose, PoseOnOther(), (*pose_of(body.name), *pose_of(carrier.name), centre))]
+    out = [Derived(pose, PoseOnOther(), (*parts.pose_of(body.name), *parts.pose_of(carrier.name), centre))]
     for part in body.tied_masses(tie):
         outputs = tuple(f"{part.name}.{key}" for key in ("mass", "centre", "inertia"))
         slopes, offsets = (part.mass, 0.0, 0.0, 0.0, *part.inertia), (0.0, *part.centre, *[0.0] * 6)

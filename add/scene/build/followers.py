@@ -117,7 +117,7 @@ def _spring(path: str, m: float, c: float, joint: RobotJoint, said: TreeJointSpe
 def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict[str, FloatArray]:
     """Add the blocks ``bodies.<tree>/<link>.position`` and ``.orientation`` with their ties; return the poses (6,).
 
-    They are those of the start, in which loops are closed.
+    They are those of t = 0, where given motions begin and loops are closed.
     """
     if not links:
         return {}
@@ -141,6 +141,12 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
     )
     coordinates = local[np.concatenate([whole[name].indices.ravel() for name in values])]
     x = np.concatenate([theta[whole[name].indices.ravel()] for name in names])
+    begun = {}
+    for joint in tree.joints:
+        if joint.motion is not None:
+            value = tree.path(joint, "value")
+            begun[value] = parts.begin(value, joint.motion, whole[value].unit)
+            x[layout[value].indices.ravel()] += joint.motion.begins
     poses = {}
     for link in links:
         name = f"{tree.name}/{link}"
@@ -148,7 +154,7 @@ def link_starts(tree: TreeBody, links: Sequence[str], parts: SceneParts) -> dict
         rule = ClosedLinkPose(closing, number) if closing else LinkPose(elements, int(of_links[number]), coordinates)
         outputs = (f"bodies.{name}.position", f"bodies.{name}.orientation")
         parts.blocks += [(outputs[0], (3,), "m"), (outputs[1], (3,), "rad")]
-        parts.derived.append(Derived(outputs, rule, tuple(names)))
+        parts.derived.append(Derived(outputs, rule, tuple(begun.get(key, key) for key in names)))
         poses[name] = rule.value(x[None])[0]
     return poses
 

@@ -15,15 +15,11 @@ from add.scene.build.numbers import SceneParameters
 from add.scene.read.paths import meant
 from add.scene.spec import signals
 from add.simulation.run import Simulation
+from add.simulation.start import given_state, refuse_jumps
 from add.typing import NAMED, FloatArray, IntArray, as_numbers, require_kind
 
 #: Names of the coordinates and velocities that a rollout begins with.
 STATE_Q, STATE_V = "state.q", "state.v"
-
-#: How far coordinates with a given motion may be from it in a given state [m], [rad], and over the largest of them.
-_JUMP = 1e-4
-#: How far a given state may leave loops open [m], [rad], or the cosine of an angle.
-_OPEN = 1e-3
 
 #: Name of an input -> its values.
 Values = Mapping[str, ArrayLike]
@@ -131,7 +127,8 @@ class Inputs:
             return None
         for name in (STATE_Q, STATE_V):
             require_finite_rows(name, np.asarray(values[name])[None])
-        return self.simulation.state(values[STATE_Q], values[STATE_V], step=step)
+        pair = values[STATE_Q], values[STATE_V]
+        return given_state(self.simulation.stepper, self.simulation.system.n, pair, step)
 
     def require_motion(self, state: State, theta: FloatArray) -> None:
         """Refuse a given state that the first step would jump from: loops are open, or given motions are elsewhere.
@@ -141,23 +138,7 @@ class Inputs:
         InputError
             Of the coordinate with a given motion that is farthest away, or of the loops.
         """
-        system = self.simulation.system
-        known = system.partition.prescribed
-        wanted = system.motion.positions(state.t, theta)
-        away = np.abs(state.q[0][known] - wanted)
-        if away.size and away.max() > _JUMP * max(1.0, float(np.abs(wanted).max())):
-            worst = int(away.argmax())
-            raise InputError(
-                f"{system.dofs.describe(int(known[worst]))} has a given motion, and is elsewhere at t = {state.t:g} s",
-                place=STATE_Q, found=f"{state.q[0][known[worst]]:.6g}",
-                expected=f"{wanted[worst]:.6g}, or the number of steps behind the state as `step`",
-            )  # fmt: skip
-        gap = self.simulation.start.initial.gap(theta, state.q[0])
-        if gap > _OPEN:
-            raise InputError(
-                "loops, or equations between joints, are open in this state", place=STATE_Q, found=f"{gap:.3g}",
-                expected="those of a pose that `simulation.start.initial.closed(theta, (q, v))` returns",
-            )  # fmt: skip
+        refuse_jumps(self.simulation.system, self.simulation.start.initial, state, theta, STATE_Q)
 
     def tangent(self, dots: Mapping[str, FloatArray]) -> FloatArray:
         """Return the tangent of the scene's numbers along those of the inputs; none of an input that is not there.
@@ -255,6 +236,15 @@ def signal_of(spec: signals.SignalSpec, end: float, place: str) -> Signal:
         return BSplineSignal(signals.CONTROL_DEGREES[spec.basis], spec.rows, spec.start, last)
     kind = Table if isinstance(spec, signals.TableSignalSpec) else Spline
     return kind(np.array(spec.times))
+
+
+def rows_of(spec: signals.SignalSpec) -> FloatArray:
+    """Return the rows (n_rows, width) of a signal's coefficients."""
+    if isinstance(spec, signals.ConstantSignalSpec):
+        rows: list[object] = [spec.value]
+    else:
+        rows = [spec.offset, spec.amplitude] if isinstance(spec, signals.SineSignalSpec) else list(spec.values)
+    return np.array(rows, dtype=float).reshape(len(rows), -1)
 
 
 def require_width(spec: signals.SignalSpec, width: int, place: str, name: str) -> None:

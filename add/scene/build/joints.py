@@ -5,16 +5,18 @@ from typing import final
 
 import numpy as np
 
-from add.bodies import Body, NodalBody, SoftBody
-from add.equations.sites import Evaluation, SiteKind
+from add.bodies import Body, NodalBody, RigidBody, SoftBody
+from add.equations.kinematics import Kinematics
+from add.equations.sites import Evaluation, SiteKind, SitePoints, gather
 from add.errors import InputError
 from add.joints import laws
 from add.joints.law_term import FormulaJoint
 from add.kernels.rotation import rotation_vector
 from add.model import Model
+from add.model.build import system_site
 from add.scene.build.coupling_parts import air, body_forces, drag
 from add.scene.build.selections import place_within, select_points
-from add.scene.build.ties import Derived, Input, SceneParts, pose_of, turn_of
+from add.scene.build.ties import Derived, Input, SceneParts
 from add.scene.spec.articulated import ArticulatedBodySpec
 from add.scene.spec.couplings import (
     AirSpec,
@@ -88,7 +90,7 @@ class _Bodies:
     def opposite(self, name: str | None, other: str | None, place: FloatArray, end: _End, path: str) -> _End:
         """Return the end on a body where the end of the other body, at ``place`` of its frame, starts."""
         if name is None or name in self.framed:
-            poses = (*pose_of(other), end[1], *pose_of(name))
+            poses = (*self.parts.pose_of(other), end[1], *self.parts.pose_of(name))
             arm = self.parts.follow(f"{path}.at", "m", PlaceOnOther(), *poses)
             return self.arm(name, arm), arm
         # Which nodes stand for the place is decided here; the reader refuses parameters that would move it.
@@ -114,7 +116,8 @@ class _Bodies:
     def carried(self, item: _PairSpec, arm: str, name: str) -> laws.BodySite:
         """Return the direction of a joint's b that coincides at the start with the direction ``arm`` of its a."""
         a, b = item.a.body, item.b.body
-        return self.direction(b, self.parts.follow(name, "-", CarriedDirection(), turn_of(a), arm, turn_of(b)))
+        turns = self.parts.turn_of(a), arm, self.parts.turn_of(b)
+        return self.direction(b, self.parts.follow(name, "-", CarriedDirection(), *turns))
 
     def spin(self, name: str | None) -> laws.BodySite:
         """Return the angular velocity of a rigid body; the world's is zero."""
@@ -122,7 +125,7 @@ class _Bodies:
 
 
 def start_of(spec: SceneSpec, link_poses: Mapping[str, FloatArray], name: str) -> FloatArray:
-    """Return position and rotation vector (6,) of the rest frame of a body or link at the start."""
+    """Return position and rotation vector (6,) of the rest frame of a body or link at t = 0."""
     if name in link_poses:
         return link_poses[name]
     body = spec.bodies[name]
@@ -131,7 +134,7 @@ def start_of(spec: SceneSpec, link_poses: Mapping[str, FloatArray], name: str) -
 
 
 def couplings(spec: SceneSpec, bodies: Sequence[Body], parts: SceneParts, link_poses: Mapping[str, FloatArray]) -> None:
-    """Add joint parts and numbers of all couplings of a scene; ``link_poses``: (6,) at the start, of links.
+    """Add joint parts and numbers of all couplings of a scene; ``link_poses``: (6,) at t = 0, of links and handles.
 
     Raises
     ------
@@ -186,7 +189,7 @@ def _attachment(item: AttachmentSpec, at: str, bodies: _Bodies) -> None:
     mesh = owner.mesh if isinstance(owner, SoftBody) else None
     for node in select_points(rest, item.where, f"{at}.where", mesh):
         a = laws.BodySite(SiteKind.NODES, item.nodes, nodes=np.array([node]), weights=np.ones(1))
-        poses = (*pose_of(item.nodes), rest[node], *pose_of(item.body))
+        poses = (*parts.pose_of(item.nodes), rest[node], *parts.pose_of(item.body))
         arm = parts.follow(f"{at}.places.{node}", "m", PlaceOnOther(), *poses)
         ends = a, bodies.arm(item.body, arm)
         parts.joint_parts.append(laws.JointPart(laws.ElasticJoint, ends, spring))
@@ -200,7 +203,7 @@ def _pair(item: _PairSpec, at: str, bodies: _Bodies) -> None:
         for key, unit in item.columns.items():
             value = item.column(key)
             if value is None:  # a length that the start has
-                poses = (*pose_of(item.a.body), place_a, *pose_of(item.b.body), place_b)
+                poses = (*parts.pose_of(item.a.body), place_a, *parts.pose_of(item.b.body), place_b)
                 numbers.append(parts.follow(f"{at}.{key}", unit, Distance(), *poses, shape=()))
             else:
                 numbers.append(parts.number(f"{at}.{key}", value, unit))
@@ -299,9 +302,59 @@ def _hinge(item: HingeSpec, at: str, bodies: _Bodies, angular: str, none: str) -
         parts.joint_parts.append(laws.JointPart(laws.AxisTorque, (*spins[::-1], line_a), drive=torque))
 
 
+#: How far an end of a coupling may start from where its lengths, places and directions count from [m], [-].
+_ROUNDING = 1e-9
+
+
+def refuse_other_starts(spec: SceneSpec, model: Model, theta: FloatArray, owners: Sequence[str]) -> None:
+    """Refuse couplings that leave a length or a place open at an end which starts elsewhere than its body is put.
+
+    Lengths, places and directions that are not given follow from the frames of the bodies at t = 0. Pinned nodes that a
+    motion has moved by then, and bodies that start on a hinge, are not where these say; ``owners``: of joint parts.
+
+    Raises
+    ------
+    InputError
+        With the end's distance from there.
+    """
+    if not spec.couplings:
+        return
+    q, v = model.initial.closed(theta, model.initial.moved(theta, model.system.motion))
+    put, rates = q.copy(), v.copy()
+    for body in model.bodies:
+        if isinstance(body, NodalBody | RigidBody) and body.moves:
+            body.pose(model.layouts).evaluate(theta, put, rates)
+    if np.array_equal(put, q):
+        return
+    points_alone = {body.name for body in model.bodies if isinstance(body, NodalBody) and body.rest.shape[0] == 1}
+    starts, said = (model.lift.kinematics(Kinematics(x, v, np.zeros_like(v), 0.0, 0), theta) for x in (q, put))
+    for name, part in zip(owners, model.joint_parts, strict=True):
+        item = spec.couplings.get(name)
+        if not isinstance(item, AttachmentSpec | _PairSpec) or (isinstance(item, HingeSpec) and item.start):
+            continue
+        free = isinstance(item, AttachmentSpec) or any(
+            end.at is None and end.body not in points_alone for end in (item.a, item.b)
+        )
+        free = free or (item.term is not None and None in (item.column(key) for key in item.columns))
+        kinds = (SiteKind.DIRECTION, *((SiteKind.NODES, SiteKind.POINT) if free else ()))
+        ends = [site for site in part.sites if site.kind in kinds] if part.term is not laws.AngularDamping else []
+        if not ends:
+            continue
+        points = SitePoints(gather([system_site(site, model.bodies, model.layouts) for site in ends]))
+        off = np.linalg.norm(points.points(starts, theta)[0] - points.points(said, theta)[0], axis=1)
+        if off.max() > _ROUNDING * max(1.0, float(np.abs(points.points(said, theta)[0]).max())):
+            worst = ends[int(off.argmax())]
+            raise InputError(
+                "a length, place or direction that it leaves open follows from where the scene puts its bodies; "
+                f"'{worst.body}' starts elsewhere, by a motion of pinned nodes or on a hinge",
+                place=f"couplings.{name}", found=f"{off.max():.3g} {'-' if worst.kind == SiteKind.DIRECTION else 'm'}",
+                expected="'length' and 'at', or a start where the scene puts the body",
+            )  # fmt: skip
+
+
 def refuse_broken_formulas(spec: SceneSpec, model: Model, theta: FloatArray) -> None:
     """Refuse couplings whose formula has no value where the motion starts."""
-    kin = model.at_start(theta)
+    kin = model.begins(theta)
     pairs = {name: item for name, item in spec.couplings.items() if isinstance(item, _PairSpec)}
     for term in model.term(FormulaJoint):
         places = [f"{name}.energy" for name, item in pairs.items() if item.term == term.formula]

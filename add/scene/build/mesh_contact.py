@@ -124,7 +124,7 @@ def skins(spec: SceneSpec, model: Model) -> list[SceneParameter]:
 def refuse_tangled_meshes(model: Model, theta: FloatArray) -> None:
     """Raise if meshes that meet pass through each other at the start, or balls and capsules are deep in them."""
     for term in model.term(MeshContact):
-        kin = model.at_start(theta)
+        kin = model.begins(theta)
         names = [body.name for body in meeting_meshes(model.bodies, model.contact).bodies]
         refuse_tangled(Primitives.of(term.surface), term.surface.places(kin.q, theta), names)
         if not term.surface.round.any():
@@ -306,7 +306,7 @@ def touching_links(spec: SceneSpec, model: Model, theta: FloatArray) -> set[tupl
     """Return the pairs of links, either way round, of trees that ask for it, which touch where they start."""
     asked = {name for name, body in trees(spec).items() if body.self_collision == NOT_AT_START}
     tree = {body.name: body.tree for body in model.bodies if isinstance(body, LinkBody) and body.tree in asked}
-    kin = model.at_start(theta)
+    kin = model.begins(theta)
     names, pairs = [body.name for body in model.bodies], set()
     for term in model.term(BodyContact):
         for number in term.decide(kin, theta)[:, 0]:

@@ -173,6 +173,16 @@ def pose_numbers(at: str, body: Any) -> list[SceneParameter]:
     return [SceneParameter(f"{at}.{key}", np.array(x), unit, ((f"{at}.{key}", 1.0),)) for key, x, unit in values]
 
 
+def begun_pose(body: KinematicBodySpec, name: str, parts: SceneParts) -> FloatArray:
+    """Return position and rotation vector (6,) where a given motion begins."""
+    pose, at = np.concatenate([body.position, rotation_vector(body.orientation)]), f"bodies.{name}"
+    for key, unit, of in (("translation", "m", slice(3)), ("rotation", "rad", slice(3, 6))):
+        value = getattr(body, key)
+        if value is not None:
+            pose[of] += parts.driven(value, f"{at}.{key}", unit, 3).begins
+    return np.asarray(pose)
+
+
 def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneParts) -> RigidBody:
     """Return a rigid or kinematic body; its numbers go to ``parts``.
 
@@ -204,6 +214,10 @@ def rigid_body(name: str, body: RigidBodySpec | KinematicBodySpec, parts: SceneP
         moves = (
             parts.moved(body.translation, f"{at}.translation", "m"),
             parts.moved(body.rotation, f"{at}.rotation", "rad"),
+        )
+        parts.begun[name] = (
+            parts.begin(f"{at}.position", moves[0], "m"),
+            parts.begin(f"{at}.orientation", moves[1], "rad"),
         )
     else:
         _add_masses(at, body, vertices, triangles, parts)

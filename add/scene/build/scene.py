@@ -21,13 +21,13 @@ from add.scene.build.articulated import articulated_body
 from add.scene.build.built import ORDERS, BuiltScene, contact_terms
 from add.scene.build.chambers import chambers, embed
 from add.scene.build.default_contact import WEIGHT, changes_numbers, default_contact, impacts, without_numbers
-from add.scene.build.inputs import require_width, signal_of
-from add.scene.build.joints import couplings, refuse_broken_formulas
+from add.scene.build.inputs import require_width, rows_of, signal_of
+from add.scene.build.joints import couplings, refuse_broken_formulas, refuse_other_starts
 from add.scene.build.materials import remembering
 from add.scene.build.nets import net_body
 from add.scene.build.numbers import CLOCK, SceneParameters
 from add.scene.build.recordings import placement_numbers
-from add.scene.build.rigid_bodies import least_inertia, refuse_sizes, rigid_body, with_radii
+from add.scene.build.rigid_bodies import begun_pose, least_inertia, refuse_sizes, rigid_body, with_radii
 from add.scene.build.scenery import adjustable_obstacle, obstacle
 from add.scene.build.selections import marker_map, marker_numbers, pose_points
 from add.scene.build.sizes import require_room_for_meshes, require_room_to_build
@@ -112,10 +112,11 @@ def _alone(scene: SceneSpec) -> bool:
 
 def _with_any_numbers(scene: SceneSpec) -> BuiltScene:
     contact = scene.contact.model_copy(update={"stiffness": 1.0})
-    return _build(scene.model_copy(update={"contact": contact}))
+    return _build(scene.model_copy(update={"contact": contact}), draft=True)
 
 
-def _build(spec: SceneSpec) -> BuiltScene:
+def _build(spec: SceneSpec, *, draft: bool = False) -> BuiltScene:
+    """Build a scene whose contact has numbers; a ``draft``, which is for these alone, is not looked at for faults."""
     require_room_to_build(spec)
 
     parts = SceneParts(partial(_driven, spec=spec))
@@ -129,6 +130,8 @@ def _build(spec: SceneSpec) -> BuiltScene:
     for name, body in spec.bodies.items():
         if not isinstance(body, ArticulatedBodySpec):
             bodies.append(_body(name, body, parts))
+            if isinstance(body, KinematicBodySpec):
+                link_poses[name] = begun_pose(body, name, parts)
             continue
         with about_robot(body.model):
             articulated = articulated_body(name, body, parts, named_places(spec, name, body), coupled)
@@ -172,10 +175,12 @@ def _build(spec: SceneSpec) -> BuiltScene:
     theta = numbers.ties.forward(numbers.values)
     if mesh_contact.asked_for(spec):
         model = modelled(replace(contact, apart=contact.apart | mesh_contact.touching_links(spec, model, theta)))
-    mesh_contact.refuse_tangled_meshes(model, theta)
-    mesh_contact.refuse_layers(model, theta)
-    mesh_contact.refuse_buried(model, theta)
-    refuse_broken_formulas(spec, model, theta)
+    if not draft:
+        mesh_contact.refuse_tangled_meshes(model, theta)
+        mesh_contact.refuse_layers(model, theta)
+        mesh_contact.refuse_buried(model, theta)
+        refuse_other_starts(spec, model, theta, parts.owners)
+        refuse_broken_formulas(spec, model, theta)
     simulation = _simulation(spec, model, theta)
     simulation = replace(simulation, stepper=remembering(spec, model, simulation.stepper, theta, parts.memories))
     markers = tuple(spec.markers), marker_map(spec, model, theta)
@@ -183,7 +188,7 @@ def _build(spec: SceneSpec) -> BuiltScene:
     if not isinstance(simulation.stepper, BDF):
         return built
     eager, whole = (spec.time.substeps == word for word in ("auto", "off"))
-    resolved = impacts(built, eager) if eager or contact_terms(model.system) else None
+    resolved = impacts(built, eager) if not draft and (eager or contact_terms(model.system)) else None
     if resolved is not None and not eager and not resolved.bodies:
         resolved = None
     if whole and (resolved is None or simulation.stepper.bdf_order == 1):
@@ -317,8 +322,11 @@ def _driven(value: object, path: str, unit: str, width: int, spec: SceneSpec) ->
         signal = spec.signals[value.signal]
         require_width(signal, width, path, value.signal)
         made = signal_of(signal, spec.time.end, f"signals.{value.signal}")
-        return SignalParameter(made, f"signals.{value.signal}.{unit}")
-    return SignalParameter(Constant(), path)
+        begins = made.weights(0.0) @ rows_of(signal)
+        return SignalParameter(made, f"signals.{value.signal}.{unit}", tuple(begins.tolist()))
+    if value is None:
+        return SignalParameter(Constant(), path)
+    return SignalParameter(Constant(), path, tuple(np.ravel(np.asarray(value, dtype=float)).tolist()))
 
 
 def _contact_model(spec: SceneSpec, connected: set[tuple[str, str]], apart: set[tuple[str, str]]) -> ContactModel:

@@ -12,7 +12,7 @@ from add.kernels.muscles import ACTIVE_STRESS, HILL, QUADRATIC
 from add.scene.build.materials import ElementSource, materials
 from add.scene.build.nets import pins_and_loads
 from add.scene.build.selections import body_mesh, locate_point, select
-from add.scene.build.ties import Derived, SceneParts, pose_of
+from add.scene.build.ties import Derived, SceneParts
 from add.scene.spec import actuation
 from add.scene.spec.bodies import SoftBodySpec
 from add.scene.spec.scene import SceneSpec
@@ -47,7 +47,7 @@ def soft_body(name: str, body: SoftBodySpec, parts: SceneParts) -> SoftBody:
         driven = parts.moved(anchor.place, place, "m")
         if driven is None:  # where the point starts
             driven = parts.driven(None, place, "m", 3)
-            start = (*pose_of(name), np.array(anchor.at), *pose_of(None))
+            start = (*parts.pose_of(name), np.array(anchor.at), *parts.pose_of(None))
             parts.derived.append(Derived((place,), PlaceOnOther(), start))
         anchors.append(PointAnchor(nodes, weights, driven))
     _no_point_held_twice(pins, anchors, mesh.points.shape[0], at)

@@ -17,6 +17,7 @@ from add.scene.build.step_arguments import Bounds, StepArguments
 from add.scene.spec.scene import SceneSpec
 from add.simulation import BDF, Record
 from add.simulation.run import Simulation
+from add.simulation.start import given_state
 from add.simulation.step_jacobians import StepDerivatives
 from add.simulation.stepper import TakenStep
 from add.simulation.substeps import whole_steps
@@ -200,7 +201,8 @@ class StepFunction:
         """Return the state of pairs (m, n) with this many steps behind them; a run's first has one pair that counts."""
         if step < 0:
             raise InputError("a state has steps behind it, or none", found=step)
-        return self.simulation.state(q, v, step=step) if step else self.simulation.state(q[0], v[0])
+        pair = (q, v) if step else (q[0], v[0])
+        return given_state(self.simulation.stepper, self.simulation.system.n, pair, step)
 
     def pairs(self, given: ArrayLike | None) -> FloatArray:
         """Return a (co)tangent of a state's pairs (m, n); given (n,), of the newest alone."""

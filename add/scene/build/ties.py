@@ -15,7 +15,7 @@ from add.joints.laws import HingeStart, JointPart
 from add.model.build import MakeTerms
 from add.scene.spec.common import SignalReferenceSpec, Spec
 from add.terms.memories import Memory
-from add.ties import Extended, Rule, Selected, Tie, TiltedDirection, axes_across, unit_vector
+from add.ties import Begun, Extended, Rule, Selected, Tie, TiltedDirection, axes_across, unit_vector
 from add.typing import AnyArray, FloatArray, IntArray
 
 
@@ -90,16 +90,6 @@ class SceneParameter:
 WORLD = np.zeros(6)
 
 
-def pose_of(body: str | None) -> tuple[str, str] | tuple[FloatArray]:
-    """Return the inputs of a tie that say where a body's frame starts; None is the world."""
-    return (WORLD,) if body is None else (f"bodies.{body}.position", f"bodies.{body}.orientation")
-
-
-def turn_of(body: str | None) -> str | FloatArray:
-    """Return the input of a tie that says how a body's frame starts turned."""
-    return WORLD[3:] if body is None else f"bodies.{body}.orientation"
-
-
 #: Given value, path, unit and number of columns -> the signal that drives it.
 MakeSignalParameter = Callable[[object, str, str, int], SignalParameter]
 
@@ -117,6 +107,7 @@ class SceneParts:
     joint_parts, owners : laws between places, and the coupling or body that each is of
     connected : pairs of bodies that couplings join, either way round
     starts : of bodies on hinges
+    begun : body of given motion -> the blocks of theta with position and rotation vector where the motion begins
     terms : what makes further terms
     memories : by the place in the scene that they are of
     """
@@ -129,6 +120,7 @@ class SceneParts:
     owners: list[str] = field(default_factory=list)
     connected: set[tuple[str, str]] = field(default_factory=set)
     starts: list[HingeStart] = field(default_factory=list)
+    begun: dict[str, tuple[str, str]] = field(default_factory=dict)
     terms: list[MakeTerms] = field(default_factory=list)
     memories: dict[str, Callable[[Layouts], Memory]] = field(default_factory=dict)
 
@@ -194,6 +186,24 @@ class SceneParts:
         if not isinstance(value, SignalReferenceSpec):
             self.add(path, value, unit, ((drive.parameter, 1.0),))
         return drive
+
+    def pose_of(self, body: str | None) -> tuple[str, str] | tuple[FloatArray]:
+        """Return the inputs of a tie that say where a body's frame is at t = 0; None is the world."""
+        if body is None:
+            return (WORLD,)
+        return self.begun.get(body, (f"bodies.{body}.position", f"bodies.{body}.orientation"))
+
+    def turn_of(self, body: str | None) -> str | FloatArray:
+        """Return the input of a tie that says how a body's frame is turned at t = 0."""
+        return WORLD[3:] if body is None else self.pose_of(body)[-1]
+
+    def begin(self, name: str, drive: SignalParameter | None, unit: str) -> str:
+        """Return the block of a start where a given motion that adds to it begins, which is added."""
+        if drive is None:
+            return name
+        width = len(drive.begins)
+        rule = Begun(tuple(drive.signal.weights(0.0).tolist()), width)
+        return self.follow(f"{name}.begins", unit, rule, name, drive.parameter, shape=(width,))
 
     def moved(self, value: object, path: str, unit: str) -> SignalParameter | None:
         """Return the signal of three columns that drives a body, whose rows its terms bring; None of None."""

@@ -15,7 +15,6 @@ from add.equations.kinematics import Kinematics
 from add.equations.signals import SignalParameter
 from add.equations.sites import SitePoints, gather
 from add.joints.laws import ElasticJoint, JointPart
-from add.kernels.rotation import rotation_matrix
 from add.model import meeting_meshes
 from add.model.build import system_site
 from add.scene.build.built import BuiltScene, size_of
@@ -25,13 +24,10 @@ from add.scene.spec.bodies import PinSpec
 from add.scene.spec.common import Facts, SignalReferenceSpec, objects_in
 from add.scene.spec.contact import NodeContactSpec
 from add.scene.spec.couplings import (
-    AttachmentSpec,
     BallSpec,
-    CableSpec,
     FixedSpec,
     HardeningSpringSpec,
     HingeSpec,
-    SliderSpec,
     SpringSpec,
 )
 from add.scene.spec.rigid import KinematicBodySpec
@@ -231,9 +227,6 @@ def unmet_signals(built: BuiltScene) -> Iterator[str]:
 OPEN = 0.01
 #: Share of its rest length below which a spring's ends are at one place: rounding.
 CLOSED = 1e-9
-#: Share of a length, or of the size of the larger body, and angle [rad], by which a given motion may begin away from
-#: the start without a word: controls begin with their first row.
-OFF = 0.05
 
 
 def open_joints(built: BuiltScene) -> Iterator[str]:
@@ -251,62 +244,6 @@ def open_joints(built: BuiltScene) -> Iterator[str]:
                 f"couplings.{name}: its ends start {gap:.3g} m apart, and {gap * item.stiffness:.3g} N draw them "
                 "together at once; places are in the frames of the bodies"
             )
-
-
-def moved_couplings(built: BuiltScene) -> Iterator[str]:
-    """Yield couplings whose lengths and places are not those of t = 0, since a given motion begins away from the start.
-
-    They follow from the poses that the scene gives, without motions.
-    """
-    if not built.model.system.partition.prescribed.size:
-        return
-    still, kin, off = built.model.at_start(built.theta), built.model.begins(built.theta), dict[str, float]()
-    for name, part in zip(built.part_owners, built.model.joint_parts, strict=True):
-        item = built.scene.couplings.get(name)
-        of_points = part.term is ElasticJoint and part.numbers[0] == f"couplings.{name}.stiffness"
-        names: tuple[str | None, ...]
-        if isinstance(item, AttachmentSpec):
-            names = item.nodes, item.body
-        elif (isinstance(item, SpringSpec | HardeningSpringSpec | CableSpec) and item.length is None) or (
-            of_points and isinstance(item, BallSpec | FixedSpec | HingeSpec) and None in (item.a.at, item.b.at)
-        ):
-            names = item.a.body, item.b.body
-        else:
-            continue
-        before = _distance(built, part, still)
-        away = abs(_distance(built, part, kin) - before)
-        if away > OFF * np.fmax.reduce([before, *(size_of(built, body) for body in names if body is not None)]):
-            off[name] = max(off.get(name, 0.0), away)
-    for name in off:
-        yield (
-            f"couplings.{name}: what it says nothing of, a length or a place, is of where the scene puts its ends, "
-            f"without the given motion, which begins away from there: it starts {off[name]:.3g} m off; let the motion "
-            "begin at zero, or write 'length' and 'at'"
-        )
-    for name, item in built.scene.couplings.items():
-        if isinstance(item, FixedSpec | SliderSpec | HingeSpec):
-            one, two = (_turn(built, item, at) for at in (still, kin))
-            held = (
-                np.eye(3)
-                if not isinstance(item, HingeSpec)
-                else np.reshape(item.axis, (3, 1)) / np.linalg.norm(item.axis)
-            )
-            angle = float(np.abs((two @ one.T - np.eye(3)) @ held).max())
-            if angle > OFF:
-                yield (
-                    f"couplings.{name}: it holds its bodies as the scene turns them, without the given motion, which "
-                    f"begins turned away from there, by some {angle:.2g} rad: let the motion begin at zero"
-                )
-
-
-def _turn(built: BuiltScene, item: FixedSpec | SliderSpec | HingeSpec, kin: Kinematics) -> FloatArray:
-    """Return the rotation (3, 3) of a coupling's b in the frame of its a."""
-    turns = [np.eye(3), np.eye(3)]
-    for k, end in enumerate((item.a, item.b)):
-        if end.body is not None:
-            start = built.model.lift.rows[end.body].start
-            turns[k] = rotation_matrix(kin.q[start + 3 : start + 6])
-    return np.asarray(turns[0].T @ turns[1])
 
 
 def aimless_springs(built: BuiltScene) -> Iterator[str]:
@@ -351,6 +288,6 @@ def _distance(built: BuiltScene, part: JointPart, kin: Kinematics) -> float:
 
 #: What this module doubts, in the order in which it is said.
 DOUBTS = (
-    open_joints, moved_couplings, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
+    open_joints, aimless_springs, unread, unread_signals, unread_motions, unread_starts, unmet_signals,
     added_rotations, drawn_starts,
 )  # fmt: skip

@@ -193,7 +193,8 @@ class EmbeddingSpec(Spec):
     ----------
     where : the nodes, in the rest frame of the mesh; null = those inside the shapes of the other body
     within : how far a node may be outside those shapes [m]; null = 0 without `where`, any distance with it
-    by : whether the nodes are no unknowns, or unknowns held by forces that results have as `ties`
+    by : whether the nodes are no unknowns, and elements between them and free ones lumped, or unknowns held by forces
+        that results have as `ties`
     """
 
     body: kinds.BodyName = Field(description="name of the rigid or kinematic body, or of the link: `arm/forearm`")

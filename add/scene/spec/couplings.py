@@ -80,7 +80,7 @@ class _AlongSpec(_PairSpec):
 
     stiffness: kinds.Positive = Field(description="k [N/m]")
     damping: kinds.NonNegative = Field(0.0, description="damping along the line [N s/m]")
-    length: kinds.NonNegative | None = Field(None, description="rest length [m]; null = the initial distance")
+    length: kinds.NonNegative | None = Field(None, description="rest length [m]; null = the distance at a run's t = 0")
 
 
 class SpringSpec(_AlongSpec):
@@ -169,7 +169,7 @@ class CableSpec(_AlongSpec):
 
     Attributes
     ----------
-    length : length above which it pulls [m]; null = the initial distance
+    length : length above which it pulls [m]; null = the distance at a run's t = 0
     """
 
     term = Cable

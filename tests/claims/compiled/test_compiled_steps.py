@@ -29,7 +29,8 @@ from add.geometry import HEX8
 from add.kernels.contact_pairs import PAIR
 from add.scene import apply_overrides, load_scene, scene_from_dict
 from add.simulation import BDF, StartUp
-from add.simulation.bdf import Records, state_after
+from add.simulation.bdf import state_after
+from add.simulation.kept_states import Records
 from add.simulation.run import Simulation, Trajectory
 from add.simulation.substeps import whole_steps
 from add.solve.step_equations import NewtonOptions

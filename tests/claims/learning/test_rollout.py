@@ -141,10 +141,15 @@ def test_a_state_with_a_history_has_steps_behind_it(built, step):
         built.rollout(state_inputs(built, True), step=-1)
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "exact"])
 def test_coordinates_of_one_time_may_have_steps_behind_them(integrator, rng):
-    """Signals are then at their time, and the history that BDF2 makes of them moves with them."""
-    built = pushed_ball(time={"dt": 0.004, "steps": STEPS, "integrator": integrator})
+    """Signals are then at their time, and BDF2 begins with one step of BDF1; exact contact makes a straight history."""
+    contact: dict[str, object] = {}
+    if integrator == "exact":  # without a touch
+        contact["contact"] = {"friction_law": "exact", "friction": 0.3}
+        contact["obstacles"] = {"floor": {"shape": "plane", "point": [0, 0, -1], "normal": [0, 0, 1]}}
+    time = {"dt": 0.004, "steps": STEPS, "integrator": "bdf2" if contact else integrator}
+    built = pushed_ball(time=time, **contact)
     whole, step, n_steps = built.run(), 3, 8
     given = own_values(built) | {"state.q": whole.q[step], "state.v": whole.v[step]}
     runs = built.rollout(given, n_steps=n_steps, step=step)
@@ -161,6 +166,36 @@ def test_coordinates_of_one_time_may_have_steps_behind_them(integrator, rng):
         q_dot, v_dot = runs.jvp({name: dot})
         assert np.vdot(bars[name], dot) == pytest.approx(slope / (2 * h), rel=1e-6)
         assert np.vdot(q_bar, q_dot) + np.vdot(v_bar, v_dot) == pytest.approx(np.vdot(bars[name], dot), rel=1e-12)
+
+
+@pytest.mark.parametrize("substeps", ["auto", "off"])
+@pytest.mark.parametrize("body", ["pendulum", "box", "cube"])
+def test_steps_behind_a_state_change_no_motion(body, substeps):
+    """Where nothing depends on time: a straight history cost a third of the weight's work of one step, 0.03 m/s."""
+    bodies = {
+        "pendulum": {
+            "type": "articulated", "joints": {"a": {"axis": [0, 1, 0]}},
+            "links": {"a": {"mass": 1, "inertia": [0.01] * 3 + [0] * 3, "center_of_mass": [1, 0, 0]}},
+        },
+        "box": {"type": "rigid", "mass": 1.0, "geometry": {"shape": "box", "size": [0.1, 0.2, 0.3]},
+                "angular_velocity": [1, 2, 3]},
+        "cube": {"type": "soft", "mesh": {"shape": "box", "size": [0.1, 0.1, 0.1], "divisions": [1, 1, 1]},
+                 "material": {"young": 2e4, "poisson": 0.3, "density": 1e3},
+                 "pins": [{"where": {"box": {"max": [-0.04, 1, 1]}}}]},
+    }  # fmt: skip
+    time = {"dt": 0.01, "steps": 8, "substeps": substeps}
+    built = scene_from_dict({"schema": "add-scene/1", "time": time, "bodies": {"b": bodies[body]}}).build()
+    run, (q_bar, v_bar) = built.run(), np.random.default_rng(1).normal(size=(2, 9, built.simulation.system.n))
+    given = {"state.q": run.q[0], "state.v": run.v[0]}
+    late, first = (built.rollout(given, n_steps=8, **more) for more in ({"step": 7}, {}))
+    assert np.array_equal(first.q, run.q) and np.allclose(late.q, run.q, rtol=0, atol=1e-12)
+    assert np.allclose(late.v, run.v, rtol=0, atol=1e-10)
+    assert np.abs(run.v[1] - run.v[0]).max() > 0.01, "something is pulled"
+    bars = [runs.vjp(q_bar, v_bar) for runs in (late, first)]
+    for name in given:
+        assert np.allclose(bars[0][name], bars[1][name], rtol=1e-8, atol=1e-8 * np.abs(bars[1][name]).max())
+    tangents = [runs.jvp({"state.v": np.ones(run.q.shape[1])}) for runs in (late, first)]
+    assert np.allclose(tangents[0], tangents[1], rtol=1e-8, atol=1e-8 * np.abs(tangents[1]).max())
 
 
 def test_a_state_is_where_given_motions_are_at_its_time():
@@ -181,6 +216,9 @@ def test_a_state_is_where_given_motions_are_at_its_time():
     inputs = {"state.q": run.q[20], "state.v": run.v[20]}
     with pytest.raises(InputError, match=r"state.q: t/.* has a given motion, and is elsewhere at t = 0 s \(found 0.2"):
         built.rollout(inputs, n_steps=2)
+    with pytest.raises(InputError, match=r"t/.* has a given motion, and is elsewhere at t = 0 s \(found 0.2"):
+        built.simulation.state(run.q[20], run.v[20])
+    built.simulation.state(run.q[20], run.v[20], step=20)
     assert np.array_equal(built.rollout(inputs, n_steps=2, step=20).q[0], run.q[20])
     built.rollout({"state.q": run.q[[20, 19]], "state.v": run.v[[20, 19]]}, n_steps=2, step=20)
     with pytest.raises(InputError, match=r"member 1: state\.q"):
@@ -195,6 +233,8 @@ def test_a_state_with_open_loops_is_refused():
     q = run.q[10] + np.array([0.0, 0.3, 0.0])
     with pytest.raises(InputError, match=r"state.q: loops, or equations between joints, are open .* \(found 0"):
         built.rollout({"state.q": q, "state.v": run.v[10]}, n_steps=2, step=10)
+    with pytest.raises(InputError, match=r"loops, or equations between joints, are open in this state \(found 0"):
+        built.simulation.state(q, run.v[10], step=10)
     q, v = built.simulation.start.initial.closed(built.theta, (q, run.v[10]))
     found = built.rollout({"state.q": q, "state.v": v}, n_steps=2, step=10)
     assert np.abs(found.v[1] - run.v[11]).max() < 0.1

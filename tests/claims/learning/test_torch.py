@@ -104,6 +104,26 @@ def test_a_batch_is_a_loop_to_the_bit(built, add_torch, rng):
         assert all(torch.equal(inputs[name].grad[k], one[name].grad) for name in inputs)
 
 
+def test_two_rows_with_steps_behind_them_say_what_they_are(built, add_torch):
+    """A batch of two states was taken for one state with a history, without a word."""
+    run = built.run()
+    q, v = (torch.tensor(x[[4, 3]]) for x in (run.q, run.v))
+    with pytest.raises(InputError, match=r"state.q: with `step` these may be a state with its history"):
+        add_torch.rollout(built, n_steps=3, step=4)({"state.q": q, "state.v": v})
+    pair = add_torch.rollout(built, n_steps=3, step=4, history=True)({"state.q": q, "state.v": v})
+    assert np.array_equal(pair.q, run.q[4:8])
+    several = add_torch.rollout(built, n_steps=3, step=4, history=False)({"state.q": q, "state.v": v})
+    free = add_torch.rollout(built, n_steps=3, step=4)
+    for k in range(2):
+        alone = free({"state.q": q[k], "state.v": v[k]})
+        assert torch.equal(several.q[k], alone.q) and alone.q.shape == (4, 6)
+    three = {"state.q": torch.cat([q, q[:1]]), "state.v": torch.cat([v, v[:1]])}
+    assert torch.equal(free(three).q[:2], several.q), "three rows are members"
+    assert torch.equal(free({"state.q": q[None], "state.v": v[None]}).q[0], pair.q), "three axes are histories"
+    with pytest.raises(InputError, match="step: a state with a history has steps behind it"):
+        add_torch.rollout(built, history=True)
+
+
 def test_a_shared_input_has_the_sum_of_the_gradients(built, add_torch, rng):
     run, own = add_torch.rollout(built, n_steps=8), own_inputs(built)
     friction = torch.tensor([0.2, 0.3, 0.25], dtype=torch.float64)

@@ -372,33 +372,6 @@ def test_springs_whose_ends_meet_by_given_places_are_named() -> None:
         assert said == (length is None), texts
 
 
-@pytest.mark.parametrize(("first", "said"), [(0.0, False), (0.4, True)])
-@pytest.mark.parametrize("kind", ["spring", "ball"])
-def test_lengths_and_places_before_a_motion_that_begins_away(kind: str, first: float, said: bool) -> None:
-    """A spring of the distance at the start was 0.55 m too short at once where a slide's motion began at 0.84 m."""
-    link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}
-    joint = {"type": "slide", "axis": [1, 0, 0], "motion": {"signal": "x"}}
-    tree = {"type": "articulated", "links": {"a": link}, "joints": {"a": joint}}
-    end = {"body": "t/a", "at": [0, 0, 0]}
-    coupling = {"type": kind, "a": end, "b": {"at": [0, 0, 1]} if kind == "spring" else {}, "stiffness": 10}
-    signals = {"x": {"type": "table", "times": [0, 1], "values": [first, 1]}}
-    texts = warned({"t": tree}, couplings={"c": coupling}, signals=signals)
-    assert any(text.startswith("couplings.c: what it says nothing of, a length or a place") for text in texts) == said
-
-
-@pytest.mark.parametrize(("kind", "turn", "said"), [("fixed", [0, 0, 0.5], True), ("fixed", [0, 0, 0], False),
-                         ("hinge", [0, 0, 0.5], False), ("hinge", [0, 0.5, 0], True)])  # fmt: skip
-def test_joints_at_a_body_whose_rotation_begins_turned(kind: str, turn: list[float], said: bool) -> None:
-    """A body fixed to one that begins 0.5 rad turned was turned by that in the first step."""
-    signals = {"w": {"type": "table", "times": [0, 1], "values": [turn, turn]}}
-    bodies = {"k": BOX | {"type": "kinematic", "rotation": {"signal": "w"}}, "b": BOX | {"position": [0, 0, 1]}}
-    bodies["k"] = {key: bodies["k"][key] for key in ("type", "geometry", "rotation")}
-    joint = {"type": kind, "a": {"body": "k", "at": [0, 0, 0]}, "b": {"body": "b", "at": [0, 0, -1]}}
-    joint |= {"stiffness": 1e3, "angular_stiffness": 10} | ({"axis": [0, 0, 1]} if kind == "hinge" else {})
-    texts = warned(bodies, couplings={"c": joint}, signals=signals)
-    assert any(text.startswith("couplings.c: it holds its bodies as the scene turns them") for text in texts) == said
-
-
 def test_ends_of_a_joint_are_where_a_motion_begins() -> None:
     """Its ends met where the scene puts them, and were 0.4 m apart in the first step."""
     link = {"mass": 1, "inertia": [0.01, 0.01, 0.01, 0, 0, 0]}

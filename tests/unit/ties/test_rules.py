@@ -13,6 +13,7 @@ from add.kernels.rotation import rotation_matrix
 from add.kernels.trees import BALL, FIXED, HINGE, Tree
 from add.ties import (
     AxesAcross,
+    Begun,
     CarriedDirection,
     DampingFromRestitution,
     Distance,
@@ -48,6 +49,7 @@ LINK = np.concatenate([POSES, [0.3, -0.2, 0.5], [0.7], [0.4, -0.9, 0.3]])
 
 RULE_CASES = {
     LinkPose: (LinkPose(TREE, 2, np.arange(18, 22)), np.stack([LINK, 0.7 * LINK[::-1]])),
+    Begun: (Begun((0.3, 0.7), 2), np.array([[1.0, 2.0, 0.5, -0.5, 3.0, 4.0]])),
     Line: (Line((2.0, 0.0, -1.0), (0.5, 3.0, 0.0)), np.array([[2.0], [-0.3]])),
     PoseOnOther: (PoseOnOther(), np.stack([POSES, POSES[::-1]])),
     WeightedSum: (WeightedSum((2.0, -0.5, 3.0), 0.7), np.array([[2.0, 0.3, -1.0], [5.0, -0.2, 4.0]])),
